@@ -2,8 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { HOUR } from '../../test/durations.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
-import { FencingGuard } from './fencing.ts';
-import type { FencingRecord, FencingStore } from './fencing.ts';
+import { FencingGuard, type FencingRecord, type FencingStore } from './fencing.ts';
 
 /** A store in memory; `refuse` makes the next write fail. */
 function memoryStore(): FencingStore & { saves: number; refuse: boolean } {

@@ -3,8 +3,7 @@ import { Registry } from 'prom-client';
 
 import { MINUTE } from '../../test/durations.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
-import { GateClosedError } from '../kube/gate/gate.ts';
-import type { Admission, Gate, Intent } from '../kube/gate/gate.ts';
+import { GateClosedError, type Admission, type Gate, type Intent } from '../kube/gate/gate.ts';
 import { driverMetrics } from '../base/metrics/driver.ts';
 import type { Driver, DriverCall, MachineRequest } from './driver.ts';
 import { DriverError } from './error.ts';

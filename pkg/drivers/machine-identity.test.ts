@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { isVMOf } from './machine-identity.ts';
-import type { MachineIdentity, TaggedVM } from './machine-identity.ts';
+import { isVMOf, type MachineIdentity, type TaggedVM } from './machine-identity.ts';
 
 const vm: TaggedVM = {
   providerID: 'sim:///1',

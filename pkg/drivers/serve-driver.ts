@@ -47,10 +47,6 @@ export interface DriverProgram<O extends object> {
   readonly open: (context: DriverContext<O>) => Driver | Promise<Driver>;
 }
 
-interface ServedOptions extends CommonDriverOptions {
-  readonly stateDirectory: string;
-}
-
 /**
  * Runs a driver until SIGTERM: the contract with deadlines, fencing and health on `--address`, logs, metrics, an orderly end. All that is
  * left to the driver is what its provider does.
@@ -68,7 +64,7 @@ export function commandOf<O extends object>({ name, description, flags, open }: 
     'directory where fencing tokens and other driver state are stored',
   );
   flags?.(command);
-  return command.action(async (options: ServedOptions & O) => {
+  return command.action(async (options: CommonDriverOptions & { readonly stateDirectory: string } & O) => {
     const clock = new SystemClock();
     const log = createLogger(options.logLevel);
     using state = StateDirectory.open(options.stateDirectory);

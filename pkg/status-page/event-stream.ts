@@ -1,5 +1,4 @@
-import type { Clock } from '../base/clock/clock.ts';
-import { toTimestamp } from '../base/clock/clock.ts';
+import { type Clock, toTimestamp } from '../base/clock/clock.ts';
 import type { Logger } from '../base/log/logger.ts';
 import { changesBetween, type EncodedSnapshot, NOTHING_SENT } from './changes.ts';
 

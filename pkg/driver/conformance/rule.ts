@@ -1,3 +1,4 @@
+import type { Subject } from './conversation.ts';
 import type { Scene } from './scene.ts';
 
 /** What a rule cannot be tried without. */
@@ -17,8 +18,8 @@ export interface Rule {
   /** The words of proto/machine/driver/v1/driver.proto that ask for it. */
   readonly sentence: string;
   readonly requires?: readonly Requirement[];
-  /** Throws Violation, with what the driver did instead. */
-  readonly run: (scene: Scene) => Promise<void>;
+  /** `machine` is one of the scene that has no VM yet. Throws Violation, with what the driver did instead. */
+  readonly run: (scene: Scene, machine: Subject) => Promise<void>;
 }
 
 /** Why a rule does not apply; undefined: it does. */

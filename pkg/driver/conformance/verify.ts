@@ -81,7 +81,7 @@ export class Verification implements Disposable {
     this.#conversation.forget();
     let reason: string | undefined;
     try {
-      await this.#reporting(false, ruleMs, () => rule.run(scene));
+      await this.#reporting(false, ruleMs, () => rule.run(scene, scene.machine('a')));
     } catch (err) {
       // Whatever it is, it came from what the driver did.
       reason = err === end.signal.reason ? this.#endOf(ruleMs) : messageOf(err);

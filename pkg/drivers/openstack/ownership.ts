@@ -1,5 +1,4 @@
-import type { MachineIdentity, TaggedVM } from '../machine-identity.ts';
-import { isVMOf } from '../machine-identity.ts';
+import { type MachineIdentity, type TaggedVM, isVMOf } from '../machine-identity.ts';
 import type { Server } from './server.ts';
 
 /** Metadata that says whose a server is, beside the tags of the class. */

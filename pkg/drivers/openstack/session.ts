@@ -1,5 +1,4 @@
-import type { Clock } from '../../base/clock/clock.ts';
-import { fromTimestamp } from '../../base/clock/clock.ts';
+import { type Clock, fromTimestamp } from '../../base/clock/clock.ts';
 import { DriverError } from '../../driver/error.ts';
 import { abortable, SHARED_MS } from './abortable.ts';
 import { type Answer, errorOf, NoAnswerError, retryAfterMsOf } from './answer.ts';

@@ -1,8 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 
-import { keyOf } from '../../apis/meta.ts';
-import type { KubeObject } from '../../apis/meta.ts';
+import { keyOf, type KubeObject } from '../../apis/meta.ts';
 import { compareResourceVersions } from './resource-version.ts';
 import { WrittenStore } from './written.ts';
 

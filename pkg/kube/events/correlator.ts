@@ -51,11 +51,6 @@ interface Batch {
   messages: readonly string[];
 }
 
-interface Bucket {
-  tokens: number;
-  atMs: number;
-}
-
 /**
  * Which Event an occurrence belongs to. As in client-go equal ones are one Event with a rising count, and more than 10 that
  * differ only in their message, within 10 min, are combined. Unlike it, nothing is left out: a combined Event names all that it
@@ -115,7 +110,7 @@ export class Correlator {
 
 /** Token buckets, one for each object, refilled one token in 5 min. */
 class Buckets {
-  readonly #buckets = new BoundedMap<string, Bucket>(CAPACITY);
+  readonly #buckets = new BoundedMap<string, { tokens: number; atMs: number }>(CAPACITY);
   readonly #size: number;
 
   constructor(size: number) {

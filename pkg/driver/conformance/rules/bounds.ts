@@ -12,8 +12,7 @@ export const BOUNDS: readonly Rule[] = [
     name: 'time-of-a-creation',
     sentence: 'The driver gives up when the call is cancelled or its timeout has passed.',
     requires: ['idempotent_create'],
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       await inTime(scene.create(machine, { timeoutMs: SHORT_MS }));
 
       const { providerId } = await scene.made(machine);
@@ -30,8 +29,7 @@ export const BOUNDS: readonly Rule[] = [
   {
     name: 'time-of-a-deletion',
     sentence: 'What it had begun at the provider by then is found by the next call.',
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       await scene.made(machine);
       await inTime(scene.delete(machine, { timeoutMs: SHORT_MS }));
 

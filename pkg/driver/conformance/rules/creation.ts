@@ -21,8 +21,7 @@ export const CREATION: readonly Rule[] = [
     name: 'capacity',
     sentence:
       'Resources that the provider has given the VM, as quantities of Kubernetes by the names of a node\'s status.capacity, such as cpu: "4", memory: "8Gi".',
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       const made = await scene.made(machine);
       const shown = await scene.found(machine);
       for (const [resource, amount] of Object.entries({ ...made.capacity, ...shown.capacity }))
@@ -36,8 +35,7 @@ export const CREATION: readonly Rule[] = [
   {
     name: 'creation-repeated',
     sentence: 'If the machine has a VM already, that VM is returned and nothing is made.',
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       const first = await scene.made(machine);
       await scene.requireOnly(machine, first.providerId);
 
@@ -56,8 +54,7 @@ export const CREATION: readonly Rule[] = [
     name: 'creations-at-once',
     sentence: 'Repeating it must never make a second VM.',
     requires: ['idempotent_create'],
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       const made = await scene.atOnce(Array.from({ length: AT_ONCE }, () => () => scene.made(machine)));
 
       const ids = [...new Set(made.map((vm) => vm.providerId))];
@@ -69,8 +66,7 @@ export const CREATION: readonly Rule[] = [
     name: 'creation-after-a-lost-answer',
     sentence: 'What it had begun at the provider by then is found by the next call.',
     requires: ['idempotent_create'],
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       for (const afterMs of LOST_AFTER_MS) {
         const lost = new AbortController();
         const outcome = scene.create(machine, { signal: lost.signal }).catch(() => undefined);
@@ -87,8 +83,7 @@ export const CREATION: readonly Rule[] = [
     name: 'untagged-vm',
     sentence: "A VM without such a UID, named as its machine, is that machine's VM; a VM with another UID is not.",
     requires: ['--untagged-vm-command'],
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       const providerID = await scene.untagged(machine);
 
       const made = await scene.made(machine);

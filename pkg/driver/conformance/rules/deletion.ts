@@ -8,8 +8,7 @@ export const DELETION: readonly Rule[] = [
     name: 'deletion',
     sentence:
       'Success, or NotFound, says that nothing is left; a deletion that is still under way is answered with Aborted, or another failure, and asked again.',
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       const { providerId: providerID } = await scene.made(machine);
 
       await scene.deleted({ ...machine, providerID });
@@ -21,8 +20,7 @@ export const DELETION: readonly Rule[] = [
     name: 'deletion-by-name',
     sentence:
       "A VM must therefore be findable by cluster, namespace and name of its machine, and be tagged with the machine's UID before it is started; with the name of its class too, where ListMachines returns the VMs of a class.",
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       await scene.made(machine);
 
       await scene.deleted(machine);
@@ -34,8 +32,7 @@ export const DELETION: readonly Rule[] = [
     name: 'deletion-repeated',
     sentence:
       'A call may be repeated at any time: after a lost answer, after a restart of either side, by a new leader while the call of the old one still runs.',
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       const { providerId: providerID } = await scene.made(machine);
       await scene.deleted({ ...machine, providerID });
 
@@ -47,8 +44,7 @@ export const DELETION: readonly Rule[] = [
     name: 'deletions-at-once',
     sentence:
       'A call may be repeated at any time: after a lost answer, after a restart of either side, by a new leader while the call of the old one still runs.',
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       await scene.made(machine);
 
       await scene.atOnce([1, 2, 3].map(() => () => scene.deleted(machine)));
@@ -58,8 +54,7 @@ export const DELETION: readonly Rule[] = [
     name: 'deletion-of-another-uid',
     sentence:
       "A VM must therefore be findable by cluster, namespace and name of its machine, and be tagged with the machine's UID before it is started; with the name of its class too, where ListMachines returns the VMs of a class.",
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       const { providerId } = await scene.made(machine);
 
       await scene.deleted({ ...machine, uid: 'uid-other' });
@@ -70,8 +65,7 @@ export const DELETION: readonly Rule[] = [
   {
     name: 'deletion-by-a-foreign-id',
     sentence: FOREIGN_ID,
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       const { providerId: providerID } = await scene.made(machine);
 
       await scene.deletedNothing(scene.machine('b', { providerID }));

@@ -12,8 +12,7 @@ export const FENCING: readonly Rule[] = [
   {
     name: 'old-token',
     sentence: HIGHEST,
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       await scene.made(machine, { token: NEW });
 
       await requireRefused(scene, machine);
@@ -39,8 +38,7 @@ export const FENCING: readonly Rule[] = [
     name: 'highest-token-is-told',
     sentence:
       'The refusal returns the highest token in `failure.fencing_token`, so that a manager whose count was set back, because its cluster was restored from a backup, can exceed it.',
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       await scene.made(machine, { token: NEW });
 
       const { failure } = await scene.delete(machine, { token: OLD });
@@ -78,8 +76,7 @@ export const FENCING: readonly Rule[] = [
     name: 'no-leader-election',
     sentence:
       'Zero comes from a manager that runs without leader election: there is nothing to compare, so it is neither refused nor remembered.',
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       await scene.made(machine, { token: NEW });
 
       const { failure } = await scene.create(machine, { token: 0n });

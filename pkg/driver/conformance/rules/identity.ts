@@ -10,8 +10,7 @@ export const IDENTITY: readonly Rule[] = [
   {
     name: 'status-by-name-and-by-id',
     sentence: 'Finds the VM of a machine: by `machine.provider_id` if set, else by cluster, namespace, name and UID.',
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       const { providerId: providerID, nodeName } = await scene.made(machine);
 
       for (const [how, subject] of [
@@ -44,8 +43,7 @@ export const IDENTITY: readonly Rule[] = [
   {
     name: 'status-of-another-uid',
     sentence: "A VM without such a UID, named as its machine, is that machine's VM; a VM with another UID is not.",
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       await scene.made(machine);
 
       await scene.requireNone({ ...machine, uid: 'uid-other' }, 'a machine of the same name with another UID');
@@ -55,8 +53,7 @@ export const IDENTITY: readonly Rule[] = [
     name: 'status-of-another-cluster',
     sentence:
       "VMs are tagged with it, so that two clusters in one account of the provider do not see each other's VMs.",
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       await scene.made(machine);
 
       await scene.requireNone(
@@ -68,8 +65,7 @@ export const IDENTITY: readonly Rule[] = [
   {
     name: 'status-by-a-foreign-id',
     sentence: FOREIGN_ID,
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       const { providerId: providerID } = await scene.made(machine);
       const { name } = machine;
 
@@ -84,8 +80,7 @@ export const IDENTITY: readonly Rule[] = [
     name: 'untagged-vm-by-a-foreign-id',
     sentence: FOREIGN_ID,
     requires: ['--untagged-vm-command'],
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       const providerID = await scene.untagged(machine);
       const other = scene.machine('b', { providerID });
 

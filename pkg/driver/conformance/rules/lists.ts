@@ -9,8 +9,7 @@ export const LISTS: readonly Rule[] = [
     name: 'list',
     sentence: "Name of the machine it was made for, from the VM's name or tags.",
     requires: ['ListMachines'],
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       const { providerId } = await scene.made(machine);
       await scene.requireOnly(machine, providerId);
 
@@ -50,8 +49,7 @@ export const LISTS: readonly Rule[] = [
     sentence:
       'What is listed and has no machine is deleted, so a VM of another cluster or namespace must not be listed.',
     requires: ['ListMachines'],
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       await scene.made(machine);
 
       await requireUnlisted(scene, machine, { ...machine, cluster: `${scene.cluster}-other` }, 'another cluster');
@@ -62,8 +60,7 @@ export const LISTS: readonly Rule[] = [
     sentence:
       'What is listed and has no machine is deleted, so a VM of another cluster or namespace must not be listed.',
     requires: ['ListMachines'],
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       await scene.made(machine);
 
       const machineClass = scene.otherClass({ namespace: `${machine.namespace}-other` });
@@ -74,8 +71,7 @@ export const LISTS: readonly Rule[] = [
     name: 'list-of-another-class',
     sentence: 'The VMs made from the class asked for, found by the tag that names it.',
     requires: ['ListMachines', 'LIST_SCOPE_CLASS'],
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       await scene.made(machine);
 
       const machineClass = scene.otherClass({ name: `${machine.machineClass.metadata.name}-other` });

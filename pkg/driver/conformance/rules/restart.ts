@@ -10,8 +10,7 @@ export const RESTART: readonly Rule[] = [
     sentence:
       'The manager decides which machines should exist; the driver only does what it is asked, for one machine at a time, and remembers nothing that the provider does not remember.',
     requires: ['--restart-command'],
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       const { providerId } = await scene.made(machine);
 
       await restart(scene);
@@ -30,8 +29,7 @@ export const RESTART: readonly Rule[] = [
     sentence:
       'A call may be repeated at any time: after a lost answer, after a restart of either side, by a new leader while the call of the old one still runs.',
     requires: ['--restart-command', 'idempotent_create'],
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       const lost = scene.create(machine).catch(() => undefined);
       await restart(scene);
       await lost;
@@ -45,8 +43,7 @@ export const RESTART: readonly Rule[] = [
     sentence:
       'What is remembered protects only where every manager asks the same driver, or several drivers share what they remember, and where it outlives a restart of the driver.',
     requires: ['--restart-command'],
-    async run(scene) {
-      const machine = scene.machine('a');
+    async run(scene, machine) {
       await scene.made(machine, { token: 7n });
 
       await restart(scene);

@@ -6,17 +6,12 @@ export interface IronCoreNetworkInterface extends KubeObject {
   spec?: {
     readonly networkRef?: Reference;
     readonly machineRef?: OwnedReference;
-    readonly ips?: readonly IPSource[];
+    /** Where each address comes from: it is given, or there is a prefix for it. */
+    readonly ips?: readonly { readonly value?: string; readonly ephemeral?: object }[];
     /** What the runtime calls it while it is attached. */
     readonly providerID?: string;
     readonly attributes?: Readonly<Record<string, string>>;
   };
-}
-
-/** Where an address comes from: it is given, or there is a prefix for it. */
-export interface IPSource {
-  readonly value?: string;
-  readonly ephemeral?: object;
 }
 
 export interface IronCoreNetwork extends KubeObject {

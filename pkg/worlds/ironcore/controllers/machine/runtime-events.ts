@@ -12,16 +12,11 @@ const PERIOD_MS = 10_000;
 /** Events that are remembered as told; what is older is not asked for any more. */
 const MAX_REPORTED = 10_000;
 
-/** When a runtime was asked for its events, and until when it has told them. */
-interface EventCursor {
-  readonly askedAtMs: number;
-  readonly reportedAtMs: number | undefined;
-}
-
 /** Tells the events of runtimes about machines as Events of their Machines, each once. */
 export class RuntimeEvents {
   readonly #deps: Deps;
-  readonly #asked = new Map<string, EventCursor>();
+  /** By pool, when its runtime was asked for its events, and until when it has told them. */
+  readonly #asked = new Map<string, { readonly askedAtMs: number; readonly reportedAtMs: number | undefined }>();
   readonly #reported = new Set<string>();
 
   constructor(deps: Deps) {
