@@ -1,9 +1,6 @@
 import { shortText } from '../../apis/short-text.ts';
-import type { Clock } from '../../base/clock/clock.ts';
 import type { DriverCall } from '../../driver/driver.ts';
 import { DriverError } from '../../driver/error.ts';
-import type { Logger } from '../../base/log/logger.ts';
-import type { MachineIdentity } from '../machine-identity.ts';
 import { type Answer, codeOfFault, errorOf } from './answer.ts';
 import type { Cloud } from './cloud.ts';
 import { Disks, type MachineDisks } from './disks.ts';
@@ -14,20 +11,15 @@ import { clusterTagOf, isServerMadeFor, isMarked, isServerOf, metadataOf } from 
 import { type Mark, Ports } from './ports.ts';
 import { marksIn, type OpenStackSpec } from './provider-spec.ts';
 import { addressesOf, type Server, serverBody, type ServerState, serverStateOf, survivorOf } from './server.ts';
-import type { OpenStackSettings } from './settings.ts';
+import type { MachineContext } from './settings.ts';
 import { Users } from './users.ts';
 import type { DiskOwner } from './volume.ts';
 
-export interface CreationDeps {
-  readonly cloud: Cloud;
-  readonly machine: MachineIdentity;
+export interface CreationDeps extends MachineContext {
   readonly spec: OpenStackSpec;
   readonly className: string;
   /** Encoded as Nova takes it. */
   readonly userData: string;
-  readonly settings: OpenStackSettings;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
 /** Builds that fail do so in the first seconds; a slow one is waited for by InitializeMachine, which comes after. */
@@ -56,10 +48,9 @@ export class Creation {
   readonly #users: Users;
 
   constructor(deps: CreationDeps) {
-    const { cloud, machine, spec, clock, settings, log } = deps;
     this.#deps = deps;
-    this.#ports = new Ports({ cloud, machine, clock, answerMs: settings.answerMs });
-    this.#users = new Users({ cloud, machine, marks: marksIn(spec.tags), own: new Set(), log });
+    this.#ports = new Ports(deps);
+    this.#users = new Users({ ...deps, marks: marksIn(deps.spec.tags), own: new Set() });
   }
 
   /** The server, running or, when that takes longer than is waited for, still being built. */

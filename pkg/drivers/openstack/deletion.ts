@@ -1,22 +1,17 @@
-import type { Clock } from '../../base/clock/clock.ts';
 import type { DriverCall } from '../../driver/driver.ts';
 import { DriverError } from '../../driver/error.ts';
-import type { Logger } from '../../base/log/logger.ts';
 import { type MachineIdentity, notFound } from '../machine-identity.ts';
-import type { Cloud } from './cloud.ts';
 import { releaseFloatingIPs } from './floating-ip.ts';
 import { ownerText } from './intent.ts';
 import type { Port } from './network.ts';
 import { isServerMadeFor, serverOwnerOf } from './ownership.ts';
 import { Ports } from './ports.ts';
 import { type Server, serverStateOf } from './server.ts';
-import type { OpenStackSettings } from './settings.ts';
+import type { MachineContext } from './settings.ts';
 import { Users } from './users.ts';
 import type { DiskOwner, Volume } from './volume.ts';
 
-export interface DeletionDeps {
-  readonly cloud: Cloud;
-  readonly machine: MachineIdentity;
+export interface DeletionDeps extends MachineContext {
   readonly servers: readonly Server[];
   /** The two tags of an earlier provider's ports. */
   readonly marks: readonly string[];
@@ -26,9 +21,6 @@ export interface DeletionDeps {
   readonly hasFloatingIP: boolean;
   /** How long something may still appear that another process has asked for. */
   readonly othersMs: number;
-  readonly settings: OpenStackSettings;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
 /** A server that Nova keeps for a while after its deletion, where it is set up so. */
@@ -104,12 +96,12 @@ async function deleteOrphans(deps: DeletionDeps, call: DriverCall): Promise<void
   for (const [owner, known] of disks) await removeDisks(deps, owner, usersOf(deps, owner), known, endMs, call.signal);
 }
 
-function usersOf({ cloud, servers, marks, log }: DeletionDeps, machine: MachineIdentity): Users {
-  return new Users({ cloud, machine, marks, own: new Set(servers.map(({ id }) => id)), log });
+function usersOf(deps: DeletionDeps, machine: MachineIdentity): Users {
+  return new Users({ ...deps, machine, own: new Set(deps.servers.map(({ id }) => id)) });
 }
 
-function portsOf({ cloud, clock, settings }: DeletionDeps, machine: MachineIdentity): Ports {
-  return new Ports({ cloud, machine, clock, answerMs: settings.answerMs });
+function portsOf(deps: DeletionDeps, machine: MachineIdentity): Ports {
+  return new Ports({ ...deps, machine });
 }
 
 /** A port that carries the class's tags and is bound to nothing else. */

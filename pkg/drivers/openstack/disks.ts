@@ -1,13 +1,10 @@
-import type { Clock } from '../../base/clock/clock.ts';
-import type { MachineIdentity } from '../machine-identity.ts';
-import type { Cloud } from './cloud.ts';
 import { ownerText } from './intent.ts';
 import type { Port } from './network.ts';
 import { metadataOf } from './ownership.ts';
 import type { Ports } from './ports.ts';
-import type { OpenStackSpec } from './provider-spec.ts';
 import type { Users } from './users.ts';
 import { type DesiredVolume, diskLabel, diskText, type Volume, volumeErrorOf } from './volume.ts';
+import type { CreationDeps } from './creation.ts';
 
 /** The volumes of a machine, by ID. */
 export interface MachineDisks {
@@ -17,14 +14,9 @@ export interface MachineDisks {
   readonly data: readonly string[];
 }
 
-export interface DisksDeps {
-  readonly cloud: Cloud;
-  readonly machine: MachineIdentity;
-  readonly spec: OpenStackSpec;
-  readonly className: string;
+interface Deps extends Pick<CreationDeps, 'cloud' | 'machine' | 'spec' | 'className' | 'clock'> {
   readonly ports: Ports;
   readonly users: Users;
-  readonly clock: Clock;
 }
 
 /**
@@ -32,9 +24,9 @@ export interface DisksDeps {
  * which: what was made before is taken, and nothing is asked for twice while an answer is missing.
  */
 export class Disks {
-  readonly #deps: DisksDeps;
+  readonly #deps: Deps;
 
-  constructor(deps: DisksDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
   }
 

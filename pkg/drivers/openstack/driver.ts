@@ -277,15 +277,14 @@ export class OpenStackDriver implements Driver {
   ): Promise<VirtualMachine> {
     const vm = virtualMachineOf(cloud, server);
     if (this.#stateOf(server) === 'building' || spec.floatingIP === undefined) return vm;
-    const { clock, settings, log } = this.#deps;
-    const port = await new Ports({ cloud, machine, clock, answerMs: settings.answerMs }).first(spec, server.id, signal);
+    const about = { ...this.#deps, cloud, machine };
+    const port = await new Ports(about).first(spec, server.id, signal);
     if (port === undefined)
       throw new DriverError(
         'FailedPrecondition',
         `server ${server.id} has no port in its first network for its floating IP`,
       );
-    const own = new Set([server.id]);
-    const users = new Users({ cloud, machine, marks: marksIn(spec.tags), own, log });
+    const users = new Users({ ...about, marks: marksIn(spec.tags), own: new Set([server.id]) });
     const deps = { cloud, owner: ownerText(machine), ports: new Set([port.id]), users };
     const address = await ensureFloatingIP(deps, spec.floatingIP, port.id, signal);
     // Nova shows it later.

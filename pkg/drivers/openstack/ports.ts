@@ -1,22 +1,14 @@
 import { randomUUID } from 'node:crypto';
 
-import type { Clock } from '../../base/clock/clock.ts';
 import { DriverError } from '../../driver/error.ts';
-import type { MachineIdentity } from '../machine-identity.ts';
 import { type Answer, errorOf, NoAnswerError } from './answer.ts';
-import type { Cloud } from './cloud.ts';
 import { intentText, leftMsOf, mayStillRequest, ownerText, parseIntent, readyMsOf } from './intent.ts';
 import type { Port, DesiredPort } from './network.ts';
 import { marksIn, type OpenStackSpec, PLAIN_PORT, type DesiredNetwork } from './provider-spec.ts';
 import { unavailable } from './service-client.ts';
+import type { MachineContext } from './settings.ts';
 
-export interface PortsDeps {
-  readonly cloud: Cloud;
-  readonly machine: MachineIdentity;
-  readonly clock: Clock;
-  /** How long a request for a server or its disk may go unanswered and still make one. */
-  readonly answerMs: number;
-}
+type Deps = Pick<MachineContext, 'cloud' | 'machine' | 'clock' | 'settings'>;
 
 /** What this process has written to a port: from when on there may be a server or disk. */
 export interface Mark {
@@ -35,10 +27,10 @@ const ATTEMPTS = 5;
  * asked for (see intent.ts).
  */
 export class Ports {
-  readonly #deps: PortsDeps;
+  readonly #deps: Deps;
   readonly #owner: string;
 
-  constructor(deps: PortsDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
     this.#owner = ownerText(deps.machine);
   }
@@ -59,8 +51,8 @@ export class Ports {
 
   /** How long a server that was asked for may still appear. */
   leftMs(ports: readonly Port[]): number {
-    const { clock, answerMs } = this.#deps;
-    return Math.max(0, ...ports.map((port) => leftMsOf(parseIntent(port.description), clock.now(), answerMs)));
+    const { clock, settings } = this.#deps;
+    return Math.max(0, ...ports.map((port) => leftMsOf(parseIntent(port.description), clock.now(), settings.answerMs)));
   }
 
   /** One for each network, those that are there first. Ports that are bound to a server are not to be used. */
@@ -129,15 +121,15 @@ export class Ports {
 
   /** Throws Unavailable, and takes the mark back, when it is too old for a request that may go unanswered. */
   async #requireFresh(mark: Mark, what: string, signal: AbortSignal): Promise<void> {
-    const { clock, answerMs } = this.#deps;
+    const { clock, settings } = this.#deps;
     const tookMs = clock.now() - mark.atMs;
-    if (mayStillRequest(mark.atMs, clock.now(), answerMs)) return;
+    if (mayStillRequest(mark.atMs, clock.now(), settings.answerMs)) return;
     // One that has ended may have been written over.
     const port = (await this.list(signal)).find(({ id }) => id === mark.portID);
     const isOurs = port !== undefined && parseIntent(port.description)?.sent?.by === mark.by;
     if (isOurs) await this.#write(port, this.#owner, signal);
     const [neutron, all] = [mark.tookMs, tookMs].map((ms) => Math.round(ms / 1_000));
-    const limit = Math.round(readyMsOf(answerMs) / 1_000);
+    const limit = Math.round(readyMsOf(settings.answerMs) / 1_000);
     const text = `not requested: recording it at the port took Neutron ${neutron} s, and the preparation ${all} s in total, of at most ${limit} s`;
     throw new DriverError('Unavailable', `${what}: ${text}; increase --answer-timeout of the driver for slow services`);
   }

@@ -1,4 +1,7 @@
-import { MINUTE_MS } from '../../base/clock/clock.ts';
+import { MINUTE_MS, type Clock } from '../../base/clock/clock.ts';
+import type { Logger } from '../../base/log/logger.ts';
+import type { MachineIdentity } from '../machine-identity.ts';
+import type { Cloud } from './cloud.ts';
 
 /** What can be set for all clouds together. */
 export interface OpenStackSettings {
@@ -9,6 +12,15 @@ export interface OpenStackSettings {
   /** Servers and flavors on one page of a list. */
   readonly pageSize: number;
   readonly proxies: Proxies;
+}
+
+/** Of which machine, in which cloud, something is made or deleted. */
+export interface MachineContext {
+  readonly cloud: Cloud;
+  readonly machine: MachineIdentity;
+  readonly settings: OpenStackSettings;
+  readonly clock: Clock;
+  readonly log: Logger;
 }
 
 /** Through which proxies a cloud is reached, as the variables HTTP_PROXY, HTTPS_PROXY and NO_PROXY say; empty: directly. */

@@ -1,18 +1,13 @@
-import type { Logger } from '../../base/log/logger.ts';
-import type { MachineIdentity } from '../machine-identity.ts';
-import type { Cloud } from './cloud.ts';
 import { ownerText, parseIntent } from './intent.ts';
 import type { Port } from './network.ts';
 import { isMarked, isServerOf } from './ownership.ts';
+import type { MachineContext } from './settings.ts';
 
-export interface UsersDeps {
-  readonly cloud: Cloud;
-  readonly machine: MachineIdentity;
+interface Deps extends Pick<MachineContext, 'cloud' | 'machine' | 'log'> {
   /** The two tags of the machine's class. */
   readonly marks: readonly string[];
   /** Servers of the machine, by ID. */
   readonly own: ReadonlySet<string>;
-  readonly log: Logger;
 }
 
 /**
@@ -27,11 +22,11 @@ export interface UsersDeps {
  * | another one                                          | left alone         |
  */
 export class Users {
-  readonly #deps: UsersDeps;
+  readonly #deps: Deps;
   /** What was found out, by ID of the server: for one call of the driver. */
   readonly #others = new Map<string, boolean>();
 
-  constructor(deps: UsersDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
   }
 
