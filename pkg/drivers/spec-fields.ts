@@ -21,6 +21,16 @@ export function text(value: unknown, path: string): string {
   return value;
 }
 
+/** The same where it may be missing, or empty. */
+export function optionalText(value: unknown, path: string): string | undefined {
+  return value === undefined || value === '' ? undefined : text(value, path);
+}
+
+/** A member of what may be no object. */
+export function memberOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Fields)[name] : undefined;
+}
+
 /** `value` as an object whose members are all texts. Throws InvalidArgument that names the member. */
 export function texts(value: unknown, path: string): Readonly<Record<string, string>> {
   const entries = Object.entries(fields(value, path));

@@ -1,5 +1,5 @@
 import { parseGoBool } from '../../apis/go-bool.ts';
-import { atLeast, fields, flag, invalid, text, type Fields } from '../spec-fields.ts';
+import { atLeast, fields, flag, invalid, text, type Fields, memberOf, optionalText } from '../spec-fields.ts';
 
 export interface DesiredNetwork {
   /** Exactly one of both. */
@@ -114,13 +114,13 @@ export function parseProviderSpec(value: unknown): OpenStackSpec {
   const required = (name: string): string => text(spec[name], at(name));
   const { networks, subnetIDs } = networksOf(spec, at);
   const rootDiskSize = diskSizeOf(spec, at);
-  const rootDiskType = optional(spec['rootDiskType'], at('rootDiskType'));
+  const rootDiskType = optionalText(spec['rootDiskType'], at('rootDiskType'));
   return {
     region: required('region'),
-    availabilityZone: optional(spec['availabilityZone'], at('availabilityZone')),
+    availabilityZone: optionalText(spec['availabilityZone'], at('availabilityZone')),
     image: oneOf(spec, 'imageID', 'imageName', at, 'first'),
     flavor: oneOf(spec, 'flavorID', 'flavorName', at, 'wrong'),
-    keyName: optional(spec['keyName'], at('keyName')),
+    keyName: optionalText(spec['keyName'], at('keyName')),
     securityGroups: list(spec['securityGroups'], at('securityGroups')),
     tags: tagsOf(spec, at),
     networks,
@@ -193,15 +193,7 @@ function membersOf(value: unknown): Fields {
   return fields(config['spec'] ?? {}, 'providerSpec.spec', MEMBERS);
 }
 
-function memberOf(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? (value as Fields)[name] : undefined;
-}
-
 type At = (name: string) => string;
-
-function optional(value: unknown, path: string): string | undefined {
-  return value === undefined || value === '' ? undefined : text(value, path);
-}
 
 function list(value: unknown, path: string): readonly string[] {
   if (value === undefined || value === null) return [];
@@ -217,7 +209,7 @@ function oneOf(
   at: At,
   both: 'first' | 'wrong',
 ): { readonly by: 'id' | 'name'; readonly value: string } {
-  const [byID, byName] = [optional(spec[id], at(id)), optional(spec[name], at(name))];
+  const [byID, byName] = [optionalText(spec[id], at(id)), optionalText(spec[name], at(name))];
   if (byID !== undefined && byName !== undefined && both === 'wrong')
     throw invalid(`${at(id)}: ${at(name)} is also set, remove one of them`);
   if (byID !== undefined) return { by: 'id', value: byID };
@@ -226,10 +218,10 @@ function oneOf(
 }
 
 function networksOf(spec: Fields, at: At): Pick<OpenStackSpec, 'networks' | 'subnetIDs'> {
-  const networkID = optional(spec['networkID'], at('networkID'));
+  const networkID = optionalText(spec['networkID'], at('networkID'));
   const hasList = Array.isArray(spec['networks']) && spec['networks'].length > 0;
   if (networkID !== undefined && hasList) throw invalid(`${at('networkID')}: networks is also set, remove one of them`);
-  const subnetID = optional(spec['subnetID'], at('subnetID'));
+  const subnetID = optionalText(spec['subnetID'], at('subnetID'));
   const subnetIDs = [
     ...new Set([...(subnetID === undefined ? [] : [subnetID]), ...list(spec['subnetIDs'], at('subnetIDs'))]),
   ];
@@ -261,19 +253,19 @@ function portOf(network: Fields, at: At): DesiredPortSettings {
   return {
     securityGroups,
     hasPortSecurity,
-    vnicType: optional(network['vnicType'], at('vnicType')),
+    vnicType: optionalText(network['vnicType'], at('vnicType')),
     profile: network['profile'] === undefined ? undefined : fields(network['profile'], at('profile')),
-    fixedIP: optional(network['fixedIP'], at('fixedIP')),
+    fixedIP: optionalText(network['fixedIP'], at('fixedIP')),
   };
 }
 
 function serverGroupOf(spec: Fields, at: At): OpenStackSpec['serverGroup'] {
-  const isThere = ['serverGroupID', 'serverGroupName'].some((name) => optional(spec[name], at(name)) !== undefined);
+  const isThere = ['serverGroupID', 'serverGroupName'].some((name) => optionalText(spec[name], at(name)) !== undefined);
   return isThere ? oneOf(spec, 'serverGroupID', 'serverGroupName', at, 'wrong') : undefined;
 }
 
 function podNetworkCIDRsOf(spec: Fields, at: At): readonly string[] {
-  const one = optional(spec['podNetworkCidr'], at('podNetworkCidr'));
+  const one = optionalText(spec['podNetworkCidr'], at('podNetworkCidr'));
   return [...new Set([...(one === undefined ? [] : [one]), ...list(spec['podNetworkCIDRs'], at('podNetworkCIDRs'))])];
 }
 
@@ -301,7 +293,7 @@ function dataVolumesOf(spec: Fields, at: At): readonly DesiredDataVolume[] {
       throw invalid(
         `${path}.name: must consist of at most 50 lowercase letters, digits and '-', and start and end with a letter or digit`,
       );
-    const type = optional(volume['type'], `${path}.type`);
+    const type = optionalText(volume['type'], `${path}.type`);
     return { name, size: wholeGB(volume['size'], `${path}.size`, 1), type };
   });
   const twice = volumes.findIndex(({ name }, i) => volumes.findIndex((other) => other.name === name) < i);
@@ -343,5 +335,5 @@ function floatingIPOf(spec: Fields, at: At): DesiredFloatingIP | undefined {
   const path = at('floatingIP');
   const floatingIP = fields(spec['floatingIP'], path, ['networkID', 'networkName', 'address']);
   const { by, value } = oneOf(floatingIP, 'networkID', 'networkName', (name) => `${path}.${name}`, 'wrong');
-  return { by, network: value, address: optional(floatingIP['address'], `${path}.address`) };
+  return { by, network: value, address: optionalText(floatingIP['address'], `${path}.address`) };
 }

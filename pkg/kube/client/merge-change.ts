@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 
 import type { MergePatch } from './patch.ts';
 
-type Fields = Record<string, unknown>;
+export type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * What a JSON merge patch has to hold so that a member that is `before` becomes `after`: a merge patch merges objects, so
@@ -20,7 +20,8 @@ function difference(before: unknown, after: unknown): unknown {
   return Object.fromEntries(changed.map((name) => [name, difference(before[name], after[name])]));
 }
 
-function isFields(value: unknown): value is Fields {
+/** Whether it has members; a list has none. */
+export function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

@@ -1,11 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import type { KubeObject } from '../../apis/meta.ts';
-import { replacing } from './merge-change.ts';
+import { replacing, isFields, type Fields } from './merge-change.ts';
 import type { Patch } from './patch.ts';
 import type { Resource } from '../../apis/resource.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * What a merge patch comes to in the dialect of a resource: what differs there between the object that it was made of and that object with
@@ -44,8 +42,4 @@ function merged(before: unknown, change: unknown): unknown {
     else after.set(name, merged(after.get(name), value));
   }
   return Object.fromEntries(after);
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

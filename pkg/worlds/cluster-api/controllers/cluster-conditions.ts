@@ -1,5 +1,4 @@
 import type { ClusterAPICluster } from '../api/cluster.ts';
-import { NO_REASON, type ClusterAPICondition } from '../api/condition.ts';
 import type { ContractReference } from '../api/contract.ts';
 import type { ControlPlaneReport } from '../api/control-plane.ts';
 import type { ClusterInfrastructureReport } from '../api/infrastructure.ts';
@@ -145,7 +144,7 @@ function controlPlaneAvailable(facts: ClusterFacts): ConditionValue {
     case 'none':
       return plain(type, 'True', 'Available');
     case 'found':
-      if (reported !== undefined) return availableAs(reported, type);
+      if (reported !== undefined) return mirrored(reported, type, 'Available');
       return isReady
         ? plain(type, 'True', 'Available')
         : plain(type, 'False', 'NotAvailable', `${what} has not reported yet that its API server has responded`);
@@ -160,11 +159,6 @@ function controlPlaneAvailable(facts: ClusterFacts): ConditionValue {
         plain(type, 'Unknown', 'InternalError', controlPlane.problem ?? `Reading ${what}`)
       );
   }
-}
-
-function availableAs(reported: ClusterAPICondition, type: string): ConditionValue {
-  const { status, reason } = reported;
-  return { ...reported, type, reason: reason === NO_REASON && status === 'True' ? 'Available' : reason };
 }
 
 function infrastructureReady(facts: ClusterFacts): ConditionValue {

@@ -9,14 +9,10 @@ import type { ClusterAPIMachine } from '../api/machine.ts';
 import { copyOfObject } from '../../../apis/copy.ts';
 import { withFinalizer, withoutFinalizer, hasFinalizer } from '../../../apis/finalizers.ts';
 import { controllerOf, isBeingDeleted, keyOf, refOf, type KubeObject } from '../../../apis/meta.ts';
-import type { Lister } from '../../../kube/cache/lister.ts';
-import type { Clock } from '../../../base/clock/clock.ts';
-import type { ObjectEvents } from '../../../kube/events/event-sink.ts';
-import type { Reader, Writer } from '../../../kube/client/client.ts';
+import type { Reader } from '../../../kube/client/client.ts';
 import { ApiError, ignoreNotFound, isConflict } from '../../../kube/client/errors.ts';
 import { replacing } from '../../../kube/client/merge-change.ts';
 import { mergePatchIfUnchanged, statusPatch } from '../../../kube/client/patch.ts';
-import type { Resource } from '../../../apis/resource.ts';
 import { clusterAPIClusters, clusterAPIMachines } from '../api/resources.ts';
 import { type FieldPath, ownedPatch } from '../../../work/reconcile/object-pass/owned-fields.ts';
 import { PassNotes } from '../../../work/reconcile/object-pass/pass-notes.ts';
@@ -34,27 +30,15 @@ import {
 } from './cluster-conditions.ts';
 import { clusterEventsOf } from './cluster-events.ts';
 import { deprecatedConditions, merged, plain, type ConditionValue } from './conditions.ts';
-import type { Externals } from './externals.ts';
 import { olderClusterConditions } from './older-cluster-conditions.ts';
 import type { OlderConditionValue } from './older-conditions.ts';
 import { graceLeftMs } from './creation/node-by-provider-id.ts';
 import { clusterAPIQueueKeyOf } from './keys.ts';
-import type { NodeClusters } from './node-clusters.ts';
 import { isOfControlPlane, isOwnedBy, withCluster } from './adoption.ts';
+import type { ControllerDeps } from './machine-pass.ts';
 
-export interface ClusterControllerDeps {
-  readonly clusters: Lister<ClusterAPICluster>;
-  /** Indexes: `cluster`. */
-  readonly machines: Lister<ClusterAPIMachine>;
-  readonly externals: Externals;
-  readonly nodeClusters: Pick<NodeClusters, 'use' | 'drop' | 'of' | 'isApart'>;
+export interface ClusterControllerDeps extends ControllerDeps<ClusterAPICluster> {
   readonly reader: Reader;
-  readonly writer: Writer;
-  /** `apiVersion` under which a kind of Cluster API is served now. */
-  readonly servedAs: (resource: Resource<KubeObject>) => string;
-  readonly clock: Clock;
-  readonly recorder: ObjectEvents<ClusterAPICluster>;
-  readonly isServed: (object: ClusterAPICluster) => boolean;
 }
 
 /** Something to be deleted; for people: `Machine m-1`. */

@@ -305,9 +305,9 @@ function leftMs(ready: ClusterAPICondition | undefined, seconds: number, nowMs: 
 }
 
 /** What an object of a provider reports, as another condition: one that is True, and gives no reason, has the reason of all that is well. */
-export function mirrored(reported: ConditionValue, type: string): ConditionValue {
+export function mirrored(reported: ConditionValue, type: string, whenWell = 'Ready'): ConditionValue {
   const { status, reason } = reported;
-  return { ...reported, type, reason: reason === NO_REASON && status === 'True' ? 'Ready' : reason };
+  return { ...reported, type, reason: reason === NO_REASON && status === 'True' ? whenWell : reason };
 }
 
 export function plain(type: string, status: ConditionStatus, reason: string, message = ''): ConditionValue {

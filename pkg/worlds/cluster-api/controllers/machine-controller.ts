@@ -15,8 +15,6 @@ import { copyOfObject } from '../../../apis/copy.ts';
 import { withFinalizer, hasFinalizer } from '../../../apis/finalizers.ts';
 import { isBeingDeleted, keyBeside, keyOf, refOf } from '../../../apis/meta.ts';
 import { toTimestamp } from '../../../base/clock/clock.ts';
-import type { Lister } from '../../../kube/cache/lister.ts';
-import type { ObjectEvents } from '../../../kube/events/event-sink.ts';
 import { GateClosedError } from '../../../kube/gate/gate.ts';
 import { ApiError, ignoreNotFound, isConflict } from '../../../kube/client/errors.ts';
 import { replacing } from '../../../kube/client/merge-change.ts';
@@ -40,20 +38,15 @@ import { creationSteps } from './creation-steps.ts';
 import { withDefaults } from './defaults.ts';
 import { deletionSteps } from './deletion-steps.ts';
 import { clusterAPIQueueKeyOf } from './keys.ts';
-import type { MachinePass, ClusterAPIMachineStep, StepDeps, WorkingMachine } from './machine-pass.ts';
+import type { MachinePass, ClusterAPIMachineStep, StepDeps, WorkingMachine, ControllerDeps } from './machine-pass.ts';
 import { foundIn, machineEventsOf } from './machine-events.ts';
-import type { NodeCluster, NodeClusters } from './node-clusters.ts';
+import type { NodeCluster } from './node-clusters.ts';
 import { olderConditions } from './older-conditions.ts';
 import { revisionOwnersOf } from './outdated.ts';
 import { isOfControlPlane, ownersOfMachine } from './adoption.ts';
 import { upToDateOf } from './up-to-date.ts';
 
-export interface ClusterAPIMachineControllerDeps extends StepDeps {
-  readonly clusters: Lister<ClusterAPICluster>;
-  readonly nodeClusters: Pick<NodeClusters, 'use' | 'drop' | 'of' | 'isApart'>;
-  readonly recorder: ObjectEvents<ClusterAPIMachine>;
-  readonly isServed: (object: ClusterAPIMachine) => boolean;
-}
+export type ClusterAPIMachineControllerDeps = StepDeps & ControllerDeps<ClusterAPIMachine>;
 
 const RECORD = { resource: clusterAPIMachines, finalizer: CLUSTER_API_MACHINE_FINALIZER };
 
@@ -174,16 +167,9 @@ export class ClusterAPIMachineController {
     );
     if (news.length === 0) return undefined;
     const annotations = Object.fromEntries(news.map((name) => [name, 'true']));
+    const patch = mergePatch(cluster, { metadata: { annotations } });
     try {
-      await writer.patch(
-        'change',
-        clusterAPIClusters,
-        refOf(cluster),
-        mergePatch(cluster, { metadata: { annotations } }),
-        {
-          signal,
-        },
-      );
+      await writer.patch('change', clusterAPIClusters, refOf(cluster), patch, { signal });
       return undefined;
     } catch (err) {
       if (!(err instanceof ApiError)) throw err;

@@ -16,9 +16,10 @@ import type { ConditionValue } from './conditions.ts';
 import type { DataSecrets, DataSecretTrouble } from './data-secrets.ts';
 import type { Externals } from './externals.ts';
 import type { SyncedKeys } from './node-patch.ts';
-import type { NodeCluster } from './node-clusters.ts';
+import type { NodeCluster, NodeClusters } from './node-clusters.ts';
 import type { OlderConditionValue } from './older-conditions.ts';
 import type { ObservedBootstrap, ObservedInfrastructure, ObservedNode } from './observed.ts';
+import type { ObjectEvents } from '../../../kube/events/event-sink.ts';
 
 /** What is reported of a drain: what follows the name of the Node, and an Event. */
 export interface DrainReport {
@@ -50,6 +51,17 @@ export interface StepDeps {
   /** What Nodes follow of their Machines as the flags say. */
   readonly synced: SyncedKeys;
   readonly clock: Clock;
+}
+
+/** What the controllers of both kinds are given beside that. */
+export interface ControllerDeps<T extends KubeObject> extends Pick<
+  StepDeps,
+  'machines' | 'externals' | 'writer' | 'servedAs' | 'clock'
+> {
+  readonly clusters: Lister<ClusterAPICluster>;
+  readonly nodeClusters: Pick<NodeClusters, 'use' | 'drop' | 'of' | 'isApart'>;
+  readonly recorder: ObjectEvents<T>;
+  readonly isServed: (object: T) => boolean;
 }
 
 /** A Machine with a spec and a status that may be changed. */

@@ -1,7 +1,7 @@
 import type { ContractReference } from '../api/contract.ts';
 import { CLUSTER_NAME_LABEL } from '../api/keys.ts';
 import { isMachineName } from '../../../drivers/machine-identity.ts';
-import { fields, invalid, text } from '../../../drivers/spec-fields.ts';
+import { fields, invalid, text, optionalText } from '../../../drivers/spec-fields.ts';
 
 /** What a machine starts with: data that is made of a template, a Secret that is there, or the `userData` of the class. */
 export type Bootstrap =
@@ -55,7 +55,7 @@ export function parseProviderSpec(value: unknown): ClusterAPIProviderSpec {
     clusterName: clusterNameIn(spec['clusterName'], `${AT}.clusterName`),
     infrastructureRef: templateIn(spec['infrastructureRef'], `${AT}.infrastructureRef`),
     bootstrap: bootstrapIn(spec['bootstrap'], `${AT}.bootstrap`),
-    version: optional(spec['version'], `${AT}.version`),
+    version: optionalText(spec['version'], `${AT}.version`),
     failureDomain: failureDomainIn(spec['failureDomain'], `${AT}.failureDomain`),
     labels: keyed(metadata['labels'], `${AT}.machineMetadata.labels`),
     annotations: keyed(metadata['annotations'], `${AT}.machineMetadata.annotations`),
@@ -111,7 +111,7 @@ function clusterNameIn(value: unknown, path: string): string {
 }
 
 function failureDomainIn(value: unknown, path: string): string | undefined {
-  const domain = optional(value, path);
+  const domain = optionalText(value, path);
   if (domain === undefined || domain.length <= LONGEST_FAILURE_DOMAIN) return domain;
   throw invalid(`${path}: must have at most ${LONGEST_FAILURE_DOMAIN} characters`);
 }
@@ -120,10 +120,6 @@ function nameIn(value: unknown, path: string): string {
   const name = text(value, path);
   if (isMachineName(name)) return name;
   throw invalid(`${path}: must be the name of an object, a DNS subdomain`);
-}
-
-function optional(value: unknown, path: string): string | undefined {
-  return value === undefined || value === '' ? undefined : text(value, path);
 }
 
 /** Labels or annotations; those by which objects are found again are not the user's. */

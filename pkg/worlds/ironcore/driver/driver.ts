@@ -33,6 +33,7 @@ import {
 } from './objects.ts';
 import { labelsIn, parseProviderSpec } from './provider-spec.ts';
 import { isTagged, placeIn, ironCoreProviderID, machineTagsOf } from './tags.ts';
+import { membersOf } from '../../../apis/members.ts';
 
 export interface IronCoreDriverDeps {
   readonly clock: Clock;
@@ -250,8 +251,4 @@ function virtualMachineOf({ namespace }: SecretCluster, name: string): VirtualMa
 export function csiVolumeIDOf(spec: unknown, csiDriverName: string): string | undefined {
   const { driver, volumeHandle } = membersOf(membersOf(spec)['csi']);
   return driver === csiDriverName && typeof volumeHandle === 'string' && volumeHandle !== '' ? volumeHandle : undefined;
-}
-
-function membersOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 }

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 
 import { quantityAsNumber } from '../../../apis/quantity.ts';
-import { fields, flag, invalid, text, type Fields } from '../../../drivers/spec-fields.ts';
+import { fields, flag, invalid, text, type Fields, memberOf } from '../../../drivers/spec-fields.ts';
 import { parseButane, type Butane } from './butane.ts';
 import { isTag } from './tags.ts';
 
@@ -73,10 +73,6 @@ export function labelsIn(value: unknown): Readonly<Record<string, string>> {
 
 function isText(value: unknown): value is string {
   return typeof value === 'string';
-}
-
-function memberOf(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? (value as Fields)[name] : undefined;
 }
 
 function isAbsent(value: unknown): boolean {
