@@ -1,5 +1,6 @@
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 
+import { declaring } from './declaring.ts';
 import type { ScrapeFailures } from './scrape-failures.ts';
 
 /** Declares one gauge whose series are read from all objects of a kind at each scrape. */
@@ -21,30 +22,15 @@ export function objectGauges<T extends { spec: object }>(
   list: () => readonly T[],
   failures?: ScrapeFailures,
 ): DeclareGauge<T> {
-  const registers = [registry];
-  void new Gauge({
-    name: `${prefix}_items_total`,
-    help: itemsHelp,
-    registers,
-    collect() {
-      try {
-        this.set(list().length);
-      } catch (err) {
-        failures?.inc();
-        throw err;
-      }
-    },
+  const { series } = declaring(registry);
+  series(`${prefix}_items_total`, itemsHelp, [], () => {
+    try {
+      return [[{}, list().length]];
+    } catch (err) {
+      failures?.inc();
+      throw err;
+    }
   });
-  return (name, help, labelNames, series) => {
-    void new Gauge({
-      name: `${prefix}_${name}`,
-      help,
-      labelNames: [...labelNames],
-      registers,
-      collect() {
-        this.reset();
-        for (const object of list()) for (const [labels, value] of series(object)) this.set(labels, value);
-      },
-    });
-  };
+  return (name, help, labelNames, of) =>
+    series(`${prefix}_${name}`, help, labelNames, () => list().flatMap((one) => [...of(one)]));
 }

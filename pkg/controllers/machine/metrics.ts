@@ -1,7 +1,8 @@
-import { Gauge, type Histogram, type Registry } from 'prom-client';
+import type { Histogram, Registry } from 'prom-client';
 
 import { nodeNameOf, providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { objectNameLabels } from '../../base/metrics/object-labels.ts';
+import { NAMED } from '../../base/metrics/owner-gauges.ts';
 import { declaring } from '../../base/metrics/declaring.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
@@ -126,63 +127,47 @@ function declareDurations(registry: Registry): Durations {
 }
 
 function declareState(registry: Registry, source: MachineSource): void {
-  const registers = [registry];
-  void new Gauge({
-    name: 'mcm_machine_items_total',
-    help: 'Machines in the namespace.',
-    registers,
-    collect() {
-      this.set(source.list().length);
-    },
-  });
-  void new Gauge({
-    name: 'mcm_machine_current_status_phase',
-    help: 'Phase of a Machine: -4 Terminating, -3 Failed, -2 CrashLoopBackOff, -1 Unknown, 0 Pending and any other, 1 Running.',
-    labelNames: ['name', 'namespace'],
-    registers,
-    collect() {
-      this.reset();
-      for (const machine of source.list()) {
-        this.set(objectNameLabels(machine), PHASE_VALUES[machine.status?.currentStatus?.phase ?? ''] ?? 0);
-      }
-    },
-  });
-  void new Gauge({
-    name: 'mcm_machine_info',
-    help: 'A Machine; the value is always 1.',
-    labelNames: [
-      'name',
-      'namespace',
-      'createdAt',
-      'spec_provider_id',
-      'spec_class_api_group',
-      'spec_class_kind',
-      'spec_class_name',
-      'node_name',
-    ],
-    registers,
-    collect() {
-      this.reset();
-      for (const machine of source.list()) this.set(infoOf(machine), 1);
-    },
-  });
-  void new Gauge({
-    name: 'mcm_machine_status_condition',
-    help: "Condition of a Machine's Node: 1 True, 0 False, 2 Unknown.",
-    labelNames: ['name', 'namespace', 'condition'],
-    registers,
-    collect() {
-      this.reset();
-      for (const machine of source.list()) {
-        for (const { type, status } of machine.status?.conditions ?? []) {
-          this.set({ ...objectNameLabels(machine), condition: type }, CONDITION_VALUES[status] ?? 2);
-        }
-      }
-    },
-  });
+  const { series } = declaring(registry);
+  series('mcm_machine_items_total', 'Machines in the namespace.', [], () => [[{}, source.list().length]]);
+  series(
+    'mcm_machine_current_status_phase',
+    'Phase of a Machine: -4 Terminating, -3 Failed, -2 CrashLoopBackOff, -1 Unknown, 0 Pending and any other, 1 Running.',
+    NAMED,
+    () =>
+      source
+        .list()
+        .map((machine) => [objectNameLabels(machine), PHASE_VALUES[machine.status?.currentStatus?.phase ?? ''] ?? 0]),
+  );
+  series('mcm_machine_info', 'A Machine; the value is always 1.', INFO_LABELS, () =>
+    source.list().map((machine) => [infoOf(machine), 1]),
+  );
+  series(
+    'mcm_machine_status_condition',
+    "Condition of a Machine's Node: 1 True, 0 False, 2 Unknown.",
+    [...NAMED, 'condition'],
+    () =>
+      source
+        .list()
+        .flatMap((machine) =>
+          (machine.status?.conditions ?? []).map(
+            ({ type, status }) =>
+              [{ ...objectNameLabels(machine), condition: type }, CONDITION_VALUES[status] ?? 2] as const,
+          ),
+        ),
+  );
 }
 
-function infoOf(machine: Machine): Record<string, string> {
+const INFO_LABELS = [
+  ...NAMED,
+  'createdAt',
+  'spec_provider_id',
+  'spec_class_api_group',
+  'spec_class_kind',
+  'spec_class_name',
+  'node_name',
+] as const;
+
+function infoOf(machine: Machine): Record<(typeof INFO_LABELS)[number], string> {
   const { metadata, spec } = machine;
   return {
     ...objectNameLabels(machine),

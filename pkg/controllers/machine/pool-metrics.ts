@@ -7,7 +7,7 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf, keyBeside } from '../../apis/meta.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import type { Clock } from '../../base/clock/clock.ts';
-import { countingGauge } from '../../base/metrics/counting-gauge.ts';
+import { declaring } from '../../base/metrics/declaring.ts';
 import { isUnderMaintenance } from '../machine-facts/maintenance.ts';
 import { isPreserved } from '../replicas/machine-state.ts';
 
@@ -22,30 +22,24 @@ type Pool = Record<(typeof LABELS)[number], string>;
 
 /** Declares in `registry` how many machines each MachineDeployment has. */
 export function poolMetrics(registry: Registry, { machines, machineSets, clock }: PoolSource): void {
+  const { counted } = declaring(registry);
   const poolOf = (machine: Machine): Pool => ({
     namespace: machine.metadata.namespace ?? '',
     machine_deployment: deploymentOf(machine, machineSets),
   });
-  countingGauge(
-    registry,
+  counted(
     'machinist_machines',
     'Machines of a MachineDeployment by phase; a new machine has none.',
     [...LABELS, 'phase'],
     () => machines.list().map((machine) => ({ ...poolOf(machine), phase: phaseOf(machine) })),
   );
-  countingGauge(
-    registry,
-    'machinist_machines_preserved',
-    'Machines of a MachineDeployment that are preserved.',
-    LABELS,
-    () =>
-      machines
-        .list()
-        .filter((machine) => isPreserved(machine, clock.now()))
-        .map(poolOf),
+  counted('machinist_machines_preserved', 'Machines of a MachineDeployment that are preserved.', LABELS, () =>
+    machines
+      .list()
+      .filter((machine) => isPreserved(machine, clock.now()))
+      .map(poolOf),
   );
-  countingGauge(
-    registry,
+  counted(
     'machinist_machines_in_maintenance',
     'Machines of a MachineDeployment that are in maintenance, entering it, or leaving it.',
     LABELS,

@@ -1,4 +1,6 @@
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
+
+import { declaring } from '../../base/metrics/declaring.ts';
 
 interface ZoneLabels {
   readonly cluster: string;
@@ -15,29 +17,26 @@ export interface ReplacementSource {
 
 /** Declares in `registry` what holds back the replacement of unhealthy machines. `reasons` are all that there are. */
 export function replacementMetrics(registry: Registry, source: ReplacementSource, reasons: readonly string[]): void {
-  const registers = [registry];
-  void new Gauge({
-    name: 'machinist_replacements_held',
-    help: 'Unhealthy machines past their health timeout that are not replaced, by reason: zone, stopped, pace, limit, grace.',
-    labelNames: ['reason'],
-    registers,
-    collect() {
-      this.reset();
+  const { series } = declaring(registry);
+  series(
+    'machinist_replacements_held',
+    'Unhealthy machines past their health timeout that are not replaced, by reason: zone, stopped, pace, limit, grace.',
+    ['reason'],
+    () => {
       const held = source.held();
-      for (const reason of reasons) this.set({ reason }, held.filter((one) => one === reason).length);
+      return reasons.map((reason) => [{ reason }, held.filter((one) => one === reason).length]);
     },
-  });
-  void new Gauge({
-    name: 'machinist_zone_stopped',
-    help: 'Whether machines of a zone are not replaced because too many of them became unhealthy at once (1) or not (0).',
-    labelNames: ['cluster', 'provider', 'zone'],
-    registers,
-    collect() {
-      this.reset();
-      for (const { zone, isStopped } of source.zones()) {
-        const { cluster, provider, name } = zone;
-        this.set({ cluster, provider, zone: name }, isStopped ? 1 : 0);
-      }
-    },
-  });
+  );
+  series(
+    'machinist_zone_stopped',
+    'Whether machines of a zone are not replaced because too many of them became unhealthy at once (1) or not (0).',
+    ['cluster', 'provider', 'zone'],
+    () =>
+      source
+        .zones()
+        .map(({ zone: { cluster, provider, name }, isStopped }) => [
+          { cluster, provider, zone: name },
+          isStopped ? 1 : 0,
+        ]),
+  );
 }

@@ -1,4 +1,4 @@
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
@@ -7,6 +7,7 @@ import { controllerOf, type KubeObject } from '../../../apis/meta.ts';
 import type { Lister } from '../../../kube/cache/lister.ts';
 import { fromTimestamp, type Clock } from '../../../base/clock/clock.ts';
 import { CONTROLLER_INDEX } from '../../../operator/indexes/owner-index.ts';
+import { declaring } from '../../../base/metrics/declaring.ts';
 import { objectNameLabels } from '../../../base/metrics/object-labels.ts';
 import { NAMED } from '../../../base/metrics/owner-gauges.ts';
 import { deploymentFreeze } from '../../replicas/freeze-marks.ts';
@@ -22,35 +23,29 @@ export interface RolloutSource {
 /** Declares in `registry` what the original does not tell of MachineDeployments. */
 export function rolloutMetrics(registry: Registry, source: RolloutSource): void {
   const { machineDeployments, machineSets, machines, clock } = source;
-  const registers = [registry];
+  const { series } = declaring(registry);
   const ages = new RolloutAges(({ metadata }) => machines.byIndex(CONTROLLER_INDEX, metadata.uid));
-  void new Gauge({
-    name: 'machinist_machine_deployment_frozen',
-    help: 'Whether a MachineDeployment is frozen because it had too many Machines: 1 or 0.',
-    labelNames: NAMED,
-    registers,
-    collect() {
-      this.reset();
-      for (const one of machineDeployments.list()) {
-        this.set(objectNameLabels(one), deploymentFreeze.marksOf(one).isLabelled ? 1 : 0);
-      }
-    },
-  });
-  void new Gauge({
-    name: 'machinist_machine_deployment_rollout_age_seconds',
-    help: 'Time in seconds during which a MachineDeployment has had Machines of an earlier template in addition to its newest one; 0 without any. For a rollout back to an earlier template, a process that was restarted since only knows the remaining Machines, and shows at most the true age.',
-    labelNames: NAMED,
-    registers,
-    collect() {
-      this.reset();
+  series(
+    'machinist_machine_deployment_frozen',
+    'Whether a MachineDeployment is frozen because it had too many Machines: 1 or 0.',
+    NAMED,
+    () =>
+      machineDeployments.list().map((one) => [objectNameLabels(one), deploymentFreeze.marksOf(one).isLabelled ? 1 : 0]),
+  );
+  series(
+    'machinist_machine_deployment_rollout_age_seconds',
+    'Time in seconds during which a MachineDeployment has had Machines of an earlier template in addition to its newest one; 0 without any. For a rollout back to an earlier template, a process that was restarted since only knows the remaining Machines, and shows at most the true age.',
+    NAMED,
+    () => {
       const sets = Map.groupBy(machineSets.list(), (set) => controllerOf(set)?.uid ?? '');
       const deployments = machineDeployments.list();
-      for (const one of deployments) {
-        this.set(objectNameLabels(one), ages.ofMs(one, sets.get(one.metadata.uid) ?? [], clock.now()) / 1_000);
-      }
       ages.keep(deployments);
+      return deployments.map((one) => [
+        objectNameLabels(one),
+        ages.ofMs(one, sets.get(one.metadata.uid) ?? [], clock.now()) / 1_000,
+      ]);
     },
-  });
+  );
 }
 
 /**

@@ -1,19 +1,16 @@
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 
 import { declaring } from '../../../base/metrics/declaring.ts';
 
 /** Declares the metrics of the loop over VMs in `registry`; `ownerless` is read at each scrape. */
 export function orphanVMMetrics(registry: Registry, ownerless: () => number) {
-  const { counter, gauge } = declaring(registry);
-  const registers = [registry];
-  void new Gauge({
-    name: 'machinist_ownerless_vms',
-    help: 'VMs in the last lists without a Machine, whether or not they are proved to be orphans.',
-    registers,
-    collect() {
-      this.set(ownerless());
-    },
-  });
+  const { counter, gauge, series } = declaring(registry);
+  series(
+    'machinist_ownerless_vms',
+    'VMs in the last lists without a Machine, whether or not they are proved to be orphans.',
+    [],
+    () => [[{}, ownerless()]],
+  );
   const lastLook = gauge(
     'machinist_orphan_vms_last_look_timestamp_seconds',
     'Time when the VMs of all MachineClasses were last compared with the Machines, in seconds since the epoch; no value before the first time.',
