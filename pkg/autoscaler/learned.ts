@@ -21,11 +21,6 @@ interface Memory {
   readonly shape: LearnedShape;
 }
 
-interface FirstSeen {
-  readonly revision: string;
-  readonly atMs: number;
-}
-
 /**
  * What Nodes of each MachineClass were seen to have: that of the newest ready one. It outlives the Nodes, and not a change of the class,
  * after which only Nodes of Machines count that are certain to have been made of it as it is now.
@@ -33,7 +28,7 @@ interface FirstSeen {
 export class LearnedShapes {
   readonly #memories = new Map<string, Memory>();
   /** By class. */
-  readonly #firstSights = new Map<string, FirstSeen>();
+  readonly #firstSights = new Map<string, { readonly revision: string; readonly atMs: number }>();
 
   see(machine: Machine, node: Node, machineClass: MachineClass): void {
     const key = keyOf(machineClass);

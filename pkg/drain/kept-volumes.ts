@@ -1,17 +1,9 @@
 import type { Pod } from '../apis/wire.ts';
-import type { Clock } from '../base/clock/clock.ts';
-import type { Logger } from '../base/log/logger.ts';
 import type { Target } from '../kube/targets/targets.ts';
 import type { PodRule } from './drain.ts';
-import type { PodSource } from './node-pods.ts';
+import type { DrainerDeps } from './drainer.ts';
 import { hasClaim, isDrained } from './pods.ts';
 import { VolumeLookup, type TrackedVolume } from './volumes.ts';
-
-export interface KeptVolumesDeps {
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly podsOf: (target: Target, nodeName: string) => Pick<PodSource, 'list'>;
-}
 
 /** The volumes of the pods that a drain leaves on a Node. Throws ApiError. */
 export type KeptVolumes = (
@@ -22,7 +14,7 @@ export type KeptVolumes = (
 ) => Promise<readonly TrackedVolume[]>;
 
 /** Makes the look for volumes that nobody has to wait for after a drain: their pods stay. */
-export function createKeptVolumes({ podsOf, clock, log }: KeptVolumesDeps): KeptVolumes {
+export function createKeptVolumes({ podsOf, clock, log }: Pick<DrainerDeps, 'clock' | 'log' | 'podsOf'>): KeptVolumes {
   return async (target, nodeName, ruleOf, signal) => {
     const { items } = await podsOf(target, nodeName).list({ signal });
     const staying = items.filter((pod) => hasClaim(pod) && (!isDrained(pod) || ruleOf(pod).behavior === 'stays'));

@@ -3,11 +3,6 @@ import type { Checks, CheckResult } from './checks.ts';
 /** What probes ask: whether the process lives, whether it is ready; `healthz` is the original's name of the first. */
 export type ProbeName = 'livez' | 'healthz' | 'readyz';
 
-export interface ProbePage {
-  readonly status: 200 | 404 | 503;
-  readonly body: string;
-}
-
 type NamedResult = CheckResult & { readonly name: string };
 
 /**
@@ -19,7 +14,7 @@ export function probePage(
   probe: ProbeName,
   checks: Checks,
   { only, query }: { readonly only: string | undefined; readonly query: URLSearchParams },
-): ProbePage {
+): { readonly status: 200 | 404 | 503; readonly body: string } {
   const all = checks.run().checks;
   const asked = only === undefined ? all : all.filter(({ name }) => name === only);
   if (asked.length === 0 && only !== undefined) return { status: 404, body: 'no such check\n' };

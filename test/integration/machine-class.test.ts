@@ -11,7 +11,7 @@ import { MachineClassController } from '../../pkg/controllers/machine-class/cont
 import type { LeftoverVMs } from '../../pkg/controllers/machine-class/finalizer-decision.ts';
 import { wakeMachinesOfClasses } from '../../pkg/controllers/machine/wake.ts';
 import { wakeMachineClasses } from '../../pkg/controllers/machine-class/index.ts';
-import { SecretController } from '../../pkg/controllers/secret/controller.ts';
+import { reconcileSecret } from '../../pkg/controllers/secret/index.ts';
 import { SecretContents } from '../../pkg/controllers/class-secrets/secret-contents.ts';
 import { MACHINE_CLASS_INDEXES } from '../../pkg/operator/indexes/secret-references.ts';
 import { wakeSecrets } from '../../pkg/controllers/secret/index.ts';
@@ -71,9 +71,10 @@ class ClassCluster implements AsyncDisposable {
       clock: this.clock,
       log: silentLogger,
     });
-    const secretController = new SecretController({ secrets: metadata, classes, writer });
     this.classQueue = this.#queue('machineclass', (key, signal) => classController.reconcile(key, signal));
-    const secretQueue = this.#queue('secret', (key, signal) => secretController.reconcile(key, signal));
+    const secretQueue = this.#queue('secret', (key, signal) =>
+      reconcileSecret({ secrets: metadata, classes, writer }, key, signal),
+    );
     const machineQueue = { add: (key: string) => this.wokenMachines.push(key), addAfter: () => undefined };
     wakeMachineClasses({ classes, machines: all }, this.classQueue);
     wakeSecrets({ secrets: metadata, classes }, secretQueue);

@@ -2,11 +2,6 @@ import { Registry } from 'prom-client';
 
 import type { MetricFailures } from './metric-failures.ts';
 
-export interface Exposition {
-  readonly type: string;
-  readonly body: string;
-}
-
 const OPEN_METRICS = 'application/openmetrics-text';
 
 /**
@@ -14,7 +9,11 @@ const OPEN_METRICS = 'application/openmetrics-text';
  * only for who names it, and likes nothing better that we have. A metric that cannot be read is left out and told to `failures`: the
  * others are needed most when something is broken.
  */
-export async function expose(registry: Registry, failures: MetricFailures, accept = ''): Promise<Exposition> {
+export async function expose(
+  registry: Registry,
+  failures: MetricFailures,
+  accept = '',
+): Promise<{ readonly type: string; readonly body: string }> {
   const read = registry.getMetricsAsArray().map(async ({ name }) => {
     try {
       return [await registry.getSingleMetricAsString(name)];

@@ -1,26 +1,22 @@
 import { withoutFinalizer, withFinalizer, hasFinalizer } from '../../apis/finalizers.ts';
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
-import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
-import type { Lister } from '../../kube/cache/lister.ts';
-import { MINUTE_MS, type Clock } from '../../base/clock/clock.ts';
+import { MINUTE_MS } from '../../base/clock/clock.ts';
 import type { ObjectEvents } from '../../kube/events/event-sink.ts';
 import type { Writer } from '../../kube/client/client.ts';
 import { mergePatchIfUnchanged } from '../../kube/client/patch.ts';
 import { machineClasses } from '../../kube/client/resource.ts';
-import type { Logger } from '../../base/log/logger.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../work/reconcile/result.ts';
+import type { Caches } from '../../operator/caches.ts';
+import type { Operator } from '../../operator/operator.ts';
 import { CLASS_INDEX } from '../../operator/indexes/class-index.ts';
 import { forcedRemovalsOf } from '../vms/forced-removals.ts';
 import type { LateVMs } from '../vms/late-vms.ts';
 import { inUse, releasedUnproven, unconfirmed } from './events.ts';
 import { decideFinalizer, type FinalizerDecision, type LeftoverVMs } from './finalizer-decision.ts';
 
-export interface MachineClassDeps {
-  readonly classes: Lister<MachineClass>;
-  /** With the index CLASS_INDEX. */
-  readonly machines: Lister<Machine>;
+export interface MachineClassDeps extends Pick<Caches, 'classes' | 'machines'>, Pick<Operator, 'clock' | 'log'> {
   readonly writer: Writer;
   /**
    * Whether a VM list begun after `sinceMs` (monotonic), when the class had no Machine any more, shows VMs of the class
@@ -32,8 +28,6 @@ export interface MachineClassDeps {
   /** How far apart two VM lists must be to prove that no VM is left of a Machine that was let go by force. */
   readonly graceMs: number;
   readonly recorder: ObjectEvents<MachineClass>;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
 /** Time between two questions for VMs that nobody owns. */

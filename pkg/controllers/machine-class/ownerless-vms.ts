@@ -1,6 +1,7 @@
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { ListedMachine } from '../../driver/driver.ts';
+import type { Caches } from '../../operator/caches.ts';
 import type { Drivers } from '../../driver/drivers.ts';
 import type { MachineDriver } from '../../driver/gated-driver.ts';
 import { keyOf } from '../../apis/meta.ts';
@@ -12,7 +13,6 @@ import { forcedRemovalsOf, mayBeLeftBy } from '../vms/forced-removals.ts';
 import { isOfNamespace } from '../vms/ownership.ts';
 import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import type { LeftoverVMs } from './finalizer-decision.ts';
-import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Target } from '../../kube/targets/targets.ts';
 import { isSameVM } from '../machine-facts/same-vm.ts';
 
@@ -94,13 +94,11 @@ async function vmsOf(
   return listed.filter((vm) => isOfNamespace(vm, namespace, listScope));
 }
 
-interface LeftoverNodeDeps {
-  readonly machines: Pick<Lister<Machine>, 'list'>;
-  readonly targets: readonly Pick<Target, 'nodes'>[];
-}
-
 /** Whether a Node shows a VM that no Machine has, in whatever form either writes the provider id. Looks at every Node: for rare questions. */
-export function hasLeftoverNode(providerID: string, { machines, targets }: LeftoverNodeDeps): boolean {
+export function hasLeftoverNode(
+  providerID: string,
+  { machines, targets }: Pick<Caches, 'machines'> & { readonly targets: readonly Pick<Target, 'nodes'>[] },
+): boolean {
   const isShown = targets.some(({ nodes }) =>
     nodes.list().some(({ spec }) => isSameVM(spec?.providerID, providerID) === true),
   );

@@ -13,7 +13,7 @@ import type { OwnerDeps } from '../replicas/owner-deps.ts';
 import { restMsFor } from '../replicas/rest.ts';
 import { machineDeploymentController } from './controller.ts';
 import { MACHINE_DEPLOYMENT_EVENT_SOURCE } from './events.ts';
-import { OutageCondition } from './outage-condition.ts';
+import { showOutage } from './outage-condition.ts';
 import { rolloutMetrics } from './rollout/rollout-metrics.ts';
 import { wakeMachineDeployments } from './wake.ts';
 import { ownedMachines } from './observed.ts';
@@ -35,13 +35,12 @@ export function machineDeployment(operator: Operator, deps: OwnerDeps): Controll
     holdsJoiningNodes: config.controllers.has('machine'),
     leadsMachines: () => machineGate !== undefined && machineGate.trustedForMs([CONTROL]) > 0,
   });
-  const outageCondition = new OutageCondition({ ...deps, outages: () => operator.outages });
   return {
     name: 'machine-deployment',
     queue: 'machinedeployment',
     lease: MANAGER_LEASE,
     concurrency: config.sets.concurrency,
-    report: (key, signal) => outageCondition.show(key, signal),
+    report: (key, signal) => showOutage(deps, key, operator.outages, signal),
     reconcile: (key, signal) => controller.reconcile(key, signal),
     requiresTarget: (key) => {
       const seen = machineDeployments.get(key);

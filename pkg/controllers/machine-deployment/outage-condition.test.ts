@@ -5,7 +5,7 @@ import { MemoryClient } from '../../../test/memory-client.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import type { Outage } from '../../kube/gate/outage.ts';
-import { conditionsDuring, OutageCondition } from './outage-condition.ts';
+import { conditionsDuring, showOutage } from './outage-condition.ts';
 
 const NOW = Date.UTC(2026, 0, 1, 12);
 const target: Outage = { cluster: 'target', sinceMs: Date.UTC(2026, 0, 1, 11, 59), why: 'connection refused' };
@@ -64,14 +64,14 @@ describe('condition APIServerUnreachable', () => {
 
 test('is written as a report, which passes while a cluster cannot be reached', async () => {
   const client = new MemoryClient();
-  const condition = new OutageCondition({
+  const deps = {
     machineDeployments: new MemoryInformer([machineDeployment()]),
     writer: client,
     clock: new FakeClock(),
-    outages: () => [{ cluster: 'target', sinceMs: 0, why: 'no answer' }],
-  });
+  };
+  const outage = { cluster: 'target', sinceMs: 0, why: 'no answer' };
 
-  await condition.show('default/deployment-1', new AbortController().signal);
+  await showOutage(deps, 'default/deployment-1', [outage], new AbortController().signal);
 
   expect(client.writes).toMatchObject([{ intent: 'report', what: 'machinedeployments/deployment-1/status' }]);
 });

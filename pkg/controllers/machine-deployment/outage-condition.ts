@@ -1,11 +1,10 @@
-import type { MachineDeployment, MachineDeploymentCondition } from '../../apis/machine/v1alpha1/machine-deployment.ts';
-import { toTimestamp, type Clock } from '../../base/clock/clock.ts';
+import type { MachineDeploymentCondition } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import { toTimestamp } from '../../base/clock/clock.ts';
 import { describeBlockingOutages, type Outage } from '../../kube/gate/outage.ts';
-import type { Lister } from '../../kube/cache/lister.ts';
-import type { Writer } from '../../kube/client/client.ts';
 import { statusPatch } from '../../kube/client/patch.ts';
-import { machineDeployments } from '../../kube/client/resource.ts';
+import { machineDeployments as deploymentResource } from '../../kube/client/resource.ts';
 import { withoutCondition, conditionOf, withCondition, dated } from '../../work/reconcile/conditions.ts';
+import type { MachineDeploymentDeps } from './collaborators.ts';
 
 const TYPE = 'APIServerUnreachable';
 const REASON = 'NoAnswerToProbes';
@@ -30,34 +29,22 @@ export function conditionsDuring(
   return withCondition(conditions, dated(current, conditions, nowMs));
 }
 
-export interface OutageConditionDeps {
-  readonly machineDeployments: Lister<MachineDeployment>;
-  readonly writer: Writer;
-  readonly clock: Clock;
-  /** Of the clusters on which MachineDeployments depend. */
-  readonly outages: () => readonly Outage[];
-}
-
 /**
  * Writes condition APIServerUnreachable, as a report: it passes during an outage. Done before each pass, because what
  * the pass itself would do may be refused. Never touches label or condition of the overshoot safety. Throws ApiError.
  */
-export class OutageCondition {
-  readonly #deps: OutageConditionDeps;
-
-  constructor(deps: OutageConditionDeps) {
-    this.#deps = deps;
-  }
-
-  async show(key: string, signal: AbortSignal): Promise<void> {
-    const { clock, outages, writer } = this.#deps;
-    const deployment = this.#deps.machineDeployments.get(key);
-    if (deployment === undefined) return;
-    const conditions = conditionsDuring(outages(), deployment.status?.conditions ?? [], clock.now());
-    if (conditions === undefined) return;
-    const { namespace = '', name } = deployment.metadata;
-    const patch = statusPatch(deployment, { conditions: conditions.length === 0 ? null : conditions });
-    const options = { signal, timeoutMs: WRITE_TIMEOUT_MS };
-    await writer.patch('report', machineDeployments, { namespace, name }, patch, options);
-  }
+export async function showOutage(
+  { machineDeployments, writer, clock }: Pick<MachineDeploymentDeps, 'machineDeployments' | 'writer' | 'clock'>,
+  key: string,
+  outages: readonly Outage[],
+  signal: AbortSignal,
+): Promise<void> {
+  const deployment = machineDeployments.get(key);
+  if (deployment === undefined) return;
+  const conditions = conditionsDuring(outages, deployment.status?.conditions ?? [], clock.now());
+  if (conditions === undefined) return;
+  const { namespace = '', name } = deployment.metadata;
+  const patch = statusPatch(deployment, { conditions: conditions.length === 0 ? null : conditions });
+  const options = { signal, timeoutMs: WRITE_TIMEOUT_MS };
+  await writer.patch('report', deploymentResource, { namespace, name }, patch, options);
 }

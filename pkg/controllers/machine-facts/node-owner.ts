@@ -93,17 +93,12 @@ export function hadNode(machine: Pick<Machine, 'status'>): boolean {
   return phaseOf(machine) === 'Pending' || (machine.status?.conditions ?? []).length > 0;
 }
 
-/** The Nodes that a machine may have become, from a cache. */
-interface NodesOfMachine {
-  ofMachine(machine: Machine): readonly Node[];
-}
-
 /**
  * The Node that this machine has become, whatever its label `node` says: the only one that shows its name, or else the only one of its
  * VM. A Node that was there before the Machine may be an earlier machine's of that name: its provider id must not speak against it. Undefined: there is
  * none, or nobody can tell which.
  */
-export function ownNodeOf(machine: Machine, nodes: NodesOfMachine): Node | undefined {
+export function ownNodeOf(machine: Machine, nodes: { ofMachine(machine: Machine): readonly Node[] }): Node | undefined {
   const found = nodes.ofMachine(machine);
   const shown = found.filter((node) => labelOf(node) === machine.metadata.name && mayBeOurs(node, machine));
   const [own, ...others] = shown.length > 0 ? shown : found.filter((node) => isVMOf(node, machine) === true);

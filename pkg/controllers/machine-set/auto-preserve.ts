@@ -17,12 +17,6 @@ import { nodeOf } from './preservation.ts';
 const AUTO = 'auto-preserved';
 const PATCHES_AT_ONCE = 20;
 
-/** Which Machines become, or cease to be, preserved without being asked for. */
-export interface AutoPreservation {
-  readonly preserve: readonly Machine[];
-  readonly release: readonly Machine[];
-}
-
 /**
  * Uses the room that a set grants to failed Machines: the newest undecided ones are preserved as long as there is room; when
  * there are more than allowed, the oldest are released. Undecided is a Machine for which nobody said anything, on it or on its
@@ -32,7 +26,7 @@ export function autoPreservation(
   machinesOfSet: readonly Machine[],
   allowed: number,
   nodeOfMachine: (machine: Machine) => ReturnType<typeof nodeOf>,
-): AutoPreservation {
+): { readonly preserve: readonly Machine[]; readonly release: readonly Machine[] } {
   const staying = machinesOfSet.filter((machine) => !isTerminating(machine));
   const preserved = staying.filter((machine) => machine.metadata.annotations?.[PRESERVE_ANNOTATION] === AUTO);
   const room = allowed - preserved.length;

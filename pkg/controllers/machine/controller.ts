@@ -1,14 +1,11 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
-import type { Lister } from '../../kube/cache/lister.ts';
-import type { Outage } from '../../kube/gate/outage.ts';
 import type { Logger } from '../../base/log/logger.ts';
-import type { Random } from '../../base/random/random.ts';
 import { runSteps, stop, type StepResult } from '../../work/reconcile/result.ts';
 import type { NodeAccess } from '../machine-facts/node-access.ts';
 import { copyOf } from '../machine-facts/status.ts';
-import type { MachineActivities } from './calls/results.ts';
+import type { MachineStepsDeps } from './collaborators.ts';
 import type { MachineContext } from './context.ts';
 import { MachineNotes } from './machine-notes.ts';
 import { runPass } from '../../work/reconcile/object-pass/run-pass.ts';
@@ -16,14 +13,11 @@ import { PassWrites, type PassWritesDeps } from './record/pass-writes.ts';
 import { RefusedRecords } from './record/refused-record.ts';
 import type { MachineSteps } from './steps.ts';
 
-export interface MachineControllerDeps extends Omit<PassWritesDeps, 'refused'> {
-  readonly machines: Lister<Machine>;
+export interface MachineControllerDeps
+  extends Omit<PassWritesDeps, 'refused'>, Pick<MachineStepsDeps, 'machines' | 'activities' | 'outages' | 'random'> {
   readonly steps: MachineSteps;
   /** The Nodes of a Machine's target cluster; undefined: there is none. */
   readonly nodesOf: (machine: Machine) => NodeAccess | undefined;
-  readonly activities: MachineActivities;
-  readonly outages: () => readonly Outage[];
-  readonly random?: Random | undefined;
 }
 
 /**

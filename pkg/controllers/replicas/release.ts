@@ -1,20 +1,15 @@
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { keyOf } from '../../apis/meta.ts';
 import type { ObjectEvents } from '../../kube/events/event-sink.ts';
-import type { Writer } from '../../kube/client/client.ts';
-import type { Logger } from '../../base/log/logger.ts';
 import { requeue, type Step } from '../../work/reconcile/result.ts';
 import { unfrozeReleasedSet } from './freeze-events.ts';
 import { isFreezeMarked, setFreeze } from './freeze-marks.ts';
-import type { CreationBrake } from './creation-brake.ts';
+import type { OwnerDeps } from './owner-deps.ts';
 import type { OwnerPass } from './owner-controller.ts';
 
-export interface ReleaseDeps {
-  readonly brake: Pick<CreationBrake, 'forget'>;
-  readonly writer: Writer;
+export interface ReleaseDeps extends Pick<OwnerDeps, 'brake' | 'writer' | 'log'> {
   /** Tells of freezes under the manager's name. */
   readonly recorder: ObjectEvents<MachineSet>;
-  readonly log: Logger;
 }
 
 /** Step: ends the freeze of a set whose annotation asks for that. */

@@ -1,8 +1,9 @@
 import { hasFinalizer } from '../../apis/finalizers.ts';
 import { ROLE_BINDING_FINALIZER, SECRET_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted, type KubeObject } from '../../apis/meta.ts';
+import type { Operator } from '../../operator/operator.ts';
 import type { Caches } from '../../operator/caches.ts';
-import type { Reader, Writer } from '../../kube/client/client.ts';
+import type { Writer } from '../../kube/client/client.ts';
 import {
   kindOf,
   machineClasses,
@@ -12,20 +13,18 @@ import {
   roleBindings,
 } from '../../kube/client/resource.ts';
 import type { Resource } from '../../apis/resource.ts';
-import type { Logger } from '../../base/log/logger.ts';
 import { MACHINES_ROLE_BINDING } from '../../operator/preflight/roles/machinist.ts';
 import { Finalizer } from '../../work/reconcile/finalizer.ts';
 import { requeue, stop, type StepResult, waitFor } from '../../work/reconcile/result.ts';
 
-export interface RoleBindingDeps extends Pick<
+export type RoleBindingDeps = Pick<
   Caches,
   'roleBindings' | 'machines' | 'machineSets' | 'machineDeployments' | 'classes' | 'secrets'
-> {
-  readonly reader: Reader;
-  readonly writer: Writer;
-  readonly namespace: string;
-  readonly log: Logger;
-}
+> &
+  Pick<Operator, 'reader' | 'log'> & {
+    readonly writer: Writer;
+    readonly namespace: string;
+  };
 
 /** The kinds whose objects only we can let go, owners first. */
 const KINDS: readonly Resource<KubeObject>[] = [machineDeployments, machineSets, machines, machineClasses];

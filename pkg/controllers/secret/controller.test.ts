@@ -4,7 +4,7 @@ import { machineClass, secret, type BuiltSecret } from '../../../test/builders.t
 import { MemoryClient } from '../../../test/memory-client.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
 import { SECRET_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
-import { SecretController } from './controller.ts';
+import { reconcileSecret } from './index.ts';
 import { SECRET_INDEX, secretIndex } from '../../operator/indexes/secret-references.ts';
 
 const OTHER = 'example.com/other';
@@ -53,13 +53,13 @@ test.each([
     s.metadata.finalizers = finalizers;
     change?.(s);
   });
-  const controller = new SecretController({
+  const deps = {
     secrets: new MemoryInformer([seen]),
     classes: new MemoryInformer(isUsed ? [machineClass()] : [], { [SECRET_INDEX]: secretIndex }),
     writer: client,
-  });
+  };
 
-  await controller.reconcile('default/secret-1', new AbortController().signal);
+  await reconcileSecret(deps, 'default/secret-1', new AbortController().signal);
 
   const { uid, resourceVersion } = seen.metadata;
   const write = {

@@ -1,22 +1,26 @@
 import { MACHINE_LEASE } from '../../kube/leader/names.ts';
 import type { Operator } from '../../operator/operator.ts';
 import type { Controller } from '../../work/reconcile/controller.ts';
-import { SecretController } from './controller.ts';
-import { keyOf } from '../../apis/meta.ts';
+import { keyOf, isBeingDeleted } from '../../apis/meta.ts';
 import type { Caches } from '../../operator/caches.ts';
 import type { Queue } from '../../work/workqueue/queue.ts';
-import { secretIndex } from '../../operator/indexes/secret-references.ts';
+import { secretIndex, SECRET_INDEX } from '../../operator/indexes/secret-references.ts';
+import { SECRET_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Writer } from '../../kube/client/client.ts';
+import { secrets as secretResource } from '../../kube/client/resource.ts';
+import { Finalizer } from '../../work/reconcile/finalizer.ts';
+import { stop, type StepResult } from '../../work/reconcile/result.ts';
 
 /** Holds the Secrets that MachineClasses name. */
 export function secret(operator: Operator): Controller {
   const { secrets, classes } = operator.caches;
-  const controller = new SecretController({ secrets, classes, writer: operator.under(MACHINE_LEASE).writer });
+  const deps = { secrets, classes, writer: operator.under(MACHINE_LEASE).writer };
   return {
     name: 'secret',
     queue: 'secret',
     lease: MACHINE_LEASE,
     concurrency: operator.config.machine.concurrency,
-    reconcile: (key, signal) => controller.reconcile(key, signal),
+    reconcile: (key, signal) => reconcileSecret(deps, key, signal),
     requiresTarget: () => false,
     watches: [(queue) => wakeSecrets(operator.caches, queue)],
   };
@@ -35,4 +39,23 @@ export function wakeSecrets({ secrets, classes }: Pick<Caches, 'secrets' | 'clas
       if (before.has(key) !== after.has(key)) queue.add(key, classes.hasSynced ? 'normal' : 'low');
     }
   });
+}
+
+/**
+ * Holds a Secret for as long as a MachineClass names it, by namespace and name: without its credentials nobody can delete
+ * the VMs of the class.
+ */
+export async function reconcileSecret(
+  { secrets, classes, writer }: Pick<Caches, 'secrets' | 'classes'> & { readonly writer: Writer },
+  key: string,
+  signal: AbortSignal,
+): Promise<StepResult> {
+  const finalizer = new Finalizer(writer, secretResource, SECRET_FINALIZER);
+  const seen = secrets.get(key);
+  if (seen === undefined) return stop;
+  const isUsed = classes.byIndex(SECRET_INDEX, key).length > 0;
+  // No finalizer can be added to what is being deleted.
+  if (isUsed && !isBeingDeleted(seen)) await finalizer.add(seen, signal);
+  if (!isUsed && finalizer.holds(seen)) await finalizer.remove(seen, signal);
+  return stop;
 }

@@ -65,17 +65,12 @@ interface RunningDrain {
   readonly isLate: boolean;
 }
 
-interface ProgressPlace {
-  readonly isSaid: (text: string) => boolean;
-  readonly say: (text: string, isHeldUp: boolean) => void;
-}
-
 /** Says somewhere which pods a running drain waits for and why, when it is time to. */
 export function reportDrainProgress(
   { clock }: { readonly clock: Clock },
   pass: Pick<MachineNotes, 'alsoAfter' | 'afterWrite'>,
   { record, isLate }: RunningDrain,
-  { isSaid, say }: ProgressPlace,
+  { isSaid, say }: { isSaid: (text: string) => boolean; say: (text: string, isHeldUp: boolean) => void },
 ): void {
   if (record?.progress === undefined) return;
   const { progress, force, forceAtMs } = record;

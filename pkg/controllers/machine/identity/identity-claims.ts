@@ -58,18 +58,13 @@ export function sharedWith(
   return rival?.name;
 }
 
-interface Claimant {
-  readonly uid: string;
-  readonly name: string;
-}
-
 /**
  * Identities that this process is about to record, or has recorded: two passes that run at the same time see nothing of each
  * other in the cache.
  */
 export class IdentityClaims {
   readonly #machines: MachineIndex;
-  readonly #holders = new Map<string, Claimant>();
+  readonly #holders = new Map<string, { readonly uid: string; readonly name: string }>();
   readonly #held = new Map<string, Set<string>>();
   /** Machines for which a driver has answered with what is another's. */
   readonly #doubted = new Set<string>();

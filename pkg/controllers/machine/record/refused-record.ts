@@ -1,6 +1,5 @@
 import { nodeNameOf, phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { MACHINE_FINALIZER, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
-import type { OperationType } from '../../../apis/machine/v1alpha1/phases.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Clock } from '../../../base/clock/clock.ts';
 import type { ApiError } from '../../../kube/client/errors.ts';
@@ -16,17 +15,17 @@ import {
   restartPhase,
   setFailure,
   type MachineCopy,
+  type OperationUpdate,
 } from '../../machine-facts/status.ts';
 import { RECORD_REFUSED } from '../../machine-facts/status-texts.ts';
 import { noVMWasRequested } from '../calls/no-vm-requested.ts';
-import type { MachineActivities } from '../calls/results.ts';
 import { refusalShownBy } from '../explain/conditions.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext } from '../context.ts';
 import { refusedSinceMs } from '../creation/waiting-since.ts';
 import { ReportedOnce } from '../../../work/reconcile/reported-once.ts';
 import { MachineNotes } from '../machine-notes.ts';
 import { changesOf, isMachineRelease } from './write.ts';
-import type { Random } from '../../../base/random/random.ts';
 
 /** When a machine that goes on without its record tries again to have it written, whatever else happens. */
 const RETRIES = { baseMs: 10_000, maxMs: 600_000 };
@@ -53,28 +52,16 @@ interface RefusedRecord {
   readonly isDeletion: boolean;
 }
 
-interface RefusedOperation {
-  readonly type: OperationType;
-  readonly errorCode: 'FinalizerRefused' | 'RecordRefused';
-  readonly description: string;
-}
-
-export interface RefusedRecordsDeps {
-  readonly clock: Clock;
-  readonly activities: Pick<MachineActivities, 'get'>;
-  readonly random?: Random | undefined;
-}
-
 /** What the API server refuses to record of Machines. */
 export class RefusedRecords {
   readonly #clock: Clock;
   readonly #backoff: Backoff;
-  readonly #activities: Pick<MachineActivities, 'get'>;
+  readonly #activities: Collaborators['activities'];
   readonly #reportedOnce = new ReportedOnce();
   /** Of the Machines that go on without their record, by UID. */
   readonly #refused = new Map<string, RefusedRecord>();
 
-  constructor({ clock, activities, random }: RefusedRecordsDeps) {
+  constructor({ clock, activities, random }: Pick<Collaborators, 'clock' | 'activities' | 'random'>) {
     this.#clock = clock;
     this.#backoff = new Backoff({ ...RETRIES, random });
     this.#activities = activities;
@@ -155,7 +142,12 @@ export class RefusedRecords {
     );
   }
 
-  #fails(ctx: MachineContext, failed: RefusedOperation): Instead {
+  #fails(
+    ctx: MachineContext,
+    failed: Required<Pick<OperationUpdate, 'type' | 'description'>> & {
+      errorCode: 'FinalizerRefused' | 'RecordRefused';
+    },
+  ): Instead {
     const { observed, machine, pass } = ctx;
     const { description } = failed;
     setFailure(machine, { ...failed, state: 'Failed' }, this.#clock.now());

@@ -1,19 +1,15 @@
 import { nodeNameOf, phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted, keyOf } from '../../../apis/meta.ts';
-import { toTimestamp, type Clock } from '../../../base/clock/clock.ts';
+import { toTimestamp } from '../../../base/clock/clock.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { CONTROL, type Cluster } from '../../../kube/gate/gate.ts';
 import type { Trust } from '../../../kube/gate/leader-gate.ts';
-import type { Reader, Writer } from '../../../kube/client/client.ts';
 import { isNotFound } from '../../../kube/client/errors.ts';
 import { statusPatch } from '../../../kube/client/patch.ts';
 import { machines as machineResource, nodes } from '../../../kube/client/resource.ts';
-import type { Logger } from '../../../base/log/logger.ts';
 import type { OrphanVMMetrics } from './metrics.ts';
-import type { Targets } from '../../../kube/targets/targets.ts';
 import { CLASS_INDEX, classIndex } from '../../../operator/indexes/class-index.ts';
-import type { Lister } from '../../../kube/cache/lister.ts';
 import type { MachineEventSink } from '../../machine-facts/events.ts';
 import type { ReplacementBudget } from '../../machine-facts/replacement-budget.ts';
 import { isHealthy } from '../../machine-facts/node-health.ts';
@@ -23,24 +19,21 @@ import { paceFactsOf, type TurnDeps } from '../../machine-facts/replacement-turn
 import { watchedConditionsOf, type MachineSettings } from '../../machine-facts/settings.ts';
 import { beginPhase, copyOf, setOperation } from '../../machine-facts/status.ts';
 import { machineStatusChange } from '../../machine-facts/status-change.ts';
+import type { OwnerDeps } from '../../replicas/owner-deps.ts';
 import type { Unlisted } from './blind-accounts.ts';
 import { type Evidence, type Proof, describeAnswers, describeProof, proofFields, type Snapshot } from './evidence.ts';
 import type { ClassAccess, ClassList } from './survey.ts';
 
-export interface VanishedDeps extends TurnDeps {
-  /** With the index CLASS_INDEX. */
-  readonly machines: Lister<Machine>;
-  readonly reader: Reader;
-  readonly writer: Writer;
-  readonly targets: Targets;
+export interface VanishedDeps
+  extends
+    Omit<TurnDeps, 'machines' | 'targets'>,
+    Pick<OwnerDeps, 'machines' | 'reader' | 'writer' | 'targets' | 'clock' | 'log'> {
   readonly trust: Trust;
   readonly budget: Pick<ReplacementBudget, 'tryAcquire' | 'poolOf'>;
   /** Shared with the machine controller, as the fleet is. */
   readonly pace: Pick<ReplacementPace, 'waitMs' | 'begin'>;
   readonly recorder: MachineEventSink;
   readonly metrics: OrphanVMMetrics;
-  readonly clock: Clock;
-  readonly log: Logger;
   readonly settings: TurnDeps['settings'] & Pick<MachineSettings, 'nodeConditions'>;
 }
 

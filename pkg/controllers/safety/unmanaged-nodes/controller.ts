@@ -1,27 +1,25 @@
 import { hasFinalizer } from '../../../apis/finalizers.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import {
   NODE_FINALIZER,
   NOT_MANAGED_ANNOTATION,
   MAINTENANCE_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../../apis/wire.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Lister } from '../../../kube/cache/lister.ts';
-import type { Clock } from '../../../base/clock/clock.ts';
 import { CONTROL } from '../../../kube/gate/gate.ts';
-import type { Reader } from '../../../kube/client/client.ts';
 import { isNotFound } from '../../../kube/client/errors.ts';
 import { strategicPatch } from '../../../kube/client/patch.ts';
 import { machines as machineResource, nodes } from '../../../kube/client/resource.ts';
-import type { Logger } from '../../../base/log/logger.ts';
 import type { UnmanagedNodeMetrics } from './metrics.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
-import type { Target, Targets } from '../../../kube/targets/targets.ts';
+import type { Target } from '../../../kube/targets/targets.ts';
 import { MAINTENANCE, isMaintenanceRequested, ENDED, NO_MACHINE } from '../../machine-facts/maintenance.ts';
 import { nodeAccess } from '../../machine-facts/node-access.ts';
 import { setCondition, nodeConditionOf, type DesiredCondition } from '../../machine-facts/node-condition.ts';
 import { machinesOfNode } from '../../../operator/indexes/machines-of-node.ts';
 import type { DeletedMachine, DeletedMachines } from '../deleted-machines.ts';
+import type { OwnerDeps } from '../../replicas/owner-deps.ts';
 import { decideOnNode } from './node-decision.ts';
 
 /** What answers a request for maintenance of a Node that no Machine has. */
@@ -29,16 +27,11 @@ const NO_MACHINE_TEXT =
   `Annotation ${MAINTENANCE_ANNOTATION} has no effect: no Machine refers to this Node, by label node or by its provider ID. ` +
   'Cordon and drain it with kubectl instead, and remove the annotation.';
 
-export interface UnmanagedNodesDeps {
-  readonly targets: Targets;
-  /** With MACHINE_INDEXES of pkg/indexes. */
+export interface UnmanagedNodesDeps extends Pick<OwnerDeps, 'reader' | 'targets' | 'clock' | 'log'> {
   readonly machines: Lister<Machine>;
   readonly gone: DeletedMachines;
-  readonly reader: Reader;
   readonly namespace: string;
   readonly metrics: UnmanagedNodeMetrics;
-  readonly clock: Clock;
-  readonly log: Logger;
   /** `--machine-creation-timeout`: so long a Node may wait for its Machine to know it. */
   readonly creationTimeoutMs: number;
 }
