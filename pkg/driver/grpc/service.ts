@@ -32,6 +32,8 @@ export interface ServiceDeps {
   readonly metrics?: ServedDriverMetrics;
 }
 
+type Answer<Response> = Promise<wire.DeepPartial<Response>>;
+
 interface CallRequest {
   readonly call: wire.Call | undefined;
 }
@@ -55,7 +57,7 @@ export class DriverService implements wire.DriverServiceImplementation {
   async getCapabilities(
     request: wire.GetCapabilitiesRequest,
     context: CallContext,
-  ): Promise<wire.DeepPartial<wire.GetCapabilitiesResponse>> {
+  ): Answer<wire.GetCapabilitiesResponse> {
     if (!request.contractVersions.includes(CONTRACT_VERSION)) {
       const offered = request.contractVersions.join(', ');
       const message = `this driver uses contract version ${CONTRACT_VERSION}, but the caller requested ${offered}`;
@@ -64,10 +66,7 @@ export class DriverService implements wire.DriverServiceImplementation {
     return toCapabilities(await this.#deps.driver.capabilities(context.signal));
   }
 
-  async createMachine(
-    request: wire.CreateMachineRequest,
-    context: CallContext,
-  ): Promise<wire.DeepPartial<wire.CreateMachineResponse>> {
+  async createMachine(request: wire.CreateMachineRequest, context: CallContext): Answer<wire.CreateMachineResponse> {
     return await this.#answer('CreateMachine', request, context, async (call) => {
       const created = await this.#deps.driver.createMachine(await this.#admitted(request, call), call);
       return { vm: toVirtualMachine(created), lastKnownState: created.lastKnownState ?? '' };
@@ -77,7 +76,7 @@ export class DriverService implements wire.DriverServiceImplementation {
   async initializeMachine(
     request: wire.InitializeMachineRequest,
     context: CallContext,
-  ): Promise<wire.DeepPartial<wire.InitializeMachineResponse>> {
+  ): Answer<wire.InitializeMachineResponse> {
     return await this.#answer('InitializeMachine', request, context, async (call) => {
       const vm = await this.#deps.driver.initializeMachine(await this.#admitted(request, call), call);
       return { vm: toVirtualMachine(vm) };
@@ -87,7 +86,7 @@ export class DriverService implements wire.DriverServiceImplementation {
   async getMachineStatus(
     request: wire.GetMachineStatusRequest,
     context: CallContext,
-  ): Promise<wire.DeepPartial<wire.GetMachineStatusResponse>> {
+  ): Answer<wire.GetMachineStatusResponse> {
     return await this.#answer('GetMachineStatus', request, context, async (call) => ({
       vm: toVirtualMachine(
         await this.#deps.driver.getMachineStatus(
@@ -98,20 +97,14 @@ export class DriverService implements wire.DriverServiceImplementation {
     }));
   }
 
-  async deleteMachine(
-    request: wire.DeleteMachineRequest,
-    context: CallContext,
-  ): Promise<wire.DeepPartial<wire.DeleteMachineResponse>> {
+  async deleteMachine(request: wire.DeleteMachineRequest, context: CallContext): Answer<wire.DeleteMachineResponse> {
     return await this.#answer('DeleteMachine', request, context, async (call) => {
       const deleted = await this.#deps.driver.deleteMachine(await this.#admitted(request, call), call);
       return { lastKnownState: deleted.lastKnownState ?? '' };
     });
   }
 
-  async listMachines(
-    request: wire.ListMachinesRequest,
-    context: CallContext,
-  ): Promise<wire.DeepPartial<wire.ListMachinesResponse>> {
+  async listMachines(request: wire.ListMachinesRequest, context: CallContext): Answer<wire.ListMachinesResponse> {
     return await this.#answer('ListMachines', request, context, async (call) => {
       const machines = await this.#deps.driver.listMachines(
         decoded(() => fromClassRequest(request)),
@@ -121,10 +114,7 @@ export class DriverService implements wire.DriverServiceImplementation {
     });
   }
 
-  async getVolumeIDs(
-    request: wire.GetVolumeIDsRequest,
-    context: CallContext,
-  ): Promise<wire.DeepPartial<wire.GetVolumeIDsResponse>> {
+  async getVolumeIDs(request: wire.GetVolumeIDsRequest, context: CallContext): Answer<wire.GetVolumeIDsResponse> {
     return await this.#answer('GetVolumeIDs', request, context, async (call) => ({
       volumeIds: [
         ...(await this.#deps.driver.getVolumeIDs(

@@ -38,11 +38,11 @@ export async function deleteServers(deps: DeletionDeps, call: DriverCall): Promi
   const isStub = machine.uid === undefined && machine.providerID !== undefined;
   if (isStub) return await deleteOrphans(deps, call);
 
-  const ports = portsOf(deps, machine);
+  const subject = subjectOf(deps, machine);
+  const ports = new Ports(subject);
   const isServers = new Set(servers.map(({ id }) => id));
   const isOurs = (port: Port): boolean => isOfEarlierProvider(port, deps.marks, isServers);
-  const users = usersOf(deps, machine);
-  const known = await users.freeOf(await ports.list(call.signal, isOurs), call.signal);
+  const known = await subject.users.freeOf(await ports.list(call.signal, isOurs), call.signal);
   const leftMs = servers.length > 0 ? 0 : ports.leftMs(known);
   if (leftMs > 0) {
     const seconds = Math.ceil(leftMs / 1_000);
@@ -51,11 +51,11 @@ export async function deleteServers(deps: DeletionDeps, call: DriverCall): Promi
       `a request for the server or one of its disks was not answered: one may appear in the next ${seconds} s`,
     );
   }
-  const disks = await disksOfEarlierProvider(deps, machine, servers, call.signal);
+  const disks = await disksOfEarlierProvider(subject, servers, call.signal);
   const endMs = deps.clock.monotonicMs() + call.timeoutMs - MARGIN_MS;
   await removeServers(deps, call);
-  const hadFloatingIP = await removePorts(deps, machine, users, known, call.signal);
-  const hadDisks = await removeDisks(deps, machine, users, disks, endMs, call.signal);
+  const hadFloatingIP = await removePorts(subject, known, call.signal);
+  const hadDisks = await removeDisks(subject, disks, endMs, call.signal);
   requireAnswered(deps, hadFloatingIP);
   if (servers.length === 0 && known.length === 0 && !hadFloatingIP && !hadDisks) throw notFound(machine);
 }
@@ -86,22 +86,25 @@ async function deleteOrphans(deps: DeletionDeps, call: DriverCall): Promise<void
   for (const server of servers) {
     const owner = serverOwnerOf(server, cloud.region) ?? machine;
     const bound = await cloud.network.portsOfDevice(server.id, call.signal);
-    const own = new Set((await portsOf(deps, owner).list(call.signal)).map(({ id }) => id));
+    const subject = subjectOf(deps, owner);
+    const own = new Set((await new Ports(subject).list(call.signal)).map(({ id }) => id));
     const mine = bound.filter((port) => own.has(port.id) || isOfEarlierProvider(port, marks, new Set([server.id])));
-    await removePorts(deps, owner, usersOf(deps, owner), mine, call.signal);
-    disks.set(owner, await disksOfEarlierProvider(deps, owner, [server], call.signal));
+    await removePorts(subject, mine, call.signal);
+    disks.set(owner, await disksOfEarlierProvider(subject, [server], call.signal));
   }
   await removeServers(deps, call);
   // Nova deletes the disk with the server; this waits for it, and deletes one that an earlier provider made.
-  for (const [owner, known] of disks) await removeDisks(deps, owner, usersOf(deps, owner), known, endMs, call.signal);
+  for (const [owner, known] of disks) await removeDisks(subjectOf(deps, owner), known, endMs, call.signal);
 }
 
-function usersOf(deps: DeletionDeps, machine: MachineIdentity): Users {
-  return new Users({ ...deps, machine, own: new Set(deps.servers.map(({ id }) => id)) });
+/** One machine of which something is deleted; of a server without a Machine, the one that it says to belong to. */
+interface Subject extends DeletionDeps {
+  readonly users: Users;
 }
 
-function portsOf(deps: DeletionDeps, machine: MachineIdentity): Ports {
-  return new Ports({ ...deps, machine });
+function subjectOf(deps: DeletionDeps, machine: MachineIdentity): Subject {
+  const users = new Users({ ...deps, machine, own: new Set(deps.servers.map(({ id }) => id)) });
+  return { ...deps, machine, users };
 }
 
 /** A port that carries the class's tags and is bound to nothing else. */
@@ -136,13 +139,8 @@ async function removeServers(
 }
 
 /** Floating IPs, then ports. Says whether there was a floating IP. */
-async function removePorts(
-  { cloud }: DeletionDeps,
-  machine: MachineIdentity,
-  users: Users,
-  ports: readonly Port[],
-  signal: AbortSignal,
-): Promise<boolean> {
+async function removePorts(subject: Subject, ports: readonly Port[], signal: AbortSignal): Promise<boolean> {
+  const { cloud, machine, users } = subject;
   const known = new Set(ports.map(({ id }) => id));
   const hadFloatingIP = await releaseFloatingIPs({ cloud, owner: ownerText(machine), ports: known, users }, signal);
   for (const { id } of ports) await cloud.network.deletePort(id, signal);
@@ -154,16 +152,15 @@ async function removePorts(
  * what they are attached to. They stay when the server goes.
  */
 async function disksOfEarlierProvider(
-  deps: DeletionDeps,
-  machine: MachineIdentity,
+  subject: Subject,
   servers: readonly Server[],
   signal: AbortSignal,
 ): Promise<ReadonlySet<string>> {
-  const earlier = new Set(servers.filter((server) => !isServerMadeFor(server, machine)).map(({ id }) => id));
+  const earlier = new Set(servers.filter((server) => !isServerMadeFor(server, subject.machine)).map(({ id }) => id));
   if (earlier.size === 0) return new Set();
   const isOurs = ({ attachments = [] }: Volume): boolean =>
     attachments.some(({ server_id: id = '' }) => earlier.has(id));
-  const disks = await listDisks(deps, machine, isOurs, signal);
+  const disks = await listDisks(subject, isOurs, signal);
   return new Set(disks.map(({ id }) => id));
 }
 
@@ -172,8 +169,7 @@ async function disksOfEarlierProvider(
  * without working volumes gets rid of its servers all the same.
  */
 async function listDisks(
-  { cloud, hasDisk, log }: DeletionDeps,
-  machine: MachineIdentity,
+  { cloud, machine, hasDisk, log }: Subject,
   isOurs: (volume: Volume) => boolean,
   signal: AbortSignal,
 ): Promise<readonly Volume[]> {
@@ -195,15 +191,13 @@ function diskOwnerOf(machine: MachineIdentity): DiskOwner {
 
 /** Says whether there were any. */
 async function removeDisks(
-  deps: DeletionDeps,
-  machine: MachineIdentity,
-  users: Users,
+  subject: Subject,
   known: ReadonlySet<string>,
   endMs: number,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { cloud, clock } = deps;
-  const present = await listDisks(deps, machine, ({ id }) => known.has(id), signal);
+  const { cloud, machine, users, clock } = subject;
+  const present = await listDisks(subject, ({ id }) => known.has(id), signal);
   if (present.length === 0) return known.size > 0;
   const waitMs = Math.max(0, endMs - clock.monotonicMs());
   return (await cloud.volumes.remove(diskOwnerOf(machine), known, users, waitMs, signal)) || known.size > 0;

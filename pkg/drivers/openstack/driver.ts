@@ -60,6 +60,13 @@ const CAPABILITIES: Capabilities = {
   methods: new Set(['InitializeMachine', 'ListMachines', 'GetVolumeIDs'] as const),
 };
 
+/** Which servers are looked for; `marks` are the two tags of the class. */
+interface Sought {
+  readonly cloud: Cloud;
+  readonly marks: readonly string[];
+  readonly machine: MachineIdentity;
+}
+
 /**
  * A driver for OpenStack, in the place of Gardener's: it takes the same classes and Secrets, and finds the servers that were made by it.
  * It keeps nothing that the cloud does not keep, but a token, and for half a minute what names stand for.
@@ -105,7 +112,7 @@ export class OpenStackDriver implements Driver {
       const spec = parseProviderSpec(request.machineClass.providerSpec);
       const cloud = this.#clouds.open(request.secretData, spec.region);
       return await this.#alone(machine, call, async () => {
-        const found = await this.#find(cloud, marksIn(spec.tags), machine, call.signal);
+        const found = await this.#find({ cloud, marks: marksIn(spec.tags), machine }, call.signal);
         if (found === undefined) throw notFound(machine);
         const isBuilt = (server: Server): boolean => this.#stateOf(server) !== 'building';
         const server = isBuilt(found)
@@ -123,7 +130,7 @@ export class OpenStackDriver implements Driver {
     const machine = machineOf(request, call);
     return await this.#run(request, async () => {
       const { cloud, marks } = this.#open(request, machine);
-      const server = await this.#find(cloud, marks, machine, call.signal);
+      const server = await this.#find({ cloud, marks, machine }, call.signal);
       // A build that failed is no VM: a new one is made in its place.
       if (server === undefined || this.#stateOf(server) === 'failed') throw notFound(machine);
       if (this.#stateOf(server) === 'building') throw unfinished(cloud, machine, server, 'is being built');
@@ -145,7 +152,7 @@ export class OpenStackDriver implements Driver {
       // A class that has become invalid must not keep servers alive.
       const { cloud, ...known } = this.#open(request, machine);
       return await this.#alone(machine, call, async () => {
-        const servers = await this.#all(cloud, known.marks, machine, call.signal);
+        const servers = await this.#all({ cloud, marks: known.marks, machine }, call.signal);
         const othersMs = this.#tenure.leftMs(request.machine, call, this.#deps.settings.answerMs);
         await deleteServers({ ...this.#deps, ...known, cloud, machine, servers, othersMs }, call);
         return { lastKnownState: undefined };
@@ -216,15 +223,11 @@ export class OpenStackDriver implements Driver {
     return { cloud: this.#clouds.open(secretData, region), ...known };
   }
 
-  async #find(
-    cloud: Cloud,
-    marks: readonly string[],
-    machine: MachineIdentity,
-    signal: AbortSignal,
-  ): Promise<Server | undefined> {
-    const known = await this.#byID(cloud, marks, machine, signal);
+  async #find(sought: Sought, signal: AbortSignal): Promise<Server | undefined> {
+    const { cloud, machine } = sought;
+    const known = await this.#byID(sought, signal);
     if (known !== undefined) return known;
-    const servers = await this.#all(cloud, marks, machine, signal);
+    const servers = await this.#all(sought, signal);
     const live = servers.filter((server) => this.#stateOf(server) !== 'failed');
     const [one] = live.length > 0 ? live : servers;
     if (live.length > 1)
@@ -235,32 +238,24 @@ export class OpenStackDriver implements Driver {
     return one;
   }
 
-  async #all(
-    cloud: Cloud,
-    marks: readonly string[],
-    machine: MachineIdentity,
-    signal: AbortSignal,
-  ): Promise<readonly Server[]> {
-    const known = await this.#byID(cloud, marks, machine, signal);
+  async #all(sought: Sought, signal: AbortSignal): Promise<readonly Server[]> {
+    const { cloud, machine } = sought;
+    const known = await this.#byID(sought, signal);
     // Without a UID only the ID counts: the name may be another machine's by now.
     const isStub = machine.uid === undefined && machine.providerID !== undefined;
     const named = isStub ? [] : await cloud.compute.serversNamed(machine.name, signal);
     const servers = new Map([...(known === undefined ? [] : [known]), ...named].map((server) => [server.id, server]));
-    return [...servers.values()].filter((server) => this.#isOf(server, cloud, marks, machine));
+    return [...servers.values()].filter((server) => this.#isOf(server, sought));
   }
 
-  async #byID(
-    cloud: Cloud,
-    marks: readonly string[],
-    machine: MachineIdentity,
-    signal: AbortSignal,
-  ): Promise<Server | undefined> {
+  async #byID(sought: Sought, signal: AbortSignal): Promise<Server | undefined> {
+    const { cloud, machine } = sought;
     const id = parseProviderID(machine.providerID)?.id;
     const server = id === undefined ? undefined : await cloud.compute.server(id, signal);
-    return server !== undefined && this.#isOf(server, cloud, marks, machine) ? server : undefined;
+    return server !== undefined && this.#isOf(server, sought) ? server : undefined;
   }
 
-  #isOf(server: Server, cloud: Cloud, marks: readonly string[], machine: MachineIdentity): boolean {
+  #isOf(server: Server, { cloud, marks, machine }: Sought): boolean {
     if (this.#stateOf(server) === 'gone' || !isServerOf(server, machine, cloud.region)) return false;
     if (isMarked(server, marks)) return true;
     const fields = { machine: `${machine.namespace}/${machine.name}`, server: server.id, marks };

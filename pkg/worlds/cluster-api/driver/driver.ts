@@ -99,8 +99,8 @@ export class ClusterAPIDriver implements Driver {
       const obstacle = obstacleIn(pieces, plan.marks);
       if (obstacle?.kind === 'going') await this.#releaseAll(pieces, call);
       if (obstacle !== undefined) throw inTheWay(obstacle);
-      const machine = machineIn(pieces) ?? (await this.#make(world, plan, userData, call));
-      if (userData !== undefined) await this.#own(world, machine, call);
+      const machine = machineIn(pieces) ?? (await this.#make(world, plan, userData));
+      if (userData !== undefined) await this.#own(world, machine);
       const vm = vmOf(machine);
       if (vm !== undefined) return { ...vm, lastKnownState: undefined };
       const givenSecret = spec.bootstrap.from === 'secret' ? spec.bootstrap.name : undefined;
@@ -280,20 +280,15 @@ export class ClusterAPIDriver implements Driver {
   }
 
   /** Everything that is not there yet; the Machine last, since providers begin with it. */
-  async #make(
-    world: NamespaceReader,
-    plan: Plan,
-    userData: string | undefined,
-    call: DriverCall,
-  ): Promise<ClusterAPIMachine> {
+  async #make(world: NamespaceReader, plan: Plan, userData: string | undefined): Promise<ClusterAPIMachine> {
     const { spec, marks } = plan;
     await requireCluster(world, plan);
     await requireDataSecret(world, plan);
     const clones = await this.#clones(world, plan);
-    if (userData !== undefined) await this.#ensure(world, secrets, userDataSecret(plan, userData), plan, call);
-    for (const { resource, object } of clones) await this.#ensure(world, resource, object, plan, call);
+    if (userData !== undefined) await this.#ensure(world, secrets, userDataSecret(plan, userData), plan);
+    for (const { resource, object } of clones) await this.#ensure(world, resource, object, plan);
     const versions = new Map(clones.map(({ resource }) => [`${resource.plural}.${resource.group}`, resource.version]));
-    const machine = await this.#ensure(world, clusterAPIMachines, clusterAPIMachineOf(plan, versions), plan, call);
+    const machine = await this.#ensure(world, clusterAPIMachines, clusterAPIMachineOf(plan, versions), plan);
     const { kind } = spec.infrastructureRef;
     this.#deps.log.info({ machine: `${plan.namespace}/${marks.machineName}`, template: kind }, 'created a Machine');
     return machine;
@@ -328,10 +323,9 @@ export class ClusterAPIDriver implements Driver {
     resource: Resource<T>,
     object: New<T>,
     { marks }: Plan,
-    { signal }: DriverCall,
   ): Promise<T> {
     try {
-      return await this.#deps.writer.create('create', resource, object, { signal });
+      return await this.#deps.writer.create('create', resource, object, { signal: world.signal });
     } catch (err) {
       if (!isAlreadyExists(err)) throw err;
     }
@@ -343,11 +337,8 @@ export class ClusterAPIDriver implements Driver {
   }
 
   /** The Secret with the user data goes with the Machine, also where somebody else deletes that. */
-  async #own(
-    world: NamespaceReader,
-    { metadata: { name, uid } }: ClusterAPIMachine,
-    { signal }: DriverCall,
-  ): Promise<void> {
+  async #own(world: NamespaceReader, { metadata: { name, uid } }: ClusterAPIMachine): Promise<void> {
+    const { signal } = world;
     const secret = await world.read(secrets, userDataSecretName(name), { metadataOnly: true });
     if (secret === undefined) return;
     const { ownerReferences = [] } = secret.metadata;

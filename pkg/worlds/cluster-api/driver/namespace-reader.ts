@@ -26,12 +26,13 @@ type Templates = ReturnType<typeof templatesIn>;
 export class NamespaceReader {
   readonly #reader: Reader;
   readonly #namespace: string;
-  readonly #signal: AbortSignal;
+  /** Of the call for which it reads. */
+  readonly signal: AbortSignal;
 
   constructor(reader: Reader, namespace: string, signal: AbortSignal) {
     this.#reader = reader;
     this.#namespace = namespace;
-    this.#signal = signal;
+    this.signal = signal;
   }
 
   /**
@@ -62,11 +63,11 @@ export class NamespaceReader {
     options: GetOptions = {},
   ): Promise<T | undefined> {
     const place = { name, ...(resource.namespaced && { namespace: this.#namespace }) };
-    return await this.#reader.get(resource, place, { ...options, signal: this.#signal }).catch(ignoreNotFound);
+    return await this.#reader.get(resource, place, { ...options, signal: this.signal }).catch(ignoreNotFound);
   }
 
   async list<T extends KubeObject>(resource: Resource<T>, labelSelector: string): Promise<readonly T[]> {
-    return await labelled(this.#reader, resource, { namespace: this.#namespace, labelSelector, signal: this.#signal });
+    return await labelled(this.#reader, resource, { namespace: this.#namespace, labelSelector, signal: this.signal });
   }
 
   async kind(reference: Omit<ContractReference, 'name'>): Promise<KindLookup> {
