@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
-import { IriRuntime } from '../../pkg/worlds/ironcore/runtime/sim/runtime.ts';
+import { IriRuntime } from '../../packages/providers/iri/runtime.ts';
 
 /** A runtime of IronCore, as a program of its own that can be halted and killed. Its machines are lost with it. */
 const { values } = parseArgs({

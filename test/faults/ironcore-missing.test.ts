@@ -19,7 +19,7 @@ import { toMicroTimestamp, toTimestamp } from '../../pkg/base/clock/clock.ts';
 import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
 import { MachineState } from '../../pkg/worlds/ironcore/runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../pkg/worlds/ironcore/runtime/runtime.ts';
-import { IriRuntime } from '../../pkg/worlds/ironcore/runtime/sim/runtime.ts';
+import { IriRuntime } from '../../packages/providers/iri/runtime.ts';
 import { namespace, type TestNamespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { OperatorSession } from '../integration/operator-session.ts';

@@ -11,7 +11,7 @@ import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../pkg/apis/machine/v1alp
 import type { Lease } from '../../pkg/apis/wire.ts';
 import { toTimestamp } from '../../pkg/base/clock/clock.ts';
 import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
-import { IriRuntime } from '../../pkg/worlds/ironcore/runtime/sim/runtime.ts';
+import { IriRuntime } from '../../packages/providers/iri/runtime.ts';
 import { Backup } from '../cloud/backup.ts';
 import { takeOver } from '../cloud/take-over.ts';
 import { namespace } from '../env/environment.ts';

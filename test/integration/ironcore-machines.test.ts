@@ -25,7 +25,7 @@ import { DOCUMENTED_MACHINE } from '../documented-ironcore-machine.ts';
 import { simulatedServer, type TestServer } from '../env/api-server.ts';
 import { namespace, type TestNamespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
-import { IriRuntime } from '../../pkg/worlds/ironcore/runtime/sim/runtime.ts';
+import { IriRuntime } from '../../packages/providers/iri/runtime.ts';
 import { IRONCORE_KINDS } from '../../pkg/worlds/ironcore/controllers/kinds.ts';
 import { ironCore } from '../../pkg/worlds/ironcore/world.ts';
 import { OperatorSession } from './operator-session.ts';

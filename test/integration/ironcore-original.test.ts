@@ -9,7 +9,7 @@ import { type ControlPlane, startControlPlane } from '../../hack/control-plane/c
 import type { IronCoreMachine } from '../../pkg/worlds/ironcore/api/machine.ts';
 import type { IronCoreMachinePool } from '../../pkg/worlds/ironcore/api/machine-pool.ts';
 import type { List } from '../../pkg/apis/meta.ts';
-import { IriRuntime } from '../../pkg/worlds/ironcore/runtime/sim/runtime.ts';
+import { IriRuntime } from '../../packages/providers/iri/runtime.ts';
 import { OriginalIronCore } from '../cloud/original-ironcore.ts';
 import { DOCUMENTED_MACHINE } from '../documented-ironcore-machine.ts';
 import { namespace } from '../env/environment.ts';

@@ -14,7 +14,7 @@ import { PoolHealth } from '../../pkg/worlds/ironcore/controllers/pool-health.ts
 import type { RequestRecord } from '../../pkg/kube/client/transport.ts';
 import { CrashPoint } from '../cloud/crash-point.ts';
 import { OtherScheduler } from '../cloud/ironcore-others.ts';
-import { IriRuntime } from '../../pkg/worlds/ironcore/runtime/sim/runtime.ts';
+import { IriRuntime } from '../../packages/providers/iri/runtime.ts';
 import { IRONCORE_KINDS } from '../../pkg/worlds/ironcore/controllers/kinds.ts';
 import { Program } from '../e2e/program.ts';
 import { simulatedServer, type TestServer } from '../env/api-server.ts';

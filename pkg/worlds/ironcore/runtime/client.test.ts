@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { createServer, Status } from 'nice-grpc';
 
 import { eventually } from '../../../../test/expect/eventually.ts';
-import { type RuntimeMethod, IriRuntime } from './sim/runtime.ts';
+import { type RuntimeMethod, IriRuntime } from '../../../../packages/providers/iri/runtime.ts';
 import { SystemClock } from '../../../base/clock/system-clock.ts';
 import { parseDriverAddress } from '../../../driver/grpc/address.ts';
 import { HealthService } from '../../../driver/grpc/health.ts';

@@ -1,6 +1,6 @@
 import { MachineState, Power } from '../../../../pkg/worlds/ironcore/runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeFilter, RuntimeMachine } from '../../../../pkg/worlds/ironcore/runtime/runtime.ts';
-import { MachineStore } from '../../../../pkg/worlds/ironcore/runtime/sim/store.ts';
+import { MachineStore } from '../../../../packages/providers/iri/store.ts';
 import { type Random, uuidOf } from '../../../../pkg/base/random/random.ts';
 import type { MachinesWorld } from '../../world/machines-world.ts';
 

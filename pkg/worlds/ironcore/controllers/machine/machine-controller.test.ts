@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { FakeClock } from '../../../../../test/fakes/fake-clock.ts';
-import { MachineStore } from '../../runtime/sim/store.ts';
+import { MachineStore } from '../../../../../packages/providers/iri/store.ts';
 import { MemoryClient } from '../../../../../test/memory-client.ts';
 import { MemoryInformer } from '../../../../../test/memory-informer.ts';
 import type { IronCoreMachine, IronCoreMachineStatus } from '../../api/machine.ts';

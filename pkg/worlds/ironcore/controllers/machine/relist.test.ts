@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
 import { FakeClock } from '../../../../../test/fakes/fake-clock.ts';
-import { MachineStore } from '../../runtime/sim/store.ts';
+import { MachineStore } from '../../../../../packages/providers/iri/store.ts';
 import { MemoryInformer } from '../../../../../test/memory-informer.ts';
 import type { IronCoreMachine } from '../../api/machine.ts';
 import type { IronCoreMachinePool } from '../../api/machine-pool.ts';

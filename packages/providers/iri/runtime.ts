@@ -11,12 +11,12 @@ import {
   type Server,
 } from 'nice-grpc';
 
-import type { Event } from '../gen/ironcore/event/v1alpha1/event.ts';
+import type { Event } from '../../../pkg/worlds/ironcore/runtime/gen/ironcore/event/v1alpha1/event.ts';
 import {
   ListEventsResponse,
   MachineRuntimeDefinition,
   type MachineRuntimeServiceImplementation,
-} from '../gen/ironcore/machine/v1alpha1/machine.ts';
+} from '../../../pkg/worlds/ironcore/runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import { MachineStore } from './store.ts';
 
 /** Name of a method of IRI, as on the wire. */

@@ -11,8 +11,8 @@ import {
   type MachineFilter,
   type NetworkInterface,
   type Volume,
-} from '../gen/ironcore/machine/v1alpha1/machine.ts';
-import type { RuntimeMachine } from '../runtime.ts';
+} from '../../../pkg/worlds/ironcore/runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import type { RuntimeMachine } from '../../../pkg/worlds/ironcore/runtime/runtime.ts';
 
 export interface Habits {
   stateAtFirst: MachineState;
