@@ -109,7 +109,7 @@ export function answering(deps: AnswerDeps): RpcHandler {
       report: (text: string) => void reports.push(text),
     };
     const outcome = await outcomeOf(deps, method, request, call);
-    const code = 'code' in outcome ? nameOf(outcome.code) : 'OK';
+    const code = 'code' in outcome ? (Status[outcome.code] ?? String(outcome.code)) : 'OK';
     const ms = clock.monotonicMs() - startMs;
     metrics.duration.observe({ method, code }, ms / 1_000);
     const isRefused = code === 'UNAUTHENTICATED' || code === 'PERMISSION_DENIED';
@@ -173,8 +173,4 @@ function peerOf({ certificate, address }: IncomingCall, clientNames: readonly st
 function askedFor(request: unknown): LogFields {
   const { id, delta, nodes } = request as { id?: string; delta?: number; nodes?: readonly { name: string }[] };
   return { group: id, delta, nodes: nodes?.map(({ name }) => name) };
-}
-
-function nameOf(code: number): string {
-  return Status[code] ?? String(code);
 }

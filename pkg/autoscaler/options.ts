@@ -1,9 +1,6 @@
 import { parseDurationNs } from '../apis/duration.ts';
 import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
-import type {
-  EmbeddedDuration,
-  NodeGroupAutoscalingOptions,
-} from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
+import type { NodeGroupAutoscalingOptions } from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
 import type { Duration } from './gen/google/protobuf/duration.ts';
 
 /** Where Gardener's fork reads settings of a node group: on its MachineDeployment. */
@@ -66,7 +63,7 @@ export function optionsReply(
   for (const { key, embedded, plain } of DURATIONS) {
     const ns = own.durationsNs.get(key) ?? fromPlain(defaults[plain]) ?? defaults[embedded]?.nanoseconds;
     if (ns === undefined) return undefined;
-    options[embedded] = toEmbedded(ns);
+    options[embedded] = { nanoseconds: ns };
     options[plain] = toPlain(ns);
   }
   return options;
@@ -88,8 +85,4 @@ function fromPlain(duration: Duration | undefined): bigint | undefined {
 
 function toPlain(ns: bigint): Duration {
   return { seconds: ns / NS_PER_SECOND, nanos: Number(ns % NS_PER_SECOND) };
-}
-
-function toEmbedded(nanoseconds: bigint): EmbeddedDuration {
-  return { nanoseconds };
 }

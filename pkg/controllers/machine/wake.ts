@@ -53,7 +53,7 @@ export function wakeMachinesOfClasses(
     }
   };
   classes.onChange((old, current) => {
-    if (old !== undefined && current !== undefined && isSameForMachines(old, current)) return;
+    if (old !== undefined && current !== undefined && textForMachines(old) === textForMachines(current)) return;
     const machineClass = current ?? old;
     if (machineClass !== undefined) wakeAllOf(machineClass);
   });
@@ -107,11 +107,7 @@ function policyTextOf(deployment: MachineDeployment | undefined): string | undef
  * Metadata matters to Machines only by the finalizer, without which they do not start, and by a requested retry. Compared as text: the server always
  * writes members in the same order, and a difference too many costs one look.
  */
-function isSameForMachines(old: MachineClass, current: MachineClass): boolean {
-  return textOf(old) === textOf(current);
-}
-
-function textOf({ metadata, kind: _kind, apiVersion: _apiVersion, ...content }: MachineClass): string {
+function textForMachines({ metadata, kind: _kind, apiVersion: _apiVersion, ...content }: MachineClass): string {
   const { uid, finalizers, deletionTimestamp } = metadata;
   return JSON.stringify([uid, finalizers, deletionTimestamp, retryRequestOf({ metadata }), content]);
 }

@@ -6,14 +6,8 @@ import type { Lister } from '../../kube/cache/lister.ts';
 import { type Clock, toTimestamp } from '../../base/clock/clock.ts';
 import { describeProgress, isBlocked } from '../../drain/progress-text.ts';
 import type { NodeAccess } from '../machine-facts/node-access.ts';
-import type {
-  ExhaustedClass,
-  FailureDeadline,
-  OpenDrain,
-  WaitingRetry,
-  WorkInProgress,
-} from '../../health/work-in-progress.ts';
-import type { HeldClass, HeldRetry } from './calls/retries.ts';
+import type { FailureDeadline, OpenDrain, WaitingRetry, WorkInProgress } from '../../health/work-in-progress.ts';
+import type { HeldRetry } from './calls/retries.ts';
 import type { ActivityResults } from './calls/results.ts';
 import type { DrainRecord } from './drain/record.ts';
 import type { MachineSteps } from './steps.ts';
@@ -50,7 +44,12 @@ export function workInProgress(source: WorkSource): WorkInProgress {
     ),
     exhausted: named(
       retries.heldClasses().map((one) => [one.classUID, one]),
-      (machineClass, one) => exhaustedOf(machineClass, one, at),
+      (machineClass, { failures, error, notBeforeMs }) => ({
+        machineClass,
+        message: error.detail,
+        failures,
+        nextAttempt: at(notBeforeMs),
+      }),
     ),
     drains: named(drains.open(), (machine, record) => drainOf(machine, record, at)),
     deadlines: machines.list().flatMap((machine) => deadlineOf(machine, source)),
@@ -69,10 +68,6 @@ type At = (monotonicMs: number) => string;
 function retryOf(machine: string, { call, failures, error, sinceMs, notBeforeMs }: HeldRetry, at: At): WaitingRetry {
   const failure = error === undefined ? {} : { code: error.code, message: error.detail };
   return { machine, call, ...failure, failures, since: at(sinceMs), nextAttempt: at(notBeforeMs) };
-}
-
-function exhaustedOf(machineClass: string, { failures, error, notBeforeMs }: HeldClass, at: At): ExhaustedClass {
-  return { machineClass, message: error.detail, failures, nextAttempt: at(notBeforeMs) };
 }
 
 function drainOf(machine: string, record: DrainRecord, at: At): OpenDrain {

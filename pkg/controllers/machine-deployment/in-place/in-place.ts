@@ -54,7 +54,7 @@ export function withNodes(
 export function isUpdated({ machine, node }: NodeOfMachine): boolean {
   return (
     node?.metadata.labels?.[UPDATE_RESULT_LABEL] === SUCCESSFUL &&
-    reasonOf(machine.status?.conditions) === 'UpdateSuccessful' &&
+    conditionOf(machine.status?.conditions, CONDITION)?.reason === 'UpdateSuccessful' &&
     phaseOf(machine) !== 'InPlaceUpdating'
   );
 }
@@ -172,8 +172,4 @@ function inOrder(
     .flatMap(({ machines }) =>
       machines.toSorted((a, b) => (a.machine.metadata.name < b.machine.metadata.name ? -1 : 1)),
     );
-}
-
-function reasonOf(conditions: readonly { type: string; reason?: string }[] | undefined): string | undefined {
-  return conditionOf(conditions, CONDITION)?.reason;
 }

@@ -4,13 +4,11 @@ import type { MachineStep } from '../context.ts';
 import { identityConflictError } from '../identity/identity-claims.ts';
 import { refuseVM } from './launch.ts';
 
-type Deps = Pick<Collaborators, 'clock' | 'calls' | 'unanswered' | 'claims'>;
-
 /**
  * Refuses a VM that another Machine has: what is recorded here is what will be drained and deleted with this machine. The driver is
  * asked again later. What a creation with such an answer has really made, nobody knows: it counts as one without answer.
  */
-export const claim = (deps: Deps): MachineStep => ({
+export const claim = (deps: Pick<Collaborators, 'clock' | 'calls' | 'unanswered' | 'claims'>): MachineStep => ({
   name: 'claim',
 
   run(ctx) {

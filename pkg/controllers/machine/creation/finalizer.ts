@@ -6,14 +6,12 @@ import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
 import { noVMWasRequested } from '../calls/no-vm-requested.ts';
 
-type Deps = Pick<Collaborators, 'activities'>;
-
 /**
  * Puts our finalizer on a Machine before anything costs money, and ends the pass: the one that launches has seen it. MachineSets
  * create their Machines with it. A new machine that is refused it becomes Failed at its creation timeout (`timeout`): it has no VM that
  * would be left behind when its set deletes it.
  */
-export const finalizer = (deps: Deps, timeout: MachineStep): MachineStep => ({
+export const finalizer = (deps: Pick<Collaborators, 'activities'>, timeout: MachineStep): MachineStep => ({
   name: 'finalizer',
 
   async run(ctx) {

@@ -10,13 +10,11 @@ import type { Collaborators } from '../collaborators.ts';
 import type { Launched, MachineStep } from '../context.ts';
 import { refuseVM } from './launch.ts';
 
-type Deps = Pick<Collaborators, 'clock' | 'calls' | 'vmClasses'>;
-
 /**
  * Records which VM this machine has: provider id, the Node's name (with a target cluster), and a priority for scaling down
  * where the machine has none. A driver that tells neither is asked again later.
  */
-export const identity = (deps: Deps): MachineStep => ({
+export const identity = (deps: Pick<Collaborators, 'clock' | 'calls' | 'vmClasses'>): MachineStep => ({
   name: 'identity',
 
   run(ctx) {

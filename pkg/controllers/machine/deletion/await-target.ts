@@ -9,13 +9,11 @@ import { isForced } from './cursor.ts';
 const OUTAGE = 'ClusterOutage';
 const RECHECK_MS = 5_000;
 
-type Deps = Pick<Collaborators, 'clock' | 'activities' | 'outages'>;
-
 /**
  * Holds a deletion during an outage of its target cluster, and says so: once, and no more when it is over. What runs goes on; a VM
  * that is being deleted is seen to its end, and to let go of the Machine takes the control cluster only.
  */
-export const awaitTarget = (deps: Deps): MachineStep => ({
+export const awaitTarget = (deps: Pick<Collaborators, 'clock' | 'activities' | 'outages'>): MachineStep => ({
   name: 'await-target',
 
   run(ctx) {

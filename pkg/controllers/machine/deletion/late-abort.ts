@@ -3,10 +3,8 @@ import { hasPreparationBegun, isPreparationRequested } from '../../machine-facts
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
 
-type Deps = Pick<Collaborators, 'reportedOnce'>;
-
 /** Tells anyone who takes back a prepared deletion after its DELETE that it is too late. */
-export const lateAbort = ({ reportedOnce }: Deps): MachineStep => ({
+export const lateAbort = ({ reportedOnce }: Pick<Collaborators, 'reportedOnce'>): MachineStep => ({
   name: 'late-abort',
 
   run({ machine, pass }) {

@@ -253,7 +253,7 @@ export class Drains {
     }
     const text = `${error instanceof Error ? error.message : String(error)}.`;
     return this.#fail(ctx, plan, record, {
-      text: isWithoutAnswer(error) ? `${text} ${WITHOUT_ANSWER}` : text,
+      text: error instanceof ApiError && error.code === 0 ? `${text} ${WITHOUT_ANSWER}` : text,
       reason: text,
     });
   }
@@ -308,8 +308,4 @@ function supersededBy(
   if (force !== undefined) return undefined;
   if (wanted !== undefined) return describeForce(wanted, plan);
   return forceRule === plan.forceRule ? undefined : 'a forced drain is no longer requested';
-}
-
-function isWithoutAnswer(error: unknown): boolean {
-  return error instanceof ApiError && error.code === 0;
 }

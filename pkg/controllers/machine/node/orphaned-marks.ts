@@ -10,13 +10,11 @@ import { namedNode } from './named-node.ts';
 
 const REFUSED_RETRY_MS = 5 * MINUTE_MS;
 
-type Deps = Pick<Collaborators, 'owners' | 'machines'>;
-
 /**
  * Takes away what a rollout has left on the Node of a Machine that no MachineDeployment owns any more, as after a deletion with
  * `--cascade=orphan`. Nodes of Machines that have one are left to its controller. Never ends the pass.
  */
-export const orphanedMarks = (deps: Deps): MachineStep => ({
+export const orphanedMarks = (deps: Pick<Collaborators, 'owners' | 'machines'>): MachineStep => ({
   name: 'orphaned-marks',
 
   async run(ctx) {

@@ -5,13 +5,11 @@ import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
 import { namedNode } from './named-node.ts';
 
-type Deps = Pick<Collaborators, 'machines'>;
-
 /**
  * Sets label `node` right where somebody has changed it, or taken it away: a Node that shows the machine's name is the machine's, the
  * one of another machine is not, nor one that does not exist. Never ends the pass.
  */
-export const ownNode = (deps: Deps): MachineStep => ({
+export const ownNode = (deps: Pick<Collaborators, 'machines'>): MachineStep => ({
   name: 'own-node',
 
   run(ctx) {
