@@ -1,7 +1,8 @@
 import { TRIGGER_DELETION_ANNOTATION } from '../pkg/apis/machine/v1alpha1/labels.ts';
 import type { NodeGroup } from '../pkg/autoscaler/groups.ts';
 import { Membership } from '../pkg/autoscaler/membership.ts';
-import type { GroupState, GroupMember, Rollout } from '../pkg/autoscaler/mutations/group-state.ts';
+import type { GroupState, GroupMember } from '../pkg/autoscaler/mutations/group-state.ts';
+import type { RolloutStage } from '../pkg/controllers/machine-deployment/rollout/rollout-stage.ts';
 import { nodeAccess } from '../pkg/controllers/machine-facts/node-access.ts';
 import { machine, machineDeployment, type BuiltMachine } from './builders.ts';
 import type { ReplicasWorld } from './fakes/replicas-world.ts';
@@ -22,7 +23,7 @@ export interface MemberFacts {
 export function groupState(
   replicas: number,
   members: readonly MemberFacts[],
-  { list, rollout = 'none' }: { readonly list?: string; readonly rollout?: Rollout } = {},
+  { list, rollout = 'none' }: { readonly list?: string; readonly rollout?: RolloutStage } = {},
 ): GroupState {
   const deployment = machineDeployment(({ metadata, spec }) => {
     spec.replicas = replicas;

@@ -7,7 +7,7 @@ import { createRegistry } from '../base/metrics/registry.ts';
 import { silentLogger, type LogFields } from '../base/log/logger.ts';
 import { answering, errorFor, authenticationErrorOf, whyUnavailable, namesOf } from './answer.ts';
 import { autoscalerMetrics } from './metrics.ts';
-import { ServerError, Status } from './rpc-error.ts';
+import { ServerError, Status } from 'nice-grpc';
 import type { Rpcs } from './rpcs.ts';
 import { RunningChanges } from './running-changes.ts';
 

@@ -13,7 +13,7 @@ import { NodeGroups } from './groups.ts';
 import { LearnedShapes } from './learned.ts';
 import { mutations } from './mutations/index.ts';
 import { Places } from './places.ts';
-import { ServerError } from './rpc-error.ts';
+import { ServerError } from 'nice-grpc';
 
 const call = { peer: 'x', signal: new AbortController().signal, leftMs: () => Infinity, report: () => undefined };
 

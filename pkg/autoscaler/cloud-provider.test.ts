@@ -22,7 +22,7 @@ import { LearnedShapes } from './learned.ts';
 import { Membership } from './membership.ts';
 import { Places } from './places.ts';
 import { autoscalerMetrics } from './metrics.ts';
-import { Status } from './rpc-error.ts';
+import { Status } from 'nice-grpc';
 
 const owned = <T extends KubeObject>(object: T, { metadata: { name, uid } }: KubeObject): T => {
   object.metadata.ownerReferences = [{ apiVersion: 'v1', kind: 'Any', name, uid, controller: true }];

@@ -78,8 +78,7 @@ class AutoscalerPort implements Service {
   readonly name = "the autoscaler's port";
   readonly lease = MANAGER_LEASE;
   readonly #operator: Operator;
-  readonly #target: Target;
-  readonly #config: AutoscalerConfig;
+  readonly #options: PortOptions;
   readonly #groups: NodeGroups;
   readonly #learned = new LearnedShapes();
   readonly #provider: CloudProvider;
@@ -93,13 +92,14 @@ class AutoscalerPort implements Service {
   readonly #storing = new Set<string>();
   readonly #metrics: ReturnType<typeof autoscalerMetrics>;
   #credentials: ReloadedServerCredentials | undefined;
-  readonly #listen: ListenForAutoscalers;
-  readonly #announcing: readonly ReadAnnounced[];
   #server: OpenPort | undefined;
   #works = false;
 
-  constructor(operator: Operator, { config, target: ofTarget, announcing, listen }: PortOptions) {
-    const { nodes } = ofTarget;
+  constructor(operator: Operator, options: PortOptions) {
+    const {
+      config,
+      target: { nodes },
+    } = options;
     const { caches, clock, registry } = operator;
     const { targets, writer } = operator.under(MANAGER_LEASE);
     const nodesOf = (machine: Machine): readonly Node[] => {
@@ -108,10 +108,7 @@ class AutoscalerPort implements Service {
     };
     const { machines, machineSets, machineDeployments: deployments } = caches;
     this.#operator = operator;
-    this.#target = ofTarget;
-    this.#config = config;
-    this.#listen = listen;
-    this.#announcing = announcing;
+    this.#options = options;
     this.#events = eventsAbout(machineDeployments, operator.recorder(MACHINE_DEPLOYMENT_EVENT_SOURCE));
     const { leader, clusters } = operator.config;
     if (leader.enabled) {
@@ -148,7 +145,7 @@ class AutoscalerPort implements Service {
 
   async start(): Promise<void> {
     const { clock, log } = this.#operator;
-    const { listen, tls, clientNames } = this.#config;
+    const { listen, tls, clientNames } = this.#options.config;
     const { leases, clusters, leader } = this.#operator.config;
     try {
       const onAuthority = (): void => this.#server?.drop();
@@ -167,7 +164,7 @@ class AutoscalerPort implements Service {
         log,
       });
       const credentials = this.#credentials ?? ServerCredentials.createInsecure();
-      this.#server = await this.#listen({ listen, credentials, answer, clock });
+      this.#server = await this.#options.listen({ listen, credentials, answer, clock });
     } catch (err) {
       const flag = err instanceof TlsFileError ? '--autoscaler-tls-*' : '--autoscaler-grpc-address';
       throw new CannotStartError(`${flag}: ${err instanceof Error ? err.message : String(err)}`, { cause: err });
@@ -183,7 +180,7 @@ class AutoscalerPort implements Service {
     caches.machineDeployments.onChange((old, current) => this.#report(old, current));
     this.#works = true;
     // Some were seen before their Machines and classes were.
-    for (const node of this.#target.nodes.list()) this.#learnFrom(node);
+    for (const node of this.#options.target.nodes.list()) this.#learnFrom(node);
   }
 
   async end(): Promise<void> {
@@ -208,7 +205,7 @@ class AutoscalerPort implements Service {
    * somebody works on Machines. There are few MachineDeployments; all Machines and Nodes would have to be listed each time.
    */
   async #catchUp(signal: AbortSignal): Promise<void> {
-    await this.#operator.under(MANAGER_LEASE).gate.admit('change', [CONTROL, this.#target.cluster], signal);
+    await this.#operator.under(MANAGER_LEASE).gate.admit('change', [CONTROL, this.#options.target.cluster], signal);
     await Promise.all([
       this.#operator.untilPresent(machineDeployments, signal),
       this.#machineControllers?.check(signal),
@@ -219,7 +216,7 @@ class AutoscalerPort implements Service {
   async #announced(machineClass: MachineClass, signal: AbortSignal): Promise<AnnouncedTemplate | undefined> {
     const { reader, log } = this.#operator;
     try {
-      for (const read of this.#announcing) {
+      for (const read of this.#options.announcing) {
         const announced = await read(reader, machineClass, signal);
         if (announced !== undefined) return announced;
       }

@@ -5,7 +5,7 @@ import { MemoryClient } from '../../test/memory-client.ts';
 import { ApiError } from '../kube/client/errors.ts';
 import { leases } from '../kube/client/resource.ts';
 import { MachineControllers } from './machine-controllers.ts';
-import { Status } from './rpc-error.ts';
+import { Status } from 'nice-grpc';
 
 const signal = new AbortController().signal;
 const NOBODY = {

@@ -1,14 +1,8 @@
 import type { ExternalGrpcNode } from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
 import type { NodeGroup } from './groups.ts';
+import type { RpcCall } from './rpcs.ts';
 
-export interface MutationCall {
-  /** Who calls: the name in the client's certificate, or where it connected from. */
-  readonly peer: string;
-  /** Aborted when the client gave up, its deadline has passed, or this process no longer leads. */
-  readonly signal: AbortSignal;
-  /** How long the client still waits; Infinity when it has not said so. */
-  readonly leftMs: () => number;
-}
+export type MutationCall = Pick<RpcCall, 'peer' | 'signal' | 'leftMs'>;
 
 /** What a mutation has done to `spec.replicas`; equal when there was nothing to do. */
 export interface Mutated {

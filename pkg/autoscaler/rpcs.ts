@@ -3,6 +3,7 @@ import type { RpcName, RpcReply, RpcRequest } from './grpc-server.ts';
 export interface RpcCall {
   /** Who calls: the name that the certificate shows, or where it comes from. */
   readonly peer: string;
+  /** Aborted when the client gave up, its deadline has passed, or this process no longer leads. */
   readonly signal: AbortSignal;
   /** How long the client still waits; Infinity when it has not said so. */
   readonly leftMs: () => number;

@@ -1,4 +1,4 @@
-import { ServerError, Status } from './rpc-error.ts';
+import { ServerError, Status } from 'nice-grpc';
 
 import type { Mutations } from './mutations.ts';
 

@@ -7,9 +7,8 @@ import { Waiters } from '../base/clock/waiters.ts';
 import { type BlockedPod, effectiveEvictRetries } from './drain.ts';
 import { Evictor } from './evictor.ts';
 import type { PodFeed } from './node-pods.ts';
-import type { PodActions } from './pod-actions.ts';
+import type { PodActions, PodAnswer } from './pod-actions.ts';
 import { DrainTracker } from './drain-tracker.ts';
-import type { PodAnswer } from './pod-actions.ts';
 
 const never = new AbortController().signal;
 const accepted: PodAnswer = { kind: 'accepted' };

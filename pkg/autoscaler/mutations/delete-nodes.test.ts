@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
-import { Status } from '../rpc-error.ts';
+import { Status } from 'nice-grpc';
 
 import { groupState, nodeGroup, type MemberFacts } from '../../../test/node-group.ts';
 import type { BuiltMachine } from '../../../test/builders.ts';
 import { isRefusal } from './decision.ts';
 import { decideDeletion, type DeletionTarget } from './delete-nodes.ts';
-import type { Rollout } from './group-state.ts';
+import type { RolloutStage } from '../../controllers/machine-deployment/rollout/rollout-stage.ts';
 
 const { INVALID_ARGUMENT, FAILED_PRECONDITION } = Status;
 const LATER = '2026-01-02T00:00:00Z';
@@ -38,7 +38,7 @@ test.each<{
   want: object;
   also?: MemberFacts;
   list?: string;
-  rollout?: Rollout;
+  rollout?: RolloutStage;
 }>([
   { title: 'one', asked: [node('a')], want: { replicas: 2, machines: ['a'] } },
   { title: 'two', asked: [node('a'), node('c')], want: { replicas: 1, machines: ['a', 'c'] } },
@@ -216,7 +216,7 @@ test.each<{ title: string; asked: DeletionTarget[]; list?: string; want: object 
   expect(decideDeletion(state, nodeGroup({ max: 9 }), asked)).toMatchObject(want);
 });
 
-test.each<{ title: string; rollout: Rollout; leaves: boolean; asked: DeletionTarget; want: object }>([
+test.each<{ title: string; rollout: RolloutStage; leaves: boolean; asked: DeletionTarget; want: object }>([
   {
     title: 'and those before it are on their way out',
     rollout: 'choosing',

@@ -16,15 +16,12 @@ export interface GroupMember {
   readonly hasNode: boolean;
 }
 
-/** How far the Machines of a group have been moved to another template. */
-export type Rollout = RolloutStage;
-
 export interface GroupState {
   /** As the API server has it. */
   readonly deployment: MachineDeployment;
   /** Its Machines, by name. */
   readonly members: ReadonlyMap<string, GroupMember>;
-  readonly rollout: Rollout;
+  readonly rollout: RolloutStage;
   readonly nowMs: number;
 }
 

@@ -1,6 +1,6 @@
 import { test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { ServerError, Status } from '../rpc-error.ts';
+import { ServerError, Status } from 'nice-grpc';
 
 import {
   machine,

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { Status } from '../rpc-error.ts';
+import { Status } from 'nice-grpc';
 
 import { groupState, nodeGroup } from '../../../test/node-group.ts';
 import { decideIncrease } from './decrease.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { Status } from '../rpc-error.ts';
+import { Status } from 'nice-grpc';
 
 import {
   machine,

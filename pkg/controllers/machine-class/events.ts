@@ -1,44 +1,34 @@
+import type { ObjectEvent } from '../replicas/events.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { forcedRemovalsOf, type ForcedRemoval } from '../vms/forced-removals.ts';
-
-export interface MachineClassEvent {
-  readonly object: MachineClass;
-  readonly type: 'Warning';
-  readonly reason: string;
-  readonly message: string;
-}
 
 /** So many Machines are named; more would not fit into anybody's head. */
 const MAX_NAMED = 5;
 
 /** The class is being deleted, and stays for as long as these Machines are there. */
-export function inUse(object: MachineClass, machines: readonly string[]): MachineClassEvent {
+export function inUse(object: MachineClass, machines: readonly string[]): ObjectEvent<MachineClass> {
   const named = machines.slice(0, MAX_NAMED).join(', ');
   const more = machines.length > MAX_NAMED ? `, and ${machines.length - MAX_NAMED} more` : '';
   const what = machines.length === 1 ? 'Machine' : `${machines.length} Machines:`;
-  return {
-    object,
-    type: 'Warning',
-    reason: 'InUse',
-    message: `Deletion blocked: in use by ${what} ${named}${more}. Their VMs cannot be deleted without it`,
-  };
+  const message = `Deletion blocked: in use by ${what} ${named}${more}. Their VMs cannot be deleted without it`;
+  return { object, type: 'Warning', reason: 'InUse', message };
 }
 
 /** The class is let go although VMs that nobody owns may be left at the provider. */
-export function releasedUnproven(object: MachineClass, isKnown: boolean, waitedMinutes: number): MachineClassEvent {
+export function releasedUnproven(
+  object: MachineClass,
+  isKnown: boolean,
+  waitedMinutes: number,
+): ObjectEvent<MachineClass> {
   const state = isKnown
     ? 'the last VM list still contained VMs without a Machine'
     : 'the driver could not list VMs, so leftover VMs cannot be ruled out';
-  return {
-    object,
-    type: 'Warning',
-    reason: 'VMsMayBeLeft',
-    message: `Released after ${waitedMinutes} minutes although ${state}: check the provider for VMs of this class, and delete them`,
-  };
+  const message = `Released after ${waitedMinutes} minutes although ${state}: check the provider for VMs of this class, and delete them`;
+  return { object, type: 'Warning', reason: 'VMsMayBeLeft', message };
 }
 
 /** The class is being deleted, and stays because VMs may be left of Machines that were let go by force. */
-export function unconfirmed(object: MachineClass): MachineClassEvent {
+export function unconfirmed(object: MachineClass): ObjectEvent<MachineClass> {
   const removals = forcedRemovalsOf(object);
   const named = removals.slice(0, MAX_NAMED).map(describe).join(', ');
   const more = removals.length > MAX_NAMED ? `, and ${removals.length - MAX_NAMED} more` : '';

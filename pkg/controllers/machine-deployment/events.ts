@@ -2,7 +2,6 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import { messageOf } from '../../driver/errno.ts';
-import type { EventType } from '../../kube/events/correlator.ts';
 import { ApiError } from '../../kube/client/errors.ts';
 import { reasonFor } from '../machine-facts/node-refusal.ts';
 import type { ObjectEvent } from '../replicas/events.ts';
@@ -18,7 +17,8 @@ export function scaledSet(
   to: number,
 ): ObjectEvent<MachineDeployment> {
   const direction = to > from ? 'up' : 'down';
-  return event(object, 'Normal', 'ScalingMachineSet', `Scaled ${direction} machine set ${set} to ${to}`);
+  const message = `Scaled ${direction} machine set ${set} to ${to}`;
+  return { object, type: 'Normal', reason: 'ScalingMachineSet', message };
 }
 
 export function failedToCreateSet(
@@ -26,18 +26,14 @@ export function failedToCreateSet(
   set: string,
   err: unknown,
 ): ObjectEvent<MachineDeployment> {
-  return event(
-    object,
-    'Warning',
-    'MachineSetCreateError',
-    `Failed to create new machine set "${set}": ${messageOf(err)}`,
-  );
+  const message = `Failed to create new machine set "${set}": ${messageOf(err)}`;
+  return { object, type: 'Warning', reason: 'MachineSetCreateError', message };
 }
 
 /** An empty selector would claim every set of the namespace. */
 export function selectsAll(object: MachineDeployment): ObjectEvent<MachineDeployment> {
   const message = 'This deployment is selecting all machines. A non-empty selector is required.';
-  return event(object, 'Warning', 'SelectingAll', message);
+  return { object, type: 'Warning', reason: 'SelectingAll', message };
 }
 
 interface Release {
@@ -74,7 +70,7 @@ export function couldNotMarkNodes(
   const message =
     `Could not update ${refused.length} node(s) for the rollout: ${told}${others}. ` +
     'The rollout continues and the update is retried';
-  return event(object, 'Warning', 'NodeUpdateFailed', message);
+  return { object, type: 'Warning', reason: 'NodeUpdateFailed', message };
 }
 
 function someOf(nodes: readonly RefusedNode[]): string {
@@ -83,29 +79,16 @@ function someOf(nodes: readonly RefusedNode[]): string {
 }
 
 export function rolledBack(object: MachineDeployment, revision: number): ObjectEvent<MachineDeployment> {
-  return event(
-    object,
-    'Normal',
-    'DeploymentRollback',
-    `Rolled back deployment "${object.metadata.name}" to revision ${revision}`,
-  );
+  const message = `Rolled back deployment "${object.metadata.name}" to revision ${revision}`;
+  return { object, type: 'Normal', reason: 'DeploymentRollback', message };
 }
 
 export function revisionNotFound(object: MachineDeployment, revision: number): ObjectEvent<MachineDeployment> {
   const message = revision === 0 ? 'Unable to find last revision.' : 'Unable to find the revision to rollback to.';
-  return event(object, 'Warning', 'DeploymentRollbackRevisionNotFound', message);
+  return { object, type: 'Warning', reason: 'DeploymentRollbackRevisionNotFound', message };
 }
 
 export function templateUnchanged(object: MachineDeployment): ObjectEvent<MachineDeployment> {
   const message = `The rollback revision contains the same template as current deployment "${object.metadata.name}"`;
-  return event(object, 'Warning', 'DeploymentRollbackTemplateUnchanged', message);
-}
-
-function event(
-  object: MachineDeployment,
-  type: EventType,
-  reason: string,
-  message: string,
-): ObjectEvent<MachineDeployment> {
-  return { object, type, reason, message };
+  return { object, type: 'Warning', reason: 'DeploymentRollbackTemplateUnchanged', message };
 }

@@ -35,7 +35,7 @@ import { healthTimeout } from './health/health-timeout.ts';
 import { identity } from './creation/identity.ts';
 import { initialize } from './creation/initialize.ts';
 import { launch } from './creation/launch.ts';
-import { retryTokenRevocation } from './tokens/machine-tokens.ts';
+import { retryTokenRevocation, MachineTokens } from './tokens/machine-tokens.ts';
 import { nodeDeleted } from './node/node-deleted.ts';
 import { nodeSync } from './node/node-sync.ts';
 import { orphanedMarks } from './node/orphaned-marks.ts';
@@ -51,7 +51,6 @@ import { Drains } from './drain/drains.ts';
 import { IdentityClaims } from './identity/identity-claims.ts';
 import { timeToFailure, type TimeToFailure } from './time-to-failure.ts';
 import { LostNodes } from './node/lost-nodes.ts';
-import { MachineTokens } from './tokens/machine-tokens.ts';
 import { ReportedOnce } from '../../work/reconcile/reported-once.ts';
 import { Retries } from './calls/retries.ts';
 

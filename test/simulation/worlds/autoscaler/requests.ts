@@ -1,4 +1,4 @@
-import { Status } from '../../../../pkg/autoscaler/rpc-error.ts';
+import { Status } from 'nice-grpc';
 import type { RpcOutcome } from '../../../../pkg/autoscaler/grpc-server.ts';
 import type { Machine } from '../../../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
