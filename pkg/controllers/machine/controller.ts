@@ -9,7 +9,7 @@ import type { MachineStepsDeps } from './collaborators.ts';
 import type { MachineContext } from './context.ts';
 import { MachineNotes } from './machine-notes.ts';
 import { runPass } from '../../work/reconcile/object-pass/run-pass.ts';
-import { PassWrites, type PassWritesDeps } from './record/pass-writes.ts';
+import { writePass, type PassWritesDeps } from './record/pass-writes.ts';
 import { RefusedRecords } from './record/refused-record.ts';
 import type { MachineSteps } from './steps.ts';
 
@@ -27,12 +27,10 @@ export interface MachineControllerDeps
 export class MachineController {
   readonly #deps: MachineControllerDeps;
   readonly #refused: RefusedRecords;
-  readonly #writes: PassWrites;
 
   constructor(deps: MachineControllerDeps) {
     this.#deps = deps;
     this.#refused = new RefusedRecords(deps);
-    this.#writes = new PassWrites({ ...deps, refused: this.#refused });
   }
 
   async reconcile(key: string, signal: AbortSignal, log: Logger): Promise<StepResult> {
@@ -44,7 +42,7 @@ export class MachineController {
       const list = isBeingDeleted(observed) ? steps.deletion : steps.upkeep;
       const ctx = this.#context(key, observed, signal, log);
       const run = () => runSteps(list, ctx, () => (ctx.pass.steps += 1));
-      return await runPass(ctx.pass, run, () => this.#writes.write(ctx));
+      return await runPass(ctx.pass, run, () => writePass({ ...this.#deps, refused: this.#refused }, ctx));
     } finally {
       // Machines may vanish during a pass; what it noted for one afterwards nobody would ever ask for.
       const uid = machines.get(key)?.metadata.uid;
