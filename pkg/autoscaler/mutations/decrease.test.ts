@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { Status } from 'nice-grpc';
 
 import { groupState, nodeGroup, type MemberFacts } from '../../../test/node-group.ts';
-import { decideDecrease } from './decrease.ts';
+import { decideDecrease } from './resize.ts';
 
 const { INVALID_ARGUMENT, FAILED_PRECONDITION } = Status;
 

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { Status } from 'nice-grpc';
 
 import { groupState, nodeGroup } from '../../../test/node-group.ts';
-import { decideIncrease } from './decrease.ts';
+import { decideIncrease } from './resize.ts';
 
 const { INVALID_ARGUMENT, FAILED_PRECONDITION } = Status;
 

@@ -6,7 +6,7 @@ import { type Mutated, type MutationCall, type Mutations, describeMutated } from
 import { MOST_PLACES } from '../instances.ts';
 import type { Places } from '../places.ts';
 import { deletionTargetOf, decideDeletion } from './delete-nodes.ts';
-import { decideDecrease, decideIncrease } from './decrease.ts';
+import { decideDecrease, decideIncrease } from './resize.ts';
 import { isRefusal } from './decision.ts';
 import { missingIn } from './group-state.ts';
 import { GroupWrites, type Wish, type WriteDeps } from './write.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 
 import type { LastOperation } from '../../apis/machine/v1alpha1/machine.ts';
-import { isSimilar } from './similar.ts';
+import { isSimilar } from './status.ts';
 
 const NOW_MS = Date.parse('2026-01-01T01:00:00Z');
 const ERROR = 'Cloud provider message - machine codes error: code = [Internal] message = [request 1a2b3c failed]';
