@@ -74,6 +74,8 @@ export interface HistoricKind {
   readonly history: ObservedHistory;
 }
 
+type KindReader = Pick<HistoricKind, 'resource' | 'reader'>;
+
 /** Reads what the server is at, by quorum. Throws SetBackError when it was further already, ApiError when it does not answer. */
 export async function requireNotOlder(kind: HistoricKind, signal: AbortSignal): Promise<void> {
   const { resource, namespace, reader, history } = kind;
@@ -175,11 +177,7 @@ export async function requireStored(kind: HistoricKind, signal: AbortSignal): Pr
 }
 
 /** Throws ServerAheadError when what a list has just shown is not what etcd holds, ApiError when the server does not answer. */
-export async function requireListedIsStored(
-  kind: Pick<HistoricKind, 'resource' | 'reader'>,
-  seen: LastChange,
-  signal: AbortSignal,
-): Promise<void> {
+export async function requireListedIsStored(kind: KindReader, seen: LastChange, signal: AbortSignal): Promise<void> {
   if ((await compareStored(kind, seen, signal)) !== 'behind') return;
   throw new ServerAheadError(`lists show ${kind.resource.plural} "${seen.name}" differently from etcd`);
 }
@@ -214,7 +212,7 @@ export function samplesOf(
 
 /** `gone` is told from `behind` by a list that begins later: what is deleted is in none. */
 async function compareStored(
-  kind: Pick<HistoricKind, 'resource' | 'reader'>,
+  kind: KindReader,
   seen: LastChange,
   signal: AbortSignal,
 ): Promise<'same' | 'later' | 'behind'> {
@@ -224,11 +222,8 @@ async function compareStored(
   return items.some(({ metadata }) => metadata.uid === seen.uid) ? 'behind' : 'later';
 }
 
-async function getStored(
-  { resource, reader }: Pick<HistoricKind, 'resource' | 'reader'>,
-  { namespace, name }: LastChange,
-  signal: AbortSignal,
-): Promise<Stored> {
+async function getStored({ resource, reader }: KindReader, of: LastChange, signal: AbortSignal): Promise<Stored> {
+  const { namespace, name } = of;
   try {
     return (await reader.get(resource, { ...scopeOf(namespace), name }, { metadataOnly: true, signal })).metadata;
   } catch (err) {
@@ -237,11 +232,8 @@ async function getStored(
   }
 }
 
-function listByName(
-  { resource, reader }: Pick<HistoricKind, 'resource' | 'reader'>,
-  { namespace, name }: LastChange,
-  signal: AbortSignal,
-): Promise<List<KubeObject>> {
+function listByName(kind: KindReader, { namespace, name }: LastChange, signal: AbortSignal): Promise<List<KubeObject>> {
+  const { resource, reader } = kind;
   return reader.list(resource, { ...scopeOf(namespace), fieldSelector: `metadata.name=${name}`, signal });
 }
 

@@ -10,7 +10,7 @@ import type { PoolRuntime } from '../../runtime/gated-runtime.ts';
 import { giveUpHint, releaseOf, type Release } from '../../../../controllers/vms/orphan-release.ts';
 import { deletionNoteOf, type DeletionNote } from './deletion-note.ts';
 import { runtimeIDOf, runtimeNameOf } from './runtime-id.ts';
-import { listRuntimeMachines } from './sightings.ts';
+import { listRuntimeMachines, type ListedRuntime } from './sightings.ts';
 import type { IronCoreCollaborators } from '../collaborators.ts';
 
 type Deps = Pick<IronCoreCollaborators, 'machines' | 'pools' | 'poolRecorder' | 'sightings' | 'clock'>;
@@ -145,7 +145,7 @@ export class MissingMachines {
   async lost(
     machine: IronCoreMachine,
     poolName: string,
-    runtime: Pick<PoolRuntime, 'version' | 'machines'>,
+    runtime: ListedRuntime,
     signal: AbortSignal,
   ): Promise<Doubt | undefined> {
     const { recorded, missing, connection } = await this.#shortage(poolName, runtime, signal);
@@ -225,11 +225,7 @@ export class MissingMachines {
   }
 
   /** What is missing at the runtime of a pool. One list is enough for all Machines to be held; before one of them is given up there is another. */
-  async #shortage(
-    poolName: string,
-    runtime: Pick<PoolRuntime, 'version' | 'machines'>,
-    signal: AbortSignal,
-  ): Promise<Shortage> {
+  async #shortage(poolName: string, runtime: ListedRuntime, signal: AbortSignal): Promise<Shortage> {
     const { clock } = this.#deps;
     const last = this.#lists.get(poolName);
     if (last !== undefined && clock.monotonicMs() - last.sinceMs < LIST_MS) {
@@ -241,11 +237,7 @@ export class MissingMachines {
     return await seen;
   }
 
-  async #list(
-    poolName: string,
-    runtime: Pick<PoolRuntime, 'version' | 'machines'>,
-    signal: AbortSignal,
-  ): Promise<Shortage> {
+  async #list(poolName: string, runtime: ListedRuntime, signal: AbortSignal): Promise<Shortage> {
     const { machines, sightings } = this.#deps;
     // Before the list: what is made meanwhile is not missing there.
     const inPool = machines.byIndex('pool', poolName);

@@ -9,9 +9,11 @@ export interface Shown {
   readonly connection: number | undefined;
 }
 
+export type ListedRuntime = Pick<PoolRuntime, 'version' | 'machines'>;
+
 /** Asks a runtime for machines, and by which connection it answers. Throws RuntimeError. */
 export async function listRuntimeMachines(
-  runtime: Pick<PoolRuntime, 'version' | 'machines'>,
+  runtime: ListedRuntime,
   filter: RuntimeFilter,
   signal: AbortSignal,
 ): Promise<Shown> {
