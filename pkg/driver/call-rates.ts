@@ -59,14 +59,10 @@ export class CallRates {
     const { qps, clock } = this.#options;
     const line = {
       queue: new PQueue({ concurrency: 1 }),
-      throttle: createThrottle({ qps, burst: burstOf(qps), clock }),
+      // What was saved up in a second, and at least one call.
+      throttle: createThrottle({ qps, burst: Math.max(1, Math.ceil(qps)), clock }),
     };
     this.#lines.set(account, line);
     return line;
   }
-}
-
-/** What was saved up in a second, and at least one call. */
-function burstOf(qps: number): number {
-  return Math.max(1, Math.ceil(qps));
 }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 
 import type { Clock } from '../base/clock/clock.ts';
-import type { DriverError } from '../driver/error.ts';
 import { foreignEndpoint } from '../kube/client/config.ts';
 import { ConfigError } from '../kube/client/config-error.ts';
 import { GatedWriter } from '../kube/client/gated-writer.ts';
@@ -76,7 +75,7 @@ export class SecretClusters {
       return await entry.cluster;
     } catch (err) {
       this.#entries.delete(key);
-      throw err instanceof ConfigError ? wrong(err) : err;
+      throw err instanceof ConfigError ? invalid(`secret: kubeconfig: ${err.message}`) : err;
     }
   }
 
@@ -86,10 +85,6 @@ export class SecretClusters {
     const writer = new GatedWriter({ transport, gate: openGate, cluster: 'target' });
     return { transport, reader: new HttpReader(transport), writer, namespace: endpoint.namespace };
   }
-}
-
-function wrong(err: ConfigError): DriverError {
-  return invalid(`secret: kubeconfig: ${err.message}`);
 }
 
 function textIn(secretData: Readonly<Record<string, Uint8Array>>, member: string): string {

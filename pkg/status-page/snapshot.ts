@@ -53,7 +53,10 @@ export function snapshotOf(
       ...process,
       fleets,
       drains,
-      retries: retries.map(({ message, ...rest }) => ({ ...rest, ...optionalMember('message', shortened(message)) })),
+      retries: retries.map(({ message, ...rest }) => ({
+        ...rest,
+        ...optionalMember('message', message && shortText(message)),
+      })),
       exhausted: exhausted.map((one) => ({ ...one, message: shortText(one.message) })),
     },
     machines,
@@ -174,8 +177,4 @@ function grouped<T extends { readonly machine: string }>(items: readonly T[]): R
 
 function keyOfNode({ namespace, name }: TreeNode): string {
   return `${namespace}/${name}`;
-}
-
-function shortened(text: string | undefined): string | undefined {
-  return text === undefined ? undefined : shortText(text);
 }

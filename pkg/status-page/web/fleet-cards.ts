@@ -47,7 +47,7 @@ export class FleetTable {
     const before = new Map(this.#fleets.map((fleet) => [fleet.key, fleet]));
     // One that has not changed stays the same object, and its row is not made anew.
     this.#fleets = fleets.map((fleet) => {
-      const known = before.get(keyOf(fleet));
+      const known = before.get(fleet.key);
       return known !== undefined && JSON.stringify(known) === JSON.stringify(fleet) ? known : fleet;
     });
     this.#draw();
@@ -65,10 +65,6 @@ export class FleetTable {
     this.#more.textContent = this.#isWhole ? 'Show fewer' : `Show all ${countText(sorted.length)}`;
     this.#parent.toggleAttribute('data-ready', true);
   }
-}
-
-function keyOf({ key }: FleetView): string {
-  return key;
 }
 
 function rowOf(fleet: FleetView, nowMs: number, choose: (fleet: string) => void): HTMLElement {

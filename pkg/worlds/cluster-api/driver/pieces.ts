@@ -28,9 +28,7 @@ export function obstacleIn(
 
 /** What belonged to a Machine that is gone is collected as garbage, sooner or later. */
 function wasOwned({ metadata: { ownerReferences = [] } }: KubeObject): boolean {
-  return ownerReferences.some(({ kind, apiVersion }) => kind === 'Machine' && isOfClusterAPI(apiVersion));
-}
-
-function isOfClusterAPI(apiVersion: string): boolean {
-  return apiVersion.startsWith(`${CLUSTER_API_GROUP}/`);
+  return ownerReferences.some(
+    ({ kind, apiVersion }) => kind === 'Machine' && apiVersion.startsWith(`${CLUSTER_API_GROUP}/`),
+  );
 }

@@ -49,7 +49,7 @@ function stand(machine: IronCoreMachine, pool: CachedPool): MachineSituation {
     const message = `The Machine is ${state} in pool ${name}.`;
     return {
       reported: { reason: state, message, waitingFor: undefined, nextStep: NOTHING },
-      since: readySince(machine),
+      since: conditionOf(status?.conditions, 'Ready')?.lastTransitionTime,
     };
   }
   if (first === undefined) return { reported: starting(name, state), since: metadata.creationTimestamp };
@@ -161,10 +161,6 @@ function sentence(message: string): string {
 
 function shownState(state: string): string {
   return state === '' ? 'No state has been reported yet.' : `Its state is ${state}.`;
-}
-
-function readySince({ status }: IronCoreMachine): string | undefined {
-  return conditionOf(status?.conditions, 'Ready')?.lastTransitionTime;
 }
 
 function sinceOf(pool: CachedPool): string | undefined {

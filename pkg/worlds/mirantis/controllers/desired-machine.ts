@@ -56,11 +56,6 @@ export function copiedLabelsOf({ metadata: { labels = {} } }: Pick<KubeObject, '
   );
 }
 
-/** Whether `ours` was made for that very Machine. */
-function isCreatedFor(machine: ClusterMachine, ours: Machine): boolean {
-  return controllerOf(ours)?.uid === machine.metadata.uid;
-}
-
 /** Whether a Machine was made here, to show one of ours that belongs to a pool. */
 export function isOfPool(machine: ClusterMachine): boolean {
   const { apiVersion, kind } = controllerOf(machine) ?? {};
@@ -69,7 +64,8 @@ export function isOfPool(machine: ClusterMachine): boolean {
 
 /** Whether `machine` and `ours` are one: the first made the second, or shows it as one of a pool. */
 export function areOne(machine: ClusterMachine, ours: Machine): boolean {
-  return isOfPool(machine) ? controllerOf(machine)?.uid === ours.metadata.uid : isCreatedFor(machine, ours);
+  const [owner, owned] = isOfPool(machine) ? [ours, machine] : [machine, ours];
+  return controllerOf(owned)?.uid === owner.metadata.uid;
 }
 
 /** The MachineClass of a Machine or a pool. Its name is the hash of what it says, so that equal ones share it. */

@@ -74,7 +74,7 @@ function instanceStateOf(
 ): NonNullable<ProviderStatus['providerInstanceState']> {
   const state = conditionOf(status?.machineConditions, VM_STATE)?.reason;
   const id = providerID.slice(providerID.lastIndexOf('/') + 1);
-  return { id, ready: isUp(phase), ...(state === undefined ? {} : { state }) };
+  return { id, ready: phase === 'Running' || phase === 'Available', ...(state === undefined ? {} : { state }) };
 }
 
 /** An IPv4 address of the machine, as its Node says, or the driver where there are no Nodes. */
@@ -124,10 +124,6 @@ function keptState({ status }: ClusterMachine, ours: Machine): ProviderState {
   const word = status?.providerStatus?.status;
   if (word !== undefined && word !== 'Maintenance') return word;
   return providerIDOf(ours) === '' ? 'Provision' : 'Ready';
-}
-
-function isUp(phase: string): boolean {
-  return phase === 'Running' || phase === 'Available';
 }
 
 function isInMaintenance(ours: Machine | undefined): boolean {

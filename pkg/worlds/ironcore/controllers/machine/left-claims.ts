@@ -77,7 +77,12 @@ export class LeftClaims {
     }
     this.#deps.metrics.claimsHeld.set({ pool }, held.length);
     const ofPool = this.#deps.pools.get(pool);
-    if (ofPool !== undefined) await this.#deps.held.report(ofPool, held.map(heldOne), signal);
+    if (ofPool !== undefined)
+      await this.#deps.held.report(
+        ofPool,
+        held.map(({ kind, object, claim }) => ({ kind, object, machine: claim.name })),
+        signal,
+      );
     const [refusal] = refused;
     if (refusal !== undefined) throw refusal;
     return Math.min(...waits);
@@ -130,10 +135,6 @@ export class LeftClaims {
     const key = keyOf(object);
     log.warn({ pool, key, machine: claim.name }, 'released a claim of a deleted machine');
   }
-}
-
-function heldOne({ kind, object, claim }: LeftOne): HeldClaim {
-  return { kind, object, machine: claim.name };
 }
 
 /** A claim that is of nobody who is there. */

@@ -84,7 +84,9 @@ export function ironCoreStatusOf(
       waits,
     ),
   ];
-  return { ...status, conditions: mergedConditions(before.conditions ?? [], conditions, nowMs) };
+  const known = before.conditions ?? [];
+  const foreign = known.filter(({ type }) => !OURS.includes(type));
+  return { ...status, conditions: [...foreign, ...conditions.map((one) => dated(one, known, nowMs))] };
 }
 
 function shownBy(machine: IronCoreMachine, { metadata, status }: RuntimeMachine, now: string): IronCoreMachineStatus {
@@ -92,21 +94,17 @@ function shownBy(machine: IronCoreMachine, { metadata, status }: RuntimeMachine,
   const before = machine.status ?? {};
   const generation = Number(metadata.annotations[MACHINE_GENERATION] ?? Number.NaN);
   const entries = new Map(volumes.map((entry) => [entry.name, entry]));
-  const shown = status.volumes.map(({ name, handle, state }) => {
-    const entry = entries.get(name);
-    const objectName = entry && volumeNameOf(machine, entry);
-    return { name, handle, state, ref: objectName };
-  });
   const missing = volumes
     .filter(({ name }) => !status.volumes.some((one) => one.name === name))
-    .map((entry) => ({ name: entry.name, handle: '', state: 0, ref: volumeNameOf(machine, entry) }));
+    .map(({ name }) => ({ name, handle: '', state: 0 }));
   return {
     ...(Number.isSafeInteger(generation) && { observedGeneration: generation }),
     state: runtimeStateName(status.state) ?? lastKnown(before.state),
-    volumes: [...shown, ...missing].map(({ ref, ...one }) => ({
-      ...attachment(one, before.volumes, now),
-      ...(ref !== undefined && { volumeRef: { name: ref } }),
-    })),
+    volumes: [...status.volumes, ...missing].map((one) => {
+      const entry = entries.get(one.name);
+      const ref = entry && volumeNameOf(machine, entry);
+      return { ...attachment(one, before.volumes, now), ...(ref !== undefined && { volumeRef: { name: ref } }) };
+    }),
     networkInterfaces: networkInterfaces.map((entry) => {
       const one = status.networkInterfaces.find(({ name }) => name === entry.name);
       const told = one ?? { name: entry.name, handle: '', state: 0 };
@@ -191,13 +189,4 @@ function attachedCondition(
     return { type, status: 'False', reason, message: `${capital(what)} ${name} is not attached (state: ${state})` };
   }
   return { type, status: 'True', reason: type, message: `All ${what}s are ready` };
-}
-
-function mergedConditions(
-  before: readonly IronCoreCondition[],
-  ours: readonly Plain[],
-  nowMs: number,
-): readonly IronCoreCondition[] {
-  const foreign = before.filter(({ type }) => !OURS.includes(type));
-  return [...foreign, ...ours.map((one) => dated(one, before, nowMs))];
 }
