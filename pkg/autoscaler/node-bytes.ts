@@ -1,21 +1,17 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 
+import type { Taint } from '../apis/wire.ts';
+
 /** What a Node of a group will look like, before there is one. */
 export interface TemplateNode {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
-  readonly taints: readonly TemplateTaint[];
+  readonly taints: readonly Pick<Taint, 'key' | 'value' | 'effect'>[];
   readonly capacity: Readonly<Record<string, string>>;
   readonly allocatable: Readonly<Record<string, string>>;
   readonly os: string;
   readonly architecture: string;
-}
-
-export interface TemplateTaint {
-  readonly key: string;
-  readonly value?: string;
-  readonly effect: string;
 }
 
 /** Ready, and under no pressure. */

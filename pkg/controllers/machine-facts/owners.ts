@@ -2,7 +2,7 @@ import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { controllerOf, type KubeObject } from '../../apis/meta.ts';
+import { controllerOf, type KubeObject, type OwnerReference } from '../../apis/meta.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 
 /** What the owners of Machines are read from; undefined in a process that may not read them, or has not yet. */
@@ -12,10 +12,7 @@ export interface Owners {
 }
 
 /** The name and UID by which an object refers to its controller, if that is one of our kinds. */
-export interface OwnerName {
-  readonly name: string;
-  readonly uid: string;
-}
+type OwnerName = Pick<OwnerReference, 'name' | 'uid'>;
 
 /** The controller of an object, if it is of this kind. */
 export function ownerNameOf(object: KubeObject, kind: 'MachineSet' | 'MachineDeployment'): OwnerName | undefined {

@@ -1,5 +1,6 @@
-import type { Machine, NodeAddress } from '../../apis/machine/v1alpha1/machine.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
+import type { CreatedMachine } from '../../driver/driver.ts';
 import type { MachineDriver } from '../../driver/gated-driver.ts';
 import type { Logger } from '../../base/log/logger.ts';
 import type { Step } from '../../work/reconcile/result.ts';
@@ -21,14 +22,9 @@ export interface ResolvedClass {
 }
 
 /** A VM that exists for this machine, and how that was learned. */
-export interface Launched {
+export interface Launched extends CreatedMachine {
   /** created: just now. adopted: it was there. uninitialized: there, but not finished. known: the driver cannot tell, we trust our record. */
   readonly how: 'created' | 'adopted' | 'uninitialized' | 'known';
-  readonly providerID: string;
-  readonly nodeName: string;
-  readonly addresses: readonly NodeAddress[];
-  readonly capacity?: Readonly<Record<string, string>> | undefined;
-  readonly lastKnownState: string | undefined;
   readonly needsInitialize: boolean;
 }
 

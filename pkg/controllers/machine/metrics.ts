@@ -7,12 +7,9 @@ import { declaring } from '../../base/metrics/declaring.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { DEPLOYMENT_NAME_LABEL, ZONE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
 import { fromTimestamp } from '../../base/clock/clock.ts';
 import type { FailureReason } from './failure/fail.ts';
-
-export interface MachineSource {
-  list(): readonly Machine[];
-}
 
 /** What happened to machines. Durations in milliseconds; the class may be unknown. */
 export interface MachineMetrics {
@@ -50,7 +47,7 @@ const CONDITION_VALUES: Readonly<Record<string, number>> = { True: 1, False: 0, 
  * duration only, a histogram of all beside it. What tells of single
  * Machines is read from `source` at each scrape, so that nothing is left of a Machine that is gone.
  */
-export function machineMetrics(registry: Registry, source: MachineSource): MachineMetrics {
+export function machineMetrics(registry: Registry, source: Pick<Lister<Machine>, 'list'>): MachineMetrics {
   const { counter, gauge, histogram } = declaring(registry);
   declareState(registry, source);
   const durations = declareDurations(registry);
@@ -126,7 +123,7 @@ function declareDurations(registry: Registry): Durations {
   };
 }
 
-function declareState(registry: Registry, source: MachineSource): void {
+function declareState(registry: Registry, source: Pick<Lister<Machine>, 'list'>): void {
   const { series } = declaring(registry);
   series('mcm_machine_items_total', 'Machines in the namespace.', [], () => [[{}, source.list().length]]);
   series(

@@ -1,18 +1,13 @@
 import type { Registry } from 'prom-client';
 
 import { declaring } from '../../base/metrics/declaring.ts';
-
-interface ZoneLabels {
-  readonly cluster: string;
-  readonly provider: string;
-  readonly name: string;
-}
+import type { ZoneState } from '../machine-facts/zones.ts';
 
 export interface ReplacementSource {
   /** Why each unhealthy machine that is past its timeout waits: one reason a machine. */
   held(): readonly string[];
   /** The zones of machines, and whether replacement is stopped there. */
-  zones(): readonly { readonly zone: ZoneLabels; readonly isStopped: boolean }[];
+  zones(): readonly Pick<ZoneState, 'zone' | 'isStopped'>[];
 }
 
 /** Declares in `registry` what holds back the replacement of unhealthy machines. `reasons` are all that there are. */

@@ -1,18 +1,13 @@
+import type { VirtualMachine } from '../../../driver/driver.ts';
+import type { NodeAccess } from '../../machine-facts/node-access.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { otherOwnerOf, type MachineIndex } from '../../machine-facts/node-owner.ts';
 import type { Launched } from '../context.ts';
 
-export interface VMIdentity {
-  readonly providerID: string;
-  readonly nodeName: string;
-}
-
-export interface CachedNodes {
-  get(name: string): Node | undefined;
-  ofVM(providerID: string): readonly Node[];
-}
+export type VMIdentity = Pick<VirtualMachine, 'providerID' | 'nodeName'>;
+type CachedNodes = Pick<NodeAccess, 'get' | 'ofVM'>;
 
 /** An identity that another Machine has: which part of it, and whose it is. */
 export interface Rival {

@@ -1,3 +1,4 @@
+import type { ObjectEvent } from '../../replicas/events.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import type { EventType } from '../../../kube/events/correlator.ts';
 import type { OwnerlessVM } from '../ownerless-vms.ts';
@@ -44,12 +45,7 @@ export const ORPHAN_EVENTS = {
 
 const MAX_NAMED = 20;
 
-export interface OrphanEvent {
-  readonly object: MachineClass;
-  readonly type: EventType;
-  readonly reason: keyof typeof ORPHAN_EVENTS;
-  readonly message: string;
-}
+export type OrphanEvent = ObjectEvent<MachineClass> & { readonly reason: keyof typeof ORPHAN_EVENTS };
 
 /** A VM without a Machine was deleted; `proof` is text. */
 export function deletedOrphan(object: MachineClass, vm: OwnerlessVM, proof: string): OrphanEvent {
