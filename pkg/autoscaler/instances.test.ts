@@ -2,11 +2,12 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
 import { type BuiltMachine, machine, node } from '../../test/builders.ts';
-import { creationError, instancesOf, MOST_PLACES, type MachineAndNode } from './instances.ts';
+import type { NodeOfMachine } from '../controllers/machine-deployment/node-marks/node-marker.ts';
+import { creationError, instancesOf, MOST_PLACES } from './instances.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 
-const built = (change: (m: BuiltMachine) => void = () => undefined): MachineAndNode['machine'] =>
+const built = (change: (m: BuiltMachine) => void = () => undefined): NodeOfMachine['machine'] =>
   machine((m) => {
     m.metadata.name = 'm';
     change(m);
@@ -26,7 +27,7 @@ const preserved = (m: BuiltMachine): void => {
 };
 const REQUESTED = 'requested://m';
 
-function one(each: MachineAndNode, chosen: readonly string[] = []) {
+function one(each: NodeOfMachine, chosen: readonly string[] = []) {
   return instancesOf({ id: 'pool', replicas: 0, machines: [each], chosen: new Set(chosen), places, nowMs: NOW });
 }
 

@@ -1,6 +1,6 @@
+import type { NodeOfMachine } from '../controllers/machine-deployment/node-marks/node-marker.ts';
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import { phaseOf } from '../apis/machine/v1alpha1/defaults.ts';
-import type { Node } from '../apis/wire.ts';
 import { isFailed, isPreserved, isTerminating } from '../controllers/replicas/machine-state.ts';
 import type { DriverCode } from '../driver/error.ts';
 import { truncated } from '../kube/events/combined-message.ts';
@@ -22,15 +22,10 @@ export interface Instance {
   readonly error?: InstanceError;
 }
 
-export interface MachineAndNode {
-  readonly machine: Machine;
-  readonly node: Node | undefined;
-}
-
 export interface GroupFacts {
   readonly id: string;
   readonly replicas: number;
-  readonly machines: readonly MachineAndNode[];
+  readonly machines: readonly NodeOfMachine[];
   /** Names of Machines that an autoscaler has chosen to go. */
   readonly chosen: ReadonlySet<string>;
   /** Names for so many replicas without a Machine. */
@@ -83,7 +78,7 @@ function isLeaving(machine: Machine, { chosen, nowMs }: Pick<GroupFacts, 'chosen
   return isFailed(machine) && !isPreserved(machine, nowMs);
 }
 
-function instanceOf({ machine, node }: MachineAndNode, facts: GroupFacts): Instance[] {
+function instanceOf({ machine, node }: NodeOfMachine, facts: GroupFacts): Instance[] {
   const id = node === undefined ? placeholderOf(machine.metadata.name) : (node.spec?.providerID ?? '');
   if (id === '') return [];
   if (isLeaving(machine, facts)) return [{ id, state: 'deleting' }];

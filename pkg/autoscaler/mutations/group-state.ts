@@ -1,14 +1,12 @@
+import type { OwnerDeps } from '../../controllers/replicas/owner-deps.ts';
 import { replicasOf, phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { type RolloutStage, rolloutStage } from '../../controllers/machine-deployment/rollout/rollout-stage.ts';
 import { namesListed } from '../../controllers/machine-deployment/scaling/scaler-handoff.ts';
 import { isFailed, isPreserved, isPreservedFailed, isTerminating } from '../../controllers/replicas/machine-state.ts';
-import type { Clock } from '../../base/clock/clock.ts';
 import { observeDeployment, ownedMachines } from '../../controllers/machine-deployment/observed.ts';
 import { nodeAccess } from '../../controllers/machine-facts/node-access.ts';
-import type { Caches } from '../../operator/caches.ts';
-import type { Targets } from '../../kube/targets/targets.ts';
 
 export interface GroupMember {
   readonly machine: Machine;
@@ -61,10 +59,7 @@ export function isReplacedBySet(machine: Machine, nowMs: number): boolean {
   return isFailed(machine) && !isKeptForInspection(machine, nowMs);
 }
 
-export interface GroupSources extends Pick<Caches, 'machines' | 'machineSets'> {
-  readonly targets: Targets;
-  readonly clock: Clock;
-}
+export type GroupSources = Pick<OwnerDeps, 'machines' | 'machineSets' | 'targets' | 'clock'>;
 
 /** Machines as the API server has them, by name; undefined for one that is gone. */
 type LiveMachines = ReadonlyMap<string, Machine | undefined>;

@@ -1,3 +1,4 @@
+import type { OwnerDeps } from '../../controllers/replicas/owner-deps.ts';
 import PQueue from 'p-queue';
 
 import { ServerError, Status } from 'nice-grpc';
@@ -10,20 +11,15 @@ import { type Clock, toTimestamp } from '../../base/clock/clock.ts';
 import { listedIn, nameIn } from '../../controllers/machine-deployment/scaling/scaler-handoff.ts';
 import { atOnce } from '../../controllers/replicas/at-once.ts';
 import { concernedTargets } from '../../controllers/replicas/concerned-targets.ts';
-import type { Reader, Writer } from '../../kube/client/client.ts';
 import { isConflict, isNotFound, mayHaveHappened } from '../../kube/client/errors.ts';
 import { mergePatchIfUnchanged } from '../../kube/client/patch.ts';
 import { machineDeployments, machines } from '../../kube/client/resource.ts';
-import type { Caches } from '../../operator/caches.ts';
 import type { NodeGroup } from '../groups.ts';
 import type { Mutated, MutationCall } from '../mutations.ts';
 import { isRefusal, type GroupChange, type GroupDecision } from './decision.ts';
 import { type GroupState, groupStateOf, type GroupSources } from './group-state.ts';
 
-export interface WriteDeps extends GroupSources, Pick<Caches, 'machineDeployments'> {
-  readonly reader: Reader;
-  readonly writer: Writer;
-}
+export type WriteDeps = GroupSources & Pick<OwnerDeps, 'machineDeployments' | 'reader' | 'writer'>;
 
 export interface Wish {
   readonly group: NodeGroup;

@@ -1,3 +1,4 @@
+import type { ObjectMeta } from '../../apis/meta.ts';
 import { nodeNameOf, phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { MACHINE_NAME_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
@@ -142,10 +143,7 @@ function isFirst(node: Node, { metadata }: Machine, rivals: readonly Machine[]):
   return rivals.every((rival) => rival.metadata.name !== node.metadata.name && isOlder(metadata, rival.metadata));
 }
 
-interface Age {
-  readonly creationTimestamp: string;
-  readonly name: string;
-}
+type Age = Pick<ObjectMeta, 'creationTimestamp' | 'name'>;
 
 function isOlder(a: Age, b: Age): boolean {
   if (a.creationTimestamp !== b.creationTimestamp) return a.creationTimestamp < b.creationTimestamp;

@@ -1,5 +1,5 @@
+import type { MachineCondition } from '../../apis/machine/v1alpha1/machine.ts';
 import { refOf } from '../../apis/meta.ts';
-import type { ConditionStatus } from '../../apis/machine/v1alpha1/phases.ts';
 import { FREEZE_LABEL, UNFREEZE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
@@ -47,11 +47,7 @@ const FREEZE = { metadata: { labels: { [FREEZE_LABEL]: FROZEN } } };
 const UNFREEZE = { metadata: { labels: { [FREEZE_LABEL]: null }, annotations: { [UNFREEZE_ANNOTATION]: null } } };
 
 /** What both kinds of condition have in common. */
-interface Condition {
-  readonly type: string;
-  readonly status: ConditionStatus;
-  readonly reason?: string;
-}
+type Condition = Pick<MachineCondition, 'type' | 'status' | 'reason'>;
 
 interface FreezeKind<T, C extends Condition> {
   readonly resource: Resource<T & Freezable>;

@@ -1,4 +1,4 @@
-import type { KeyedQueue } from '../workqueue/keyed-queue.ts';
+import type { KeyedQueue, KeyedQueueDeps } from '../workqueue/keyed-queue.ts';
 import type { Queue } from '../workqueue/queue.ts';
 import type { Reconcile } from './worker.ts';
 
@@ -6,26 +6,19 @@ import type { Reconcile } from './worker.ts';
 export type Watch = (queue: Queue) => void;
 
 /** A controller, or a loop such as a safety check: what it does for a key, and what tells it of keys. The operator runs it. */
-export interface Controller {
+export interface Controller extends Pick<KeyedQueueDeps, 'concurrency' | 'restMs' | 'groupOf' | 'mostOfGroup'> {
   /** In logs, metrics and flag `--controllers`. */
   readonly name: string;
   /** Name of its queue in metrics, as in the original. */
   readonly queue: string;
   /** Name of the Lease under which it works. */
   readonly lease: string;
-  readonly concurrency: number;
   readonly reconcile: Reconcile;
   /** Done before each pass, also before one that has to wait for the target cluster. */
   readonly report?: (key: string, signal: AbortSignal) => Promise<void>;
   /** Whether a key has to wait until the caches of the target cluster have caught up with the present. */
   readonly requiresTarget: (key: string) => boolean;
   readonly watches: readonly Watch[];
-  /** How long a key rests after a pass, see KeyedQueue; not at all without it. */
-  readonly restMs?: (key: string) => number;
-  /** Whose key it is, see KeyedQueue. */
-  readonly groupOf?: (key: string) => string;
-  /** How many keys of one group are worked on at once, see KeyedQueue. */
-  readonly mostOfGroup?: number;
   /** Ends its queue and all else that it began, see Member.stop; without it only the queue ends. */
   readonly end?: (queue: KeyedQueue, graceMs: number) => Promise<void>;
 }

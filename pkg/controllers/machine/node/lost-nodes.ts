@@ -1,7 +1,7 @@
+import { type ObjectMeta, isBeingDeleted } from '../../../apis/meta.ts';
 import { hasFinalizer } from '../../../apis/finalizers.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { NODE_FINALIZER, NOT_MANAGED_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
-import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import type { Clock } from '../../../base/clock/clock.ts';
 import { isRemovedWith, type MachineIndex } from '../../machine-facts/node-owner.ts';
@@ -25,10 +25,7 @@ export function isManaged({ metadata }: Node): boolean {
   return metadata.annotations?.[NOT_MANAGED_ANNOTATION] === undefined;
 }
 
-interface LostNode {
-  readonly name: string;
-  readonly uid: string;
-}
+type LostNode = Pick<ObjectMeta, 'name' | 'uid'>;
 
 /** Nodes that our finalizer did not keep from being deleted, by the UID of their Machine. */
 export class LostNodes {

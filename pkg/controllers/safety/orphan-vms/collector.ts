@@ -1,3 +1,4 @@
+import type { Proved } from './brake.ts';
 import { accountOf } from '../../../driver/account.ts';
 import type { Activities } from '../../../work/activity/activity.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
@@ -28,9 +29,7 @@ export interface CollectorDeps {
   readonly collected: (vm: ListedMachine) => void;
 }
 
-export interface Collection {
-  readonly vm: ListedMachine;
-  readonly access: ClassAccess;
+export interface Collection extends Proved {
   /** What the lists of the look that proved it show. */
   readonly isListed: IsListed;
   /** The way to the VM of a Machine that has the VM's name. */

@@ -1,22 +1,11 @@
+import type { OrphanVMsDeps } from './controller.ts';
 import { MADE_FOR_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import { keyOf } from '../../../apis/meta.ts';
-import type { Lister } from '../../../kube/cache/lister.ts';
-import type { Clock } from '../../../base/clock/clock.ts';
 import { CLASS_INDEX } from '../../../operator/indexes/class-index.ts';
-import type { Logger } from '../../../base/log/logger.ts';
-import type { VMStates } from '../../machine-facts/vm-states.ts';
-import { isListed, listClass, type SurveyDeps } from './survey.ts';
+import { isListed, listClass } from './survey.ts';
 
-export interface StateListsDeps extends Omit<SurveyDeps, 'reader' | 'namespace'> {
-  readonly classes: Lister<MachineClass>;
-  /** With the index CLASS_INDEX. */
-  readonly machines: Lister<Machine>;
-  readonly vmStates: Pick<VMStates, 'saw'>;
-  readonly clock: Clock;
-  readonly log: Logger;
-}
+type Deps = Pick<OrphanVMsDeps, 'classes' | 'machines' | 'drivers' | 'secrets' | 'vmStates' | 'clock' | 'log'>;
 
 /** As often as people look at the state of a VM which they have just switched off. */
 const PERIOD_MS = 60_000;
@@ -26,10 +15,10 @@ const PERIOD_MS = 60_000;
  * words, which would be up to a whole search old otherwise, and missing for as long of a new one. Nothing is decided by it.
  */
 export class StateLists {
-  readonly #deps: StateListsDeps;
+  readonly #deps: Deps;
   #dueMs = -Infinity;
 
-  constructor(deps: StateListsDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
   }
 

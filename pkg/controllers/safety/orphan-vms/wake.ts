@@ -4,20 +4,17 @@ import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.
 import { isBeingDeleted, keyOf } from '../../../apis/meta.ts';
 import type { Informer } from '../../../kube/cache/lister.ts';
 import type { Trust } from '../../../kube/gate/leader-gate.ts';
-import type { Logger } from '../../../base/log/logger.ts';
 import { reportsSeveralVMs } from '../../machine-facts/original-texts.ts';
 import type { Queue } from '../../../work/workqueue/queue.ts';
-import type { RemovedMachines } from '../removed-machines.ts';
-import { remainsOf, type DeletedMachines } from '../deleted-machines.ts';
-import type { OwnerlessVMs } from '../ownerless-vms.ts';
-import type { OrphanVMsController } from './controller.ts';
+import { remainsOf } from '../deleted-machines.ts';
+import type { OrphanVMsController, OrphanVMsDeps } from './controller.ts';
 
 export const ORPHAN_VMS_KEY = 'orphan-vms';
 
 /** What happens to many objects at once is looked at once. */
 const GATHER_MS = 1_000;
 
-export interface OrphanVMsWakeDeps {
+export interface OrphanVMsWakeDeps extends Pick<OrphanVMsDeps, 'removed' | 'gone' | 'ownerless' | 'log'> {
   readonly machines: Informer<Machine>;
   readonly classes: Informer<MachineClass>;
   readonly queue: Queue;
@@ -27,10 +24,6 @@ export interface OrphanVMsWakeDeps {
    * same: a suspended leadership may continue, and a restore of the control cluster takes long enough to suspend it.
    */
   readonly trust: Pick<Trust, 'trustedForMs'>;
-  readonly removed: RemovedMachines;
-  readonly gone: DeletedMachines;
-  readonly ownerless: OwnerlessVMs;
-  readonly log: Logger;
 }
 
 /**
