@@ -27,7 +27,7 @@ export const INNER_TIERS: Readonly<Record<string, readonly (readonly string[])[]
   'pkg/kube': [['gate'], ['client'], ['cache', 'events', 'leader'], ['targets']],
   'pkg/driver': [['grpc'], ['conformance']],
   'pkg/work': [['workqueue', 'activity'], ['reconcile']],
-  'pkg/operator': [['indexes'], ['process', 'config'], ['preflight'], ['cached']],
+  'pkg/operator': [['indexes'], ['process', 'config'], ['preflight'], ['cached'], ['cells']],
   'pkg/worlds': [['cluster-api', 'ironcore', 'mirantis']],
   'pkg/worlds/cluster-api': [['api'], ['controllers', 'driver']],
   'pkg/worlds/ironcore': [['api'], ['runtime'], ['controllers', 'driver']],

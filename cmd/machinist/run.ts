@@ -8,6 +8,7 @@ import { ConfigError } from '../../pkg/kube/client/config-error.ts';
 import { createLogger } from '../../pkg/base/log/logger.ts';
 import { autoscaler } from '../../pkg/autoscaler/index.ts';
 import { controllers } from '../../pkg/controllers/index.ts';
+import { CellsProcess } from '../../pkg/operator/cells/cells-process.ts';
 import { Operator } from '../../pkg/operator/operator.ts';
 import { WORLDS } from '../../pkg/worlds/index.ts';
 import { statusPage } from '../../pkg/status-page/index.ts';
@@ -24,16 +25,12 @@ export async function run({ config, warnings }: ParsedCommandLine): Promise<void
     const identity = `${hostname()}_${randomBytes(4).toString('hex')}`;
     const { env } = process;
     const clock = new SystemClock();
-    const operator = await Operator.open({
-      config,
-      worlds: WORLDS,
-      identity,
-      version: version(),
-      env,
-      clock,
-      log,
-      host: process,
-    });
+    const options = { config, worlds: WORLDS, identity, version: version(), env, clock, log, host: process };
+    if (config.cells !== undefined) {
+      const cells = await CellsProcess.open(options, config.cells, (operator) => controllers(operator, []));
+      process.exit(await cells.run());
+    }
+    const operator = await Operator.open(options);
     statusPage(operator);
     process.exit(await operator.run(controllers(operator, WORLDS), autoscaler(operator, WORLDS)));
   } catch (err) {

@@ -10,6 +10,8 @@ import { clusterAPIDriverCommand } from '../../cmd/cluster-api-driver/cluster-ap
 import { ironCoreDriverCommand } from '../../cmd/ironcore-driver/ironcore-driver.ts';
 import { openStackDriverCommand } from '../../cmd/openstack-driver/openstack-driver.ts';
 import * as labels from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import { CELL_SETTING_PREFIX } from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import { CELL_SETTINGS } from '../../pkg/operator/config/cells.ts';
 import { OWN_CONTROLLERS } from '../../pkg/operator/config/controllers.ts';
 import { controllersIn } from '../../pkg/operator/config/flag-section.ts';
 import { flagsWith, IGNORED_FLAGS } from '../../pkg/operator/config/flags.ts';
@@ -55,7 +57,8 @@ const KEY = /(?<![\w./@-])(?:[a-z]+\.)*(?:sapcloud\.io|gardener\.cloud|cluster-a
 const OTHERS_KEYS = [
   /^machine\.sapcloud\.io\/v1alpha1$/,
   /^autoscaler\.gardener\.cloud\//,
-  /^gardener\.cloud\/accelerator$/,
+  /^gardener\.cloud\/(?:accelerator|role)$/,
+  new RegExp(`^${CELL_SETTING_PREFIX}/(?:${CELL_SETTINGS.join('|')})$`),
   /^openstack\.machine\.gardener\.cloud\/v1alpha1$/,
   /^cluster-api\.machine\.sapcloud\.io\/v1alpha1$/,
 ];

@@ -3,6 +3,7 @@ import path from 'node:path';
 
 import { MACHINE_EVENTS } from '../../pkg/controllers/machine-facts/events.ts';
 import { ORPHAN_EVENTS } from '../../pkg/controllers/safety/orphan-vms/events.ts';
+import { CELL_EVENTS } from '../../pkg/operator/cells/events.ts';
 import { memberComments } from './comments.ts';
 import { table } from './table.ts';
 
@@ -16,6 +17,7 @@ const TABLES = {
     file: 'pkg/controllers/safety/orphan-vms/events.ts',
     constant: 'ORPHAN_EVENTS',
   },
+  'Namespaces of cells': { events: CELL_EVENTS, file: 'pkg/operator/cells/events.ts', constant: 'CELL_EVENTS' },
 } as const;
 
 /** docs/reference/events.md with the rows of these tables. */

@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
 
+import { cellMetrics } from '../../pkg/operator/cells/metrics.ts';
 import { autoscalerMetrics } from '../../pkg/autoscaler/metrics.ts';
 import { silentLogger } from '../../pkg/base/log/logger.ts';
 import { activityMetrics } from '../../pkg/base/metrics/activity.ts';
@@ -66,6 +67,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   binary: 'one',
   call: FIXED,
   cluster: 'the control cluster and the target',
+  cell: 'one for each namespace that cannot be managed; with --cells, metrics of cells have it for at most 50 cells',
   code: 'HTTP status codes, gRPC codes, or codes of machine errors',
   condition: 'types of conditions; for a Machine, those of its Node',
   controller: FIXED,
@@ -102,6 +104,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   reason: FIXED,
   result: FIXED,
   service: FIXED,
+  state: FIXED,
   spec_class_api_group: 'one or two',
   spec_class_kind: 'one or two',
   spec_class_name: 'one for each MachineClass',
@@ -199,6 +202,7 @@ function declareAll(registry: Registry): void {
   ironCoreMetrics(registry);
   metricFailures(registry, silentLogger);
   autoscalerMetrics(registry, () => []);
+  cellMetrics(registry, () => ({ running: 0, refused: [], shards: 0, replicas: 0 }));
 }
 
 const NOTHING_WAITS = { drains: { blocked: () => [] }, retries: { held: () => [], isExhausted: () => false } };

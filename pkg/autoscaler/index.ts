@@ -158,7 +158,10 @@ class AutoscalerPort implements Service {
         clientNames: tls && clientNames,
         unavailable: () => this.#unavailable(),
         drop: () => this.#server?.drop(),
-        roleFile: roleFiles({ leases, namespace: clusters.namespace, leaseNamespace: leader.namespace }, []).control,
+        roleFile: roleFiles(
+          { leases, namespace: clusters.namespace, leaseNamespace: leader.namespace, hasCells: false },
+          [],
+        ).control,
         metrics: this.#metrics,
         clock,
         log,

@@ -24,6 +24,8 @@ export interface HealthServerDeps {
   /** Of one that is ready. */
   readonly checks: Checks;
   readonly registry: Registry;
+  /** What is served in place of that, made anew for each scrape. */
+  readonly scraped?: ((failures: MetricFailures) => Promise<Registry>) | undefined;
   /** What is being done about single machines. Undefined: nothing ever is. */
   readonly work?: (() => WorkInProgress) | undefined;
   /** Undefined: none are served. */
@@ -122,6 +124,12 @@ export class HealthServer {
     return (method === 'GET' || method === 'HEAD') && this.#deps.page?.serve(path, request, response) === true;
   }
 
+  async #expose(accept: string | undefined): ReturnType<typeof expose> {
+    const { registry, scraped } = this.#deps;
+    const failures = this.#metricFailures;
+    return await expose((await scraped?.(failures)) ?? registry, failures, accept);
+  }
+
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<Answer> {
     const { method, url = '/', headers } = request;
     if (method !== 'GET' && method !== 'HEAD') return { status: 405, type: PLAIN, body: 'method not allowed\n' };
@@ -136,9 +144,7 @@ export class HealthServer {
       case 'debug':
         return await this.#profile(rest, query, request, response);
       case 'metrics':
-        return rest === undefined
-          ? { status: 200, ...(await expose(this.#deps.registry, this.#metricFailures, headers.accept)) }
-          : NOT_FOUND;
+        return rest === undefined ? { status: 200, ...(await this.#expose(headers.accept)) } : NOT_FOUND;
       case 'work':
         return rest === undefined && this.#deps.work !== undefined
           ? { status: 200, type: JSON_TYPE, body: JSON.stringify(this.#deps.work()) }

@@ -1,14 +1,18 @@
 import type { Registry } from 'prom-client';
 
 import type { Logger } from '../base/log/logger.ts';
+import type { Driver } from '../driver/driver.ts';
 import type { HeldWork } from '../health/held-work.ts';
+import type { EventSubject } from '../kube/events/correlator.ts';
 import type { Outages } from '../kube/gate/outages.ts';
 import type { CachingProcess } from './cached/kind.ts';
 import { addCaches, alsoReadBy, type Caches } from './caches.ts';
+import type { ClusterCachesOptions } from './cluster-caches.ts';
 import type { Config } from './config/config.ts';
 import { createElection, type Elect } from './election.ts';
 import type { ManagerProcess } from './manager-process.ts';
 import type { OperatorMetrics } from './metrics.ts';
+import type { CachedCluster } from './target-readiness.ts';
 import type { TargetCluster } from './target-cluster.ts';
 import { TargetClusters } from './target-clusters.ts';
 
@@ -26,6 +30,12 @@ export interface Cell {
   /** Undefined without a target cluster. */
   readonly target: TargetCluster | undefined;
   readonly elect: Elect;
+  /** As the work waits for the target. */
+  readonly cachedTarget: CachedCluster | undefined;
+  /** On which outages of the target are reported; undefined: the Leases. */
+  readonly subject?: EventSubject;
+  /** Connections to drivers that several cells share; undefined: it has its own. */
+  readonly openDriver?: (provider: string) => Driver;
 }
 
 /** The one cell of a process whose flags name the namespace and the target cluster. */
@@ -34,7 +44,8 @@ export function cellOfFlags(process: ManagerProcess): Cell {
   const { config, log, worlds } = process.options;
   const caching = cachingProcess(process, config);
   const targets = targetsOf(process, caching, {});
-  const { target } = process.clusters;
+  const access = process.clusters.target;
+  const target = access && targets.add(access, process.roleFiles.target);
   return {
     config,
     log,
@@ -43,14 +54,15 @@ export function cellOfFlags(process: ManagerProcess): Cell {
     outages,
     held,
     targets,
-    target: target && targets.add(target, process.roleFiles.target),
+    target,
+    cachedTarget: target?.caches,
     caches: addCaches(ofControl, { process: caching, worlds }),
     elect: (lease, recorder) => createElection(lease, recorder, process.election),
   };
 }
 
 /** What decides which kinds are cached. */
-function cachingProcess(process: ManagerProcess, config: Config): CachingProcess {
+export function cachingProcess(process: ManagerProcess, config: Config): CachingProcess {
   const { clusters, leader, leases, autoscaler, controllers, of } = config;
   const role = {
     namespace: clusters.namespace,
@@ -64,10 +76,10 @@ function cachingProcess(process: ManagerProcess, config: Config): CachingProcess
 }
 
 /** The target clusters of a cell; `own` are its parts in place of the process's. */
-function targetsOf(
+export function targetsOf(
   process: ManagerProcess,
   caching: CachingProcess,
-  own: Partial<Pick<Cell, 'log' | 'outages' | 'held'>>,
+  own: Partial<Pick<ClusterCachesOptions, 'log' | 'outages' | 'held' | 'metrics'>>,
 ): TargetClusters {
   const { config, clock, hooks } = process.options;
   return new TargetClusters({

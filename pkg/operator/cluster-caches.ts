@@ -28,6 +28,7 @@ import type { Random } from '../base/random/random.ts';
 
 export interface CacheOptions<T extends KubeObject> {
   readonly namespace?: string;
+  readonly labelSelector?: string;
   readonly metadataOnly?: true;
   readonly indexes?: IndexFunctions<T>;
   readonly transform?: Transform<T>;
@@ -131,7 +132,7 @@ export class ClusterCaches implements Member {
   ): { readonly informer: ReflectedInformer<T>; readonly member: CacheMember } {
     const { cluster, transport, reader, prober } = this.#access;
     const { clock, log, random, metrics, outages, freeze } = this.#options;
-    const { namespace, metadataOnly, indexes, transform, optionalFor } = options;
+    const { namespace, labelSelector, metadataOnly, indexes, transform, optionalFor } = options;
     const history = new ObservedHistory();
     const isOptional = optionalFor !== undefined;
     const continuity = this.#access.continuity.add(
@@ -139,7 +140,7 @@ export class ClusterCaches implements Member {
       { isOptional, refused: isOptional ? undefined : this.#showRefused(resource) },
     );
     const informer = new ReflectedInformer<T>({
-      source: new HttpListWatch({ transport, resource, selection: { namespace, metadataOnly } }),
+      source: new HttpListWatch({ transport, resource, selection: { namespace, labelSelector, metadataOnly } }),
       clock,
       random,
       log,

@@ -57,7 +57,7 @@ export function openDrivers(options: DriversOptions): OpenedDrivers {
   const { hooks, elector } = options;
   const opened = options.addresses.map((address) => ({
     address,
-    ...open(address, options),
+    ...openDriver(address, options),
     rates: ratesOf(address, options),
   }));
   const gated = opened.map(
@@ -89,10 +89,17 @@ export function openDrivers(options: DriversOptions): OpenedDrivers {
   };
 }
 
-function open(
+/** A driver, connected, without gate or limits. */
+export interface OpenDriver {
+  readonly driver: Driver;
+  close(): Promise<void>;
+}
+
+/** Connects to the driver at an address; that it does not answer is shown as held work. Throws DriverAddressError. */
+export function openDriver(
   { provider, address: text }: ProviderAddress,
-  options: DriversOptions,
-): { driver: Driver; close(): Promise<void> } {
+  options: Pick<DriversOptions, 'clock' | 'log' | 'held' | 'work' | 'metrics' | 'hooks'>,
+): OpenDriver {
   const { clock, log, hooks } = options;
   const given = hooks?.openDriver?.(provider);
   if (given !== undefined) return { driver: given, close: () => Promise.resolve() };
@@ -118,7 +125,7 @@ function ratesOf({ provider, qps }: ProviderAddress, { clock, metrics }: Drivers
 
 /** Shows that what needs the driver of a provider is held, from the first attempt that fails to the first that succeeds. */
 function showHeld(
-  { held, log, work }: DriversOptions,
+  { held, log, work }: Pick<DriversOptions, 'held' | 'log' | 'work'>,
   provider: string,
   waitsFor: Prerequisite,
   message: string,

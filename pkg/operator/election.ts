@@ -3,13 +3,13 @@ import type { ProcessClock } from '../base/clock/process-clock.ts';
 import type { Config } from './config/config.ts';
 import { subjectOf } from '../kube/events/event-object.ts';
 import type { Recorder } from '../kube/events/recorder.ts';
-import { LeaseFence, OpenFence } from '../kube/gate/fence.ts';
+import { type Fence, LeaseFence, OpenFence } from '../kube/gate/fence.ts';
 import { LeaderGate, type LeaderGateDeps } from '../kube/gate/leader-gate.ts';
 import { HttpLeaseClient } from '../kube/client/lease-client.ts';
 import { leases } from '../kube/client/resource.ts';
 import type { Transport } from '../kube/client/transport.ts';
 import { Elector, type ElectorDeps, type LeaseElector } from '../kube/leader/elector.ts';
-import type { LeaseTiming } from '../kube/leader/lease.ts';
+import type { LeaseLabels, LeaseTiming } from '../kube/leader/lease.ts';
 import { LeaseThread } from '../kube/leader/lease-thread.ts';
 import type { Logger } from '../base/log/logger.ts';
 import type { ClusterAccess } from './clusters.ts';
@@ -18,6 +18,7 @@ import type { ClusterAccess } from './clusters.ts';
 export interface Election {
   readonly gate: LeaderGate;
   readonly elector: LeaseElector | undefined;
+  readonly fence: Fence;
 }
 
 /** Makes the candidacy for a Lease, announced by `recorder`; nothing is acquired yet. */
@@ -43,18 +44,25 @@ export function reportingGate(options: GateOptions): LeaderGate {
 }
 
 /** Makes the candidacy for Lease `name`, announced by `recorder`; nothing is acquired yet. */
-export function createElection(name: string, recorder: Recorder, options: ElectionOptions): Election {
-  const { leader, thread, elector: common, transport, namespace } = options;
-  if (!leader.enabled) return { gate: reportingGate(options.gate), elector: undefined };
+export function createElection(
+  name: string,
+  recorder: Recorder,
+  options: ElectionOptions & { readonly labels?: LeaseLabels },
+): Election {
+  const { leader, thread, elector: common, transport, namespace, labels } = options;
+  if (!leader.enabled) {
+    const open = new OpenFence(options.gate);
+    return { gate: new LeaderGate({ ...options.gate, fence: open }), elector: undefined, fence: open };
+  }
   const { clock } = common;
   const fence = new LeaseFence({ clock, renewDeadlineMs: leader.renewDeadlineMs });
   const announce = (lease: Lease, message: string): void =>
     recorder.record({ subject: subjectOf(leases, lease), type: 'Normal', reason: 'LeaderElection', message });
-  const own = { name, fence, announce, metrics: common.metrics, lost: common.lost };
+  const own = { name, labels, fence, announce, metrics: common.metrics, lost: common.lost };
   const elector =
     thread?.elector(own) ??
     new Elector({ ...common, ...own, leases: new HttpLeaseClient({ transport, namespace }), timing: leader });
-  return { gate: new LeaderGate({ ...options.gate, fence }), elector };
+  return { gate: new LeaderGate({ ...options.gate, fence }), elector, fence };
 }
 
 export interface LeaseThreadSetting {

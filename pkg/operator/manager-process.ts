@@ -145,8 +145,9 @@ export class ManagerProcess {
   /** The shipped files that grant what is read, by cluster. */
   get roleFiles(): ReturnType<typeof roleFiles> {
     const { config, worlds } = this.options;
-    const { leases, clusters, leader } = config;
-    return roleFiles({ leases, namespace: clusters.namespace, leaseNamespace: leader.namespace }, worlds);
+    const { cells, leases, clusters, leader } = config;
+    const where = { namespace: clusters.namespace, leaseNamespace: leader.namespace };
+    return roleFiles({ leases, ...where, hasCells: cells !== undefined }, worlds);
   }
 
   /** How caches are filled. */

@@ -6,6 +6,7 @@ import type { EventRecorder } from '../kube/events/recorder.ts';
 import type { ClusterState } from '../kube/gate/outage-detector.ts';
 import type { Outages } from '../kube/gate/outages.ts';
 import {
+  type Check,
   Checks,
   cachesSynced,
   clustersReachable,
@@ -15,7 +16,7 @@ import {
 import { type HeldWork, workBegun } from '../health/held-work.ts';
 import type { Page } from '../health/page.ts';
 import { Profiles } from '../health/profiles.ts';
-import { HealthServer, HealthServerError } from '../health/server.ts';
+import { HealthServer, type HealthServerDeps, HealthServerError } from '../health/server.ts';
 import type { WorkInProgress } from '../health/work-in-progress.ts';
 import type { LeaseThread } from '../kube/leader/lease-thread.ts';
 import type { LogFields, Logger } from '../base/log/logger.ts';
@@ -51,6 +52,8 @@ export interface ObservedProcess {
 export interface HealthOptions {
   readonly server: Config['server'];
   readonly registry: Registry;
+  /** See HealthServerDeps. */
+  readonly scraped?: HealthServerDeps['scraped'];
   readonly caches: readonly ClusterCaches[];
   readonly outages: Outages;
   readonly held: HeldWork;
@@ -63,6 +66,8 @@ export interface HealthOptions {
   readonly renewDeadlineMs: number;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Further checks of readiness. */
+  readonly checks?: readonly Check[];
 }
 
 /** Starts first, with a line in the log, so that connections are closed when everything else has ended. */
@@ -109,13 +114,15 @@ export function healthMember(options: HealthOptions): Member {
     ),
   );
   for (const { lease, elector } of leaderships) if (elector !== undefined) checks.add(leadershipCheck(lease, elector));
+  for (const check of options.checks ?? []) checks.add(check);
   const live = new Checks();
   live.add({ name: 'ping', check: () => ({ ok: true }) });
   const { address, port, profiling } = options.server;
   const profiles = profiling ? new Profiles(clock) : undefined;
   const { identity, version } = options;
   const page = options.makePage?.({ identity, version, checks, leaderships, work, clusters: () => outages.states() });
-  const server = new HealthServer({ address, port, live, checks, registry, work, page, profiles, log });
+  const { scraped } = options;
+  const server = new HealthServer({ address, port, live, checks, registry, scraped, work, page, profiles, log });
   return {
     name: 'health server',
     async start() {

@@ -160,15 +160,16 @@ export class Operator {
     if (known !== undefined) return known;
     const { clock, log, config, metrics } = this;
     const { ofControl, clusters, identity, options } = this.#process;
-    const { target, held, elect } = this.#cell;
+    const { target, held, elect, openDriver } = this.#cell;
     const { hooks } = options;
+    const driverHooks = openDriver === undefined ? hooks : { ...hooks, openDriver };
     // It is announced under the name of its Lease.
     const leadership = createLeadership(lease, this.recorder(lease), {
       control: clusters.control,
       ofControl,
       target,
       elect,
-      drivers: { addresses: config.drivers, identity, held, clock, log, metrics: metrics.driver, hooks },
+      drivers: { addresses: config.drivers, identity, held, clock, log, metrics: metrics.driver, hooks: driverHooks },
       intercept: hooks?.intercept,
       gate: hooks?.gate,
     });
@@ -235,6 +236,23 @@ export class Operator {
     return lifecycle.run();
   }
 
+  /** The work of these controllers, for a process in which somebody else holds their Leases; afterwards nothing of it is left. */
+  work(controllers: readonly Controller[]): LeaderWork {
+    const reports = new OutageReports({ clock: this.clock, outages: this.#cell.outages });
+    const works = [...this.#leaderships.values()].map((leadership) =>
+      this.#workUnder(leadership, { controllers, services: [] }, reports),
+    );
+    return {
+      begin: async (signal) => void (await Promise.all(works.map((work) => work.begin(signal)))),
+      end: async (graceMs) => {
+        await Promise.all(works.map((work) => work.end(graceMs)));
+        await Promise.all(
+          [...this.#recorders].map(([component, recorder]) => recorderMember(component, recorder).stop(graceMs)),
+        );
+      },
+    };
+  }
+
   get #callsDrivers(): boolean {
     const { drivers, leases } = this.config;
     return drivers.length > 0 && leases.has(MACHINE_LEASE);
@@ -252,14 +270,14 @@ export class Operator {
 
   #workUnder(leadership: OwnLeadership, all: LeaseWork, reports: OutageReports): LeaderWork {
     const { clock, random, log, metrics, config } = this;
-    const { outages, held, target } = this.#cell;
+    const { outages, held, cachedTarget, subject } = this.#cell;
     const { lease } = leadership;
     const services = all.services.filter((service) => service.lease === lease);
     const work = new Work({
       lease,
       controllers: all.controllers.filter((controller) => controller.lease === lease),
       running: config.controllers,
-      clusters: [this.#process.ofControl, ...(target === undefined ? [] : [target.caches])],
+      clusters: [this.#process.ofControl, ...(cachedTarget === undefined ? [] : [cachedTarget])],
       outages,
       held,
       clock,
@@ -269,7 +287,7 @@ export class Operator {
     });
     return {
       async begin(signal) {
-        reports.subscribe(leadership);
+        reports.subscribe({ elector: leadership.elector, recorder: leadership.recorder, subject });
         await work.begin(signal);
         for (const service of services) service.begin();
       },

@@ -1,5 +1,6 @@
 import type { Lease } from '../apis/wire.ts';
 import type { Clock } from '../base/clock/clock.ts';
+import type { EventSubject } from '../kube/events/correlator.ts';
 import { subjectOf } from '../kube/events/event-object.ts';
 import type { Recorder } from '../kube/events/recorder.ts';
 import { CONTROL } from '../kube/gate/gate.ts';
@@ -18,6 +19,8 @@ export interface OutageListener {
   /** The Lease while it is held. */
   readonly elector: { readonly lease: Lease | undefined; readonly isSuspended: boolean } | undefined;
   readonly recorder: Recorder;
+  /** What they are reported on in place of the Lease. */
+  readonly subject?: EventSubject | undefined;
 }
 
 /** An outage of the control cluster ends leadership, too: who leads next reports it unless it is older than this. */
@@ -50,8 +53,8 @@ export class OutageReports {
   }
 
   /** Reports outages on the Lease of `listener` from now on, and those that others could not report. */
-  subscribe({ elector, recorder }: OutageListener): void {
-    const subject = { elector, recorder, last: elector?.lease };
+  subscribe({ elector, recorder, subject: instead }: OutageListener): void {
+    const subject = { elector, recorder, subject: instead, last: elector?.lease };
     this.#listeners.push(subject);
     const nowMs = this.#clock.monotonicMs();
     for (const ended of this.#ended) if (nowMs - ended.endedAtMs < RECENT_MS) reportEnd(subject, ended);
@@ -84,6 +87,7 @@ function reportEnd(listener: Subject, change: OutageChange): void {
 
 function report(subject: Subject, type: 'Normal' | 'Warning', reason: string, message: string): void {
   const { elector, recorder } = subject;
+  if (subject.subject !== undefined) return recorder.record({ subject: subject.subject, type, reason, message });
   subject.last = elector?.lease ?? (elector?.isSuspended === true ? subject.last : undefined);
   if (subject.last === undefined) return;
   recorder.record({ subject: subjectOf(leases, subject.last), type, reason, message });

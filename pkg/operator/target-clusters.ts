@@ -8,7 +8,7 @@ import type { Member } from './process/lifecycle.ts';
 import type { CachingProcess } from './cached/kind.ts';
 import type { ClusterCachesOptions } from './cluster-caches.ts';
 import { accessTo, type ClusterAccess, type ClustersOptions } from './clusters.ts';
-import { TargetCluster } from './target-cluster.ts';
+import { TargetCluster, type TargetClusterOptions } from './target-cluster.ts';
 import { OpenWorkload, type WorkloadCluster } from './workload-cluster.ts';
 
 export type TargetClustersOptions = Omit<ClustersOptions, 'env' | 'impersonate'> &
@@ -43,9 +43,12 @@ export class TargetClusters implements Member {
     this.#options = options;
   }
 
-  /** Adds one for as long as the process runs, whose caches are started with the others of the process; only before the start. */
-  add(access: ClusterAccess, roleFile: string): TargetCluster {
-    const added = new TargetCluster(access, { ...this.#options, roleFile });
+  /**
+   * Adds one for good; only before the start. Its caches are started with the others of the process, but with `refused`, see
+   * TargetClusterOptions.
+   */
+  add(access: ClusterAccess, roleFile: string, refused?: TargetClusterOptions['refused']): TargetCluster {
+    const added = new TargetCluster(access, { ...this.#options, roleFile, ...(refused && { refused }) });
     this.#clusters.set(access.cluster, added);
     return added;
   }

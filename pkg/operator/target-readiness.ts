@@ -27,6 +27,8 @@ export interface TargetReadinessOptions {
 export interface CachedCluster {
   readonly cluster: Cluster;
   readonly kinds: readonly CacheSource[];
+  /** Where nobody has waited for the first lists before the work began: resolves when all are there; rejects with the signal's reason. */
+  readonly untilRead?: (signal: AbortSignal) => Promise<void>;
 }
 
 const RECHECK_MS = 5_000;
@@ -85,7 +87,10 @@ export class TargetReadiness {
     await retryUntilDone(
       how,
       'reading the target cluster after an outage',
-      (s) => reachPresent(target.kinds, s),
+      async (s) => {
+        await target.untilRead?.(s);
+        await reachPresent(target.kinds, s);
+      },
       signal,
     );
     this.#isReady = true;

@@ -26,6 +26,7 @@ const everything: Workload = {
   hasTarget: true,
   callsDrivers: true,
   isAutoscaled: true,
+  hasCells: false,
   controllers: new Set([]),
   of: configFrom('machinist run', new Map(), WORLD_FLAGS).of,
   namespace: NAMESPACE,

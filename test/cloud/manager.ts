@@ -31,7 +31,7 @@ export interface RunOptions {
 }
 
 /** A host of the manager that is not this process: signals are sent by `emit`. */
-class TestHost extends EventEmitter {
+export class TestHost extends EventEmitter {
   exitedWith: number | undefined;
 
   exit(code: number): void {

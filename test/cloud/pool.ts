@@ -32,6 +32,10 @@ export interface PoolOptions {
   readonly site: Site;
   readonly cloud: CloudConsole;
   readonly replicas: number;
+  /** Where the machines become Nodes, if not at the site. */
+  readonly target?: Site;
+  /** Name of the provider; `sim` unless told otherwise. */
+  readonly provider?: string;
   readonly maxSurge?: number | string;
   readonly maxUnavailable?: number | string;
   /** Further fields of the machines' spec, such as timeouts. */
@@ -57,20 +61,21 @@ export class Pool implements AsyncDisposable {
   /** Of the manager's user, who has the shipped permissions. */
   readonly kubeconfig: string;
   readonly #api: Api;
+  readonly #target: Api;
 
-  private constructor(namespace: string, cloud: CloudConsole, kubeconfig: string, api: Api) {
+  private constructor(namespace: string, { cloud, site, target = site }: PoolOptions) {
     this.namespace = namespace;
     this.cloud = cloud;
-    this.kubeconfig = kubeconfig;
-    this.#api = api;
+    this.kubeconfig = site.kubeconfig;
+    this.#api = site.api;
+    this.#target = target.api;
   }
 
   /** Creates the objects. */
   static async create(options: PoolOptions): Promise<Pool> {
-    const { site, cloud } = options;
-    const { api, kubeconfig } = site;
+    const { api } = options.site;
     const namespace = `t-${randomBytes(5).toString('hex')}`;
-    const pool = new Pool(namespace, cloud, kubeconfig, api);
+    const pool = new Pool(namespace, options);
     await api.send('POST', '/api/v1/namespaces', { metadata: { name: namespace } });
     await grant(api, 'control', namespace);
     await applyManifests(api, manifestsOf(namespace, options));
@@ -224,7 +229,7 @@ export class Pool implements AsyncDisposable {
   /** Nodes of machines of this pool. */
   async nodes(): Promise<readonly Node[]> {
     const own = `sim:///${this.namespace}/`;
-    const all = await this.#list<Node>('/api/v1/nodes');
+    const all = await this.#list<Node>('/api/v1/nodes', this.#target);
     return all.filter(({ spec }) => canonicalIDOf(spec?.providerID ?? '').startsWith(own));
   }
 
@@ -232,6 +237,7 @@ export class Pool implements AsyncDisposable {
   async tokens(): Promise<readonly string[]> {
     const secrets = await this.#list<Secret>(
       '/api/v1/namespaces/kube-system/secrets?fieldSelector=type=bootstrap.kubernetes.io/token',
+      this.#target,
     );
     const own = `for machine ${this.namespace}/`;
     return secrets
@@ -339,8 +345,8 @@ export class Pool implements AsyncDisposable {
     await this.#api.send('PATCH', `${this.#machinePath('machinedeployments')}/${NAME}`, body);
   }
 
-  async #list<T extends KubeObject>(path: string): Promise<readonly T[]> {
-    return (await this.#api.send<{ items: T[] }>('GET', path)).items;
+  async #list<T extends KubeObject>(path: string, api = this.#api): Promise<readonly T[]> {
+    return (await api.send<{ items: T[] }>('GET', path)).items;
   }
 }
 
@@ -373,7 +379,7 @@ function describe(object: KubeObject): unknown {
 }
 
 function manifestsOf(namespace: string, options: PoolOptions): Manifest[] {
-  const { replicas, maxSurge = 1, maxUnavailable = 0, machine = {} } = options;
+  const { replicas, maxSurge = 1, maxUnavailable = 0, machine = {}, provider = 'sim' } = options;
   const metadata = { name: NAME, namespace };
   const labels = { pool: namespace };
   return [
@@ -382,7 +388,7 @@ function manifestsOf(namespace: string, options: PoolOptions): Manifest[] {
       apiVersion: API_VERSION,
       kind: 'MachineClass',
       metadata,
-      provider: 'sim',
+      provider,
       // Provider ids begin with the zone, so that pools on one API server never share one.
       providerSpec: { zone: namespace },
       secretRef: metadata,

@@ -114,6 +114,7 @@ describe('the shipped roles', () => {
         hasTarget: true,
         callsDrivers: true,
         isAutoscaled: true,
+        hasCells: false,
         controllers: new Set([]),
         of: configFrom('machinist run', new Map(), WORLD_FLAGS).of,
         namespace: ns.name,

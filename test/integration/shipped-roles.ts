@@ -15,6 +15,7 @@ const FOLDER = join(import.meta.dirname, '../../deploy/rbac');
 
 /** A file of deploy/rbac. */
 export type RoleFile =
+  | 'cells'
   | 'control'
   | 'control-identity'
   | 'control-manager'

@@ -323,6 +323,7 @@ describe('what preflight finds', () => {
         hasTarget: true,
         callsDrivers: true,
         isAutoscaled: true,
+        hasCells: false,
         controllers: new Set(['mirantis', 'cluster-api']),
         of: configFrom('machinist run', new Map(), WORLD_FLAGS).of,
         namespace: 'x',

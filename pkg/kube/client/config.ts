@@ -79,9 +79,19 @@ export async function currentContext(
 
 /** A kubeconfig that somebody else has written, such as one of a Secret. */
 export interface ForeignKubeconfig {
-  /** YAML or JSON. */
-  readonly content: string;
+  /** YAML or JSON; a function is asked for what it is now at each load, and may throw ConfigError. */
+  readonly content: string | (() => Promise<ForeignContent>);
   readonly clock: Clock;
+  /** Told that it names another server than at first, which is not used. Must not throw. */
+  readonly moved?: (() => void) | undefined;
+}
+
+/** What a kubeconfig of a foreign hand is at a moment. */
+export interface ForeignContent {
+  /** YAML or JSON. */
+  readonly kubeconfig: string;
+  /** In place of a `tokenFile` that it names, which is no file of this host. */
+  readonly token?: string | undefined;
 }
 
 /**
@@ -89,8 +99,10 @@ export interface ForeignKubeconfig {
  * host or read its files. The server must prove by TLS who it is, also behind a proxy. Throws ConfigError, whose message names the member and
  * quotes nothing.
  */
-export async function foreignEndpoint({ content, clock }: ForeignKubeconfig): Promise<Endpoint> {
-  return await endpointOf('the kubeconfig', () => fromForeignHand(content), { clock, mayChange: false });
+export async function foreignEndpoint({ content, clock, moved }: ForeignKubeconfig): Promise<Endpoint> {
+  const read = async (): Promise<KubeConfig> =>
+    await fromForeignHand(typeof content === 'string' ? { kubeconfig: content } : await content());
+  return await endpointOf('the kubeconfig', read, { clock, mayChange: typeof content !== 'string', moved });
 }
 
 interface LoadOptions {
@@ -99,6 +111,7 @@ interface LoadOptions {
   readonly plugin?: CredentialPlugin;
   /** It is read for each load. */
   readonly mayChange: boolean;
+  readonly moved?: (() => void) | undefined;
   /** Where it is, for messages. */
   readonly place?: string;
   readonly loadWithinMs?: number;
@@ -106,7 +119,7 @@ interface LoadOptions {
 }
 
 async function endpointOf(what: string, read: () => Promise<KubeConfig>, options: LoadOptions): Promise<Endpoint> {
-  const { plugin, mayChange, place = what, ...loading } = options;
+  const { plugin, mayChange, moved, place = what, ...loading } = options;
   let config = await read();
   // As it was read: client-node writes what it renews into it.
   let text = config.exportConfig();
@@ -119,6 +132,10 @@ async function endpointOf(what: string, read: () => Promise<KubeConfig>, options
       if (refresh || present.exportConfig() !== text) [config, text] = [present, present.exportConfig()];
     }
     const server = serverOf(config, what);
+    if (moved !== undefined && server !== url) {
+      moved();
+      throw new ConfigError(`${what} names another server now`);
+    }
     try {
       return { ...(await credentialsOf(config, plugin, { refresh, signal })), url: server };
     } catch (err) {
@@ -258,22 +275,32 @@ const OF_THIS_HOST = {
   user: ['client-certificate', 'client-key', 'tokenFile', 'exec', 'auth-provider'],
 } as const;
 
-async function fromForeignHand(content: string): Promise<KubeConfig> {
+async function fromForeignHand({ kubeconfig, token }: ForeignContent): Promise<KubeConfig> {
   const config = new (await kubeConfigClass())();
   try {
-    const raw: unknown = parseYaml(content, { mayAlias: false });
+    const raw: unknown = parseYaml(kubeconfig, { mayAlias: false });
     if (typeof raw !== 'object' || raw === null) throw new ConfigError('it is no object');
     const { clusters = [], users = [] } = raw as RawKubeconfig;
     for (const { cluster } of clusters) {
       refuseMembers(cluster, OF_THIS_HOST.cluster);
       refuseUnverified(cluster);
     }
-    for (const { user } of users) refuseMembers(user, OF_THIS_HOST.user);
+    for (const { user } of users) {
+      if (user !== undefined && token !== undefined) takeToken(user, token);
+      refuseMembers(user, OF_THIS_HOST.user);
+    }
     config.loadFromString(JSON.stringify(raw));
     return config;
   } catch (err) {
     throw new ConfigError(`reading the kubeconfig: ${whatIsWrong(err)}`);
   }
+}
+
+/** Kubeconfigs of Gardener name a file into which the token of another Secret is projected. */
+function takeToken(user: { tokenFile?: string; token?: string }, token: string): void {
+  if (user.tokenFile === undefined) return;
+  delete user.tokenFile;
+  user.token = token;
 }
 
 function refuseMembers(of: object | undefined, members: readonly string[]): void {

@@ -51,6 +51,8 @@ export interface Endpoint {
   credentials(): Promise<Credentials>;
   /** The server refused the present credentials (401), or they do not vouch for it: the next call loads them anew. */
   refused(): void;
+  /** They may be out of date: the next call begins to load them, and nobody waits for it. Absent where nothing is ever loaded. */
+  outdated?(): void;
 }
 
 /** What takes the place of the API server that a kubeconfig flag means. */
@@ -116,6 +118,7 @@ export class RefreshingEndpoint implements Endpoint {
   #refusedAtMs = -Infinity;
   #isRefused = false;
   #missingSinceMs: number | undefined;
+  #isOutdated = false;
   /** Never rejects. */
   #loading: Promise<void> | undefined;
   /** Loads that failed in a row, what the last one of them failed with, and when the next may begin. */
@@ -163,8 +166,12 @@ export class RefreshingEndpoint implements Endpoint {
     this.#missingSinceMs ??= now;
   }
 
+  outdated(): void {
+    this.#isOutdated = true;
+  }
+
   get #isOld(): boolean {
-    return this.#options.clock.monotonicMs() - (this.#loadedMs ?? -Infinity) >= FRESH_FOR_MS;
+    return this.#isOutdated || this.#options.clock.monotonicMs() - (this.#loadedMs ?? -Infinity) >= FRESH_FOR_MS;
   }
 
   get #mayLoad(): boolean {
@@ -179,6 +186,7 @@ export class RefreshingEndpoint implements Endpoint {
 
   /** Never rejects. */
   async #refresh(): Promise<void> {
+    this.#isOutdated = false;
     const { clock, load, loadWithinMs = LOAD_WITHIN_MS, source, onLoad } = this.#options;
     const refresh = this.#isRefused;
     const failures = this.#failures;

@@ -39,6 +39,22 @@ export class HttpLeaseClient {
     return this.#write({ method: 'PUT', verb: 'update' }, lease.metadata.name, lease, options);
   }
 
+  /** Deletes it unless it was changed meanwhile. Throws ApiError. */
+  async delete({ metadata }: Lease, { signal, timeoutMs }: CallOptions = {}): Promise<void> {
+    const { name, uid, resourceVersion } = metadata;
+    const address = addressOf(leases, { namespace: this.#namespace, name });
+    const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion } };
+    await this.#transport[MUTATE]({
+      method: 'DELETE',
+      verb: 'delete',
+      address,
+      body,
+      signal,
+      timeoutMs,
+      ...PRIVILEGES,
+    });
+  }
+
   /** The Lease as it is now and after each change, until the server ends the watch or the Lease is deleted. */
   async *watch(name: string, signal: AbortSignal): AsyncGenerator<Lease> {
     const selection = { namespace: this.#namespace, fieldSelector: `metadata.name=${name}` };

@@ -17,7 +17,7 @@ import {
   takenLease,
   transitionsOf,
 } from './lease.ts';
-import type { LeaseDecision, LeaseTiming, Observation } from './lease.ts';
+import type { LeaseDecision, LeaseLabels, LeaseTiming, Observation } from './lease.ts';
 import type { LeaseClient } from './lease-client.ts';
 import { LeaseTrouble, type Trouble } from './lease-trouble.ts';
 import { MissedRenewals, wasNotAnswered } from './missed-renewals.ts';
@@ -65,6 +65,8 @@ export interface ElectionCounters {
 
 export interface ElectorDeps {
   readonly name: string;
+  /** Given to it when it is created. */
+  readonly labels?: LeaseLabels | undefined;
   /** Who we are: host name and a random suffix, different for each start of the process. */
   readonly identity: string;
   readonly leases: LeaseClient;
@@ -238,7 +240,7 @@ export class Elector implements LeaseElector {
 
   /** One attempt to become leader. Undefined when somebody else was faster. Throws ApiError, DeadlineError. */
   async #attempt(signal: AbortSignal): Promise<LeaseDecision | undefined> {
-    const { clock, identity, leases, name, timing } = this.#deps;
+    const { clock, identity, leases, timing } = this.#deps;
     this.#see(await this.#read(signal));
     const decision = decideLease(this.#observation, identity, clock.monotonicMs());
     if (decision.kind === 'wait') return decision;
@@ -248,7 +250,7 @@ export class Elector implements LeaseElector {
       // Not given up with the signal: a write that arrives all the same would keep the next leader waiting for the Lease.
       const lease = await this.#call(undefined, (options) =>
         decision.kind === 'create'
-          ? leases.create(newLease(name, identity, decision.transitions, timing, clock.now()), options)
+          ? leases.create(newLease(this.#deps, identity, decision.transitions, timing, clock.now()), options)
           : leases.replace(takenLease(decision.lease, identity, decision.transitions, timing, clock.now()), options),
       );
       this.#begin(lease, sentAt, 'became leader');
@@ -299,7 +301,7 @@ export class Elector implements LeaseElector {
 
   /** One renewal. `again`: the Lease was changed meanwhile, but is ours. */
   async #renew(): Promise<'renewed' | 'again' | 'failed' | 'lost'> {
-    const { clock, identity, leases, name, timing } = this.#deps;
+    const { clock, identity, leases, timing } = this.#deps;
     const lease = this.#lease;
     if (lease === undefined) return 'lost';
     const sentAt = instantOf(clock);
@@ -328,7 +330,7 @@ export class Elector implements LeaseElector {
       // Deleted by hand. Nobody who watched it takes it before our time is over; so it is still ours to make again.
       const { transitions } = this.#observation;
       const createdAt = instantOf(clock);
-      const again = newLease(name, identity, transitions + 1, timing, clock.now());
+      const again = newLease(this.#deps, identity, transitions + 1, timing, clock.now());
       this.#leading(await this.#call(undefined, (options) => leases.create(again, options)), createdAt);
       this.#count('ok');
       return 'renewed';

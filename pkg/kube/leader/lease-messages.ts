@@ -4,6 +4,7 @@ import type { RequestRecord } from '../client/transport.ts';
 import type { LogFields } from '../../base/log/logger.ts';
 import type { LeaseResult } from '../../base/metrics/leader.ts';
 import type { LeaseElector } from './elector.ts';
+import type { LeaseLabels } from './lease.ts';
 import type { LeaseThreadOptions } from './lease-thread.ts';
 
 /*
@@ -32,7 +33,12 @@ export type ElectorState = Pick<LeaseElector, 'isLeading' | 'lease' | 'holder' |
 
 /** To the thread. `name` is that of the Lease. */
 export type LeaseOrder =
-  | { readonly kind: 'acquire'; readonly name: string; readonly fence: SharedArrayBuffer }
+  | {
+      readonly kind: 'acquire';
+      readonly name: string;
+      readonly fence: SharedArrayBuffer;
+      readonly labels?: LeaseLabels;
+    }
   | { readonly kind: 'stop-acquiring'; readonly name: string }
   | { readonly kind: 'release'; readonly name: string }
   | { readonly kind: 'raise'; readonly name: string; readonly above: bigint }

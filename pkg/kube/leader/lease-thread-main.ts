@@ -7,6 +7,7 @@ import { HttpLeaseClient } from '../client/lease-client.ts';
 import { Transport } from '../client/transport.ts';
 import type { Logger } from '../../base/log/logger.ts';
 import { Elector } from './elector.ts';
+import type { LeaseLabels } from './lease.ts';
 import type { ForwardedLevel, LeaseOrder, LeaseReport, LeaseThreadData, LoggedError } from './lease-messages.ts';
 import { stalledForMs } from './pulse.ts';
 import { RelayedEndpoint } from './relayed-endpoint.ts';
@@ -69,9 +70,10 @@ function requirePulse(): void {
   }
 }
 
-function makeElector(name: string, memory: SharedArrayBuffer): Elector {
+function makeElector(name: string, memory: SharedArrayBuffer, labels: LeaseLabels | undefined): Elector {
   const elector: Elector = new Elector({
     name,
+    labels,
     identity: data.identity,
     leases: {
       get: (lease, options) => client.get(lease, options),
@@ -103,9 +105,9 @@ function makeElector(name: string, memory: SharedArrayBuffer): Elector {
   return elector;
 }
 
-async function acquire(name: string, memory: SharedArrayBuffer): Promise<void> {
+async function acquire(name: string, memory: SharedArrayBuffer, labels: LeaseLabels | undefined): Promise<void> {
   const stop = new AbortController();
-  const elector = makeElector(name, memory);
+  const elector = makeElector(name, memory, labels);
   candidacies.set(name, { elector, stop });
   // Rejects only when it was told to stop.
   await elector.acquire(stop.signal).catch(() => undefined);
@@ -126,7 +128,7 @@ async function raise(name: string, above: bigint): Promise<void> {
 async function obey(order: LeaseOrder): Promise<void> {
   switch (order.kind) {
     case 'acquire':
-      return acquire(order.name, order.fence);
+      return acquire(order.name, order.fence, order.labels);
     case 'stop-acquiring':
       return candidacies.get(order.name)?.stop.abort(new Error('stop requested'));
     case 'release':

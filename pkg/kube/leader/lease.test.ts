@@ -89,7 +89,7 @@ describe('observing', () => {
 
 describe('writing', () => {
   test('a new Lease has whole seconds of duration and micro-times', () => {
-    expect(newLease('lease', 'me', 1, timing, WALL)).toEqual({
+    expect(newLease({ name: 'lease' }, 'me', 1, timing, WALL)).toEqual({
       metadata: { name: 'lease' },
       spec: {
         holderIdentity: 'me',
@@ -102,7 +102,7 @@ describe('writing', () => {
   });
 
   test('a duration with a fraction of a second is rounded up, because the API takes whole ones', () => {
-    const { spec } = newLease('lease', 'me', 1, { ...timing, leaseDurationMs: 14_500 }, WALL);
+    const { spec } = newLease({ name: 'lease' }, 'me', 1, { ...timing, leaseDurationMs: 14_500 }, WALL);
     expect(spec?.leaseDurationSeconds).toBe(15);
   });
 
@@ -171,7 +171,7 @@ test('two candidates that see every version never both think that they lead, wha
           server = renewedLease(server, skewed, observations[who]?.transitions);
           if (token !== null) least = Number(token) + 1;
         } else if (decision.kind === 'create') {
-          server = { ...heldBy(me), ...newLease('lease', me, decision.transitions, timing, skewed) } as Lease;
+          server = { ...heldBy(me), ...newLease({ name: 'lease' }, me, decision.transitions, timing, skewed) } as Lease;
         } else if (decision.kind === 'take')
           server = takenLease(decision.lease, me, decision.transitions, timing, skewed);
         else continue;

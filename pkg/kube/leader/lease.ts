@@ -63,8 +63,11 @@ export function decideLease(
   return { kind: 'take', lease, transitions: transitions + 1 };
 }
 
+/** Labels of a Lease, by which several are found. */
+export type LeaseLabels = Readonly<Record<string, string>>;
+
 export function newLease(
-  name: string,
+  { name, labels }: { readonly name: string; readonly labels?: LeaseLabels | undefined },
   identity: string,
   transitions: number,
   timing: LeaseTiming,
@@ -72,7 +75,7 @@ export function newLease(
 ): New<Lease> {
   const time = toMicroTimestamp(nowMs);
   return {
-    metadata: { name },
+    metadata: { name, ...(labels && { labels: { ...labels } }) },
     spec: {
       holderIdentity: identity,
       leaseDurationSeconds: Math.ceil(timing.leaseDurationMs / 1_000), // the API takes whole seconds: rather too long
@@ -91,7 +94,7 @@ export function takenLease(
   timing: LeaseTiming,
   nowMs: number,
 ): Lease {
-  const { spec } = newLease(lease.metadata.name, identity, transitions, timing, nowMs);
+  const { spec } = newLease({ name: lease.metadata.name }, identity, transitions, timing, nowMs);
   return { ...lease, spec: { ...lease.spec, ...spec } };
 }
 

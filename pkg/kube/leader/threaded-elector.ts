@@ -4,7 +4,7 @@ import type { LeaseElector, ElectorDeps } from './elector.ts';
 import type { ElectorReport, ElectorState, LeaseOrder } from './lease-messages.ts';
 import type { Trouble } from './lease-trouble.ts';
 
-export interface ThreadedElectorDeps extends Pick<ElectorDeps, 'name' | 'metrics' | 'lost' | 'announce'> {
+export interface ThreadedElectorDeps extends Pick<ElectorDeps, 'name' | 'labels' | 'metrics' | 'lost' | 'announce'> {
   /** The memory of the fence of this leadership. */
   readonly fence: { readonly memory: SharedArrayBuffer; close(): void };
 }
@@ -69,11 +69,11 @@ export class ThreadedElector implements LeaseElector {
   }
 
   async acquire(signal: AbortSignal): Promise<void> {
-    const { name, fence } = this.#deps;
+    const { name, fence, labels } = this.#deps;
     signal.throwIfAborted();
     this.#hasStarted = true;
     this.#orders.start();
-    this.#orders.send({ kind: 'acquire', name, fence: fence.memory });
+    this.#orders.send({ kind: 'acquire', name, fence: fence.memory, ...(labels && { labels }) });
     const stop = (): void => this.#orders.send({ kind: 'stop-acquiring', name });
     signal.addEventListener('abort', stop, { once: true });
     try {

@@ -1,6 +1,7 @@
 import { parseGoFloat } from '../../apis/go-number.ts';
 import { type AutoscalerConfig, autoscalerFrom } from './autoscaler.ts';
-import { controllersFrom } from './controllers.ts';
+import { type CellsConfig, cellsFrom } from './cells.ts';
+import { controllersFrom, OWN_CONTROLLERS } from './controllers.ts';
 import type { FlagSection, SettingsOf } from './flag-section.ts';
 import { defaultOf, type Flag, flagsOf, OWN_FLAGS, type Program } from './flags.ts';
 import { leasesOf, refuseSplitLeases } from './lease-groups.ts';
@@ -20,6 +21,8 @@ export interface Config {
     readonly targetKubeconfig: string;
     readonly namespace: string;
   };
+  /** Undefined: the process looks after the namespace of the flags. */
+  readonly cells: CellsConfig | undefined;
   readonly controllers: ReadonlySet<string>;
   /** Names of the Leases under which these work. */
   readonly leases: ReadonlySet<string>;
@@ -115,6 +118,7 @@ export function configFrom(program: Program, typed: TypedFlags, sections: readon
   const config: Config = {
     program,
     clusters: clustersFrom(read, leases),
+    cells: cellsFrom(read, (instead) => configFrom(program, new Map([...typed, ...instead]), sections)),
     controllers,
     leases,
     of: settings,
@@ -169,7 +173,10 @@ function settingsIn(sections: readonly FlagSection[], program: Program, typed: T
   };
 }
 
-/** Where no kinds of ours are looked after there is no target cluster: what becomes a Node is not known here. */
+/**
+ * Where no kinds of ours are looked after there is no target cluster: what becomes a Node is not known here. Nor is there one of the process
+ * where each cell has its own.
+ */
 function clustersFrom({ text }: ValueReader, leases: ReadonlySet<string>): Config['clusters'] {
   const controlKubeconfig = text('control-kubeconfig');
   const targetKubeconfig = text('target-kubeconfig');
@@ -179,7 +186,7 @@ function clustersFrom({ text }: ValueReader, leases: ReadonlySet<string>): Confi
       '--control-kubeconfig is required when --target-kubeconfig is none, because there is no target cluster to use instead',
     );
   }
-  return servesOwnKinds(leases)
+  return servesOwnKinds(leases) && text('cells') === ''
     ? { controlKubeconfig, targetKubeconfig, namespace }
     : { controlKubeconfig: controlKubeconfig || targetKubeconfig, targetKubeconfig: 'none', namespace };
 }
@@ -253,11 +260,9 @@ function shown(program: Program, typed: TypedFlags, name: string): string {
   return flag === undefined ? `--${name}` : `--${name}=${defaultOf(flag, program)} (default)`;
 }
 
-function refuseContradictions(
-  { controllers, leader, safety }: Config,
-  sections: readonly FlagSection[],
-  flag: (name: string) => string,
-): void {
+function refuseContradictions(config: Config, sections: readonly FlagSection[], flag: (name: string) => string): void {
+  const { cells, controllers, leader, safety } = config;
+  if (cells !== undefined) refuseBesideCells(flag, { ...config, cells });
   if (leader.enabled) refuseSplitLeases(controllers, sections);
   if (leader.enabled) refuseImpossibleLease(leader, flag);
   if (safety.statusCheckPeriodMs < safety.statusCheckTimeoutMs) {
@@ -265,6 +270,34 @@ function refuseContradictions(
       `${flag('machine-safety-apiserver-statuscheck-period')} must not be shorter than ${flag('machine-safety-apiserver-statuscheck-timeout')}`,
     );
   }
+}
+
+/** What a process with cells does not do yet for each of them. */
+function refuseBesideCells(
+  flag: (name: string) => string,
+  { autoscaler, controllers, server, cells }: Config & { readonly cells: CellsConfig },
+): void {
+  const other = [...controllers].find((name) => !OWN_CONTROLLERS.includes(name));
+  if (other !== undefined) {
+    throw new FlagError(
+      `--controllers: ${other} is not supported with ${flag('cells')}; run it in a process of its own`,
+    );
+  }
+  if (autoscaler !== undefined) {
+    throw new FlagError(
+      `${flag('autoscaler-grpc-address')} is not supported with ${flag('cells')}; run a process of its own for each namespace that has an autoscaler`,
+    );
+  }
+  const { kubeconfigSecret, tokenSecret } = cells;
+  if (kubeconfigSecret === '' && flag('target-kubeconfig') !== '--target-kubeconfig=none') {
+    throw new FlagError(
+      `${flag('cells')} needs --cell-kubeconfig-secret, the name of a Secret in each namespace; set --target-kubeconfig=none if there are no target clusters`,
+    );
+  }
+  if (tokenSecret !== '' && kubeconfigSecret === '') {
+    throw new FlagError(`${flag('cell-token-secret')} has no effect without --cell-kubeconfig-secret; set both`);
+  }
+  if (server.statusPage) throw new FlagError(`${flag('status-page')} is not supported with ${flag('cells')}`);
 }
 
 function refuseImpossibleLease(leader: Config['leader'], flag: (name: string) => string): void {

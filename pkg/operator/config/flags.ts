@@ -87,6 +87,38 @@ export const OWN_FLAGS: readonly Flag[] = [
       help: `Controllers to run: "*", or a comma-separated list of ${OWN_CONTROLLERS.join(', ')}. With leader election, controllers that share a Lease must run together.`,
     },
   ]),
+  ...section(
+    'Cells',
+    [RUN],
+    [
+      {
+        name: 'cells',
+        kind: 'string',
+        default: '',
+        help: 'Label selector of namespaces of the control cluster. Each of them is managed as if a process of its own did: with its Machines, target cluster, outages and limits. --namespace is then only that of the Leases.',
+      },
+      {
+        name: 'cell-kubeconfig-secret',
+        kind: 'string',
+        default: '',
+        help: 'With --cells: name of the Secret in each namespace whose key "kubeconfig" leads to its target cluster. If empty, all have the target cluster of --target-kubeconfig.',
+      },
+      {
+        name: 'cell-token-secret',
+        kind: 'string',
+        default: '',
+        help: 'With --cell-kubeconfig-secret: name of the Secret in each namespace whose key "token" takes the place of the tokenFile in the kubeconfig.',
+      },
+      {
+        name: 'cell-shards',
+        kind: 'int',
+        default: '16',
+        min: 1,
+        max: 256,
+        help: 'With --cells: number of Leases among which the namespaces are divided, and thereby the largest number of replicas that share the work. Must be the same in all replicas.',
+      },
+    ],
+  ),
   ...section('Drivers', MACHINES, [
     {
       name: 'driver',

@@ -28,7 +28,7 @@ export function allRoleFiles(served: readonly ServedRoles[]): readonly RoleFile[
 
 /** The shipped files that grant what the controllers of these Leases need, by cluster. */
 export function roleFiles(
-  workload: Pick<Workload, 'leases' | 'namespace' | 'leaseNamespace'>,
+  workload: Pick<Workload, 'leases' | 'namespace' | 'leaseNamespace' | 'hasCells'>,
   served: readonly ServedRoles[],
 ): Readonly<Record<ClusterRole, string>> {
   const files = machinistRoles(workload);

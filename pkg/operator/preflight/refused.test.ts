@@ -14,6 +14,7 @@ const permissions = permissionsOf(
     hasTarget: true,
     callsDrivers: true,
     isAutoscaled: false,
+    hasCells: false,
     controllers: new Set([]),
     of: configFrom('machinist run', new Map(), WORLD_FLAGS).of,
     namespace: 'x',

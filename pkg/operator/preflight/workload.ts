@@ -13,6 +13,8 @@ export interface Workload {
   readonly hasTarget: boolean;
   readonly callsDrivers: boolean;
   readonly isAutoscaled: boolean;
+  /** Whether it manages many namespaces, each with its target cluster. */
+  readonly hasCells: boolean;
   /** Of the Machines. */
   readonly namespace: string;
   /** Of the Leases. */
@@ -21,7 +23,7 @@ export interface Workload {
 
 /** What a process with these flags runs. */
 export function workloadOf(
-  { controllers, leases, leader, autoscaler, clusters, of }: Config,
+  { cells, controllers, leases, leader, autoscaler, clusters, of }: Config,
   known: Pick<Workload, 'hasTarget' | 'callsDrivers'>,
 ): Workload {
   return {
@@ -30,6 +32,7 @@ export function workloadOf(
     leases,
     isElected: leader.enabled,
     isAutoscaled: autoscaler !== undefined,
+    hasCells: cells !== undefined,
     namespace: clusters.namespace,
     leaseNamespace: leader.namespace,
     ...known,

@@ -96,7 +96,13 @@ export const PRESERVED_TAINT = 'node.machine.sapcloud.io/preserved';
  */
 export const MADE_FOR_LABEL = 'machine.sapcloud.io/made-for';
 
+/** On Leases of replicas with `--cells`: by it they find each other. */
+export const CELL_REPLICA_LABEL = 'machine.sapcloud.io/cell-replica';
+
 // Our annotations that users and tools set
+
+/** On namespaces with `--cells`: followed by `/<flag>`, takes the place of a flag under Machines or Safety for this namespace. */
+export const CELL_SETTING_PREFIX = 'cell.machine.sapcloud.io';
 
 /**
  * On Machines and MachineClasses: any value, such as a time. Each new value retries failed calls to the provider immediately: those of the

@@ -1,7 +1,7 @@
 import { GROUP } from '../../../apis/machine/v1alpha1/group.ts';
 import { MACHINE_LEASE, MANAGER_LEASE, servesOwnKinds } from '../../../kube/leader/names.ts';
 import type { Workload } from '../workload.ts';
-import { EVENTS, type Grant, leaseGrants, READ, type RoleFile, usedBy } from './role.ts';
+import { EVENTS, FOLLOW, type Grant, leaseGrants, READ, type RoleFile, usedBy } from './role.ts';
 
 /** What does not work without the RoleBindings in the namespace of the Machines. */
 export const LOST_WITHOUT_BINDINGS =
@@ -9,6 +9,9 @@ export const LOST_WITHOUT_BINDINGS =
 
 /** The shipped file that grants what is needed in a namespace of Machines that holds no Leases, and in the one that holds these. */
 export const MACHINES_ROLES = 'deploy/rbac/machines.yaml';
+
+/** The shipped file that grants what a process with cells needs in the control cluster. */
+const CELLS_ROLES = 'deploy/rbac/cells.yaml';
 
 /** The shipped RoleBinding that lets the manager work in the namespace of the Machines. */
 export const MACHINES_ROLE_BINDING = 'machinist-machines';
@@ -129,6 +132,30 @@ const BINDINGS: readonly Grant[] = usedBy(
   ],
 );
 
+/** The namespaces that are managed, and their shards. */
+const CELLS: readonly Grant[] = [
+  {
+    group: '',
+    resources: ['namespaces'],
+    needed: FOLLOW,
+    why: 'Finds the namespaces that the label selector of --cells selects, with their settings.',
+  },
+];
+
+/** Replicas share the shards; a new one appears under a name of its own, which RBAC cannot know. */
+const CELL_LEASES: readonly Grant[] = usedBy(
+  ({ isElected }) => isElected,
+  [
+    {
+      group: 'coordination.k8s.io',
+      resources: ['leases'],
+      needed: [...READ, 'create', 'update'],
+      optional: { delete: 'Leases of replicas that are gone are not deleted' },
+      why: 'Leader election of each shard; shows that the replica is alive, and finds the other replicas.',
+    },
+  ],
+);
+
 const BOTH_LEASES = [...leaseGrants(MANAGER_LEASE), ...leaseGrants(MACHINE_LEASE)];
 
 /** The shipped files for a process that serves our own kinds. */
@@ -136,7 +163,8 @@ export function machinistRoles({
   leases,
   namespace,
   leaseNamespace,
-}: Pick<Workload, 'leases' | 'namespace' | 'leaseNamespace'>): {
+  hasCells,
+}: Pick<Workload, 'leases' | 'namespace' | 'leaseNamespace' | 'hasCells'>): {
   readonly control: string;
   readonly target: string;
 } {
@@ -144,7 +172,7 @@ export function machinistRoles({
   const owners = leases.has(MANAGER_LEASE) ? 'control-manager' : 'control-machine-controller';
   const inOne = isMachine && leases.has(MANAGER_LEASE) ? 'control' : owners;
   return {
-    control: namespace === leaseNamespace ? `deploy/rbac/${inOne}.yaml` : MACHINES_ROLES,
+    control: hasCells ? CELLS_ROLES : namespace === leaseNamespace ? `deploy/rbac/${inOne}.yaml` : MACHINES_ROLES,
     target: isMachine ? 'deploy/rbac/target.yaml' : 'deploy/rbac/target-manager.yaml',
   };
 }
@@ -226,6 +254,27 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
           ...AUTOSCALED.filter(({ group }) => group !== GROUP),
           { ...EVENTS, why: 'Events of the Leases: changes of the leader.', isUsed: ({ isElected }) => isElected },
         ],
+      },
+    ],
+  },
+  {
+    file: CELLS_ROLES,
+    comment:
+      'Control cluster, one process for many namespaces (--cells). Each target cluster needs deploy/rbac/target.yaml.',
+    isFor: isControl('cells'),
+    roles: [
+      {
+        name: 'machinist-cells',
+        cluster: 'control',
+        place: 'cluster',
+        grants: [...CELLS, ...MACHINE, ...MANAGER, EVENTS],
+      },
+      {
+        name: 'machinist-cells-leases',
+        cluster: 'control',
+        place: 'leases',
+        comment: 'In the namespace of the process.',
+        grants: CELL_LEASES,
       },
     ],
   },

@@ -1,0 +1,81 @@
+import { expect, test } from '@jest/globals';
+
+import type { KubeObject } from '../../apis/meta.ts';
+import { MemoryInformer } from '../../../test/memory-informer.ts';
+import { indexesByNamespace, NamespaceViews } from './namespace-views.ts';
+
+function object(namespace: string, name: string, colour: string, version = 1): KubeObject {
+  const metadata = {
+    namespace,
+    name,
+    uid: `${namespace}-${name}`,
+    resourceVersion: String(version),
+    creationTimestamp: '',
+  };
+  return { metadata: { ...metadata, labels: { colour } } };
+}
+
+const INDEXES = { colour: ({ metadata }: KubeObject) => [metadata.labels?.['colour'] ?? ''] };
+
+function start() {
+  const informer = new MemoryInformer<KubeObject>(
+    [object('a', 'one', 'red'), object('a', 'two', 'blue'), object('b', 'one', 'red')],
+    indexesByNamespace(INDEXES),
+  );
+  const views = new NamespaceViews(informer);
+  const heard: string[] = [];
+  const listen = (namespace: string): void =>
+    views.of(namespace).onChange((old, current) => {
+      const { name = '' } = (current ?? old)?.metadata ?? {};
+      heard.push(`${namespace} ${current === undefined ? 'lost' : old === undefined ? 'got' : 'changed'} ${name}`);
+    });
+  return { informer, views, heard, listen };
+}
+
+const names = (objects: readonly KubeObject[]): string[] => objects.map(({ metadata }) => metadata.name).toSorted();
+
+test('a view finds what is in its namespace, by key, in lists and by index, and nothing else', () => {
+  const { views } = start();
+  const a = views.of('a');
+
+  expect(names(a.list())).toEqual(['one', 'two']);
+  expect(names(a.byIndex('colour', 'red'))).toEqual(['one']);
+  expect(a.get('a/one')?.metadata.uid).toBe('a-one');
+  expect(a.get('b/one')).toBeUndefined();
+  expect(names(views.of('b').byIndex('colour', 'blue'))).toEqual([]);
+  expect(views.of('c').list()).toEqual([]);
+  expect(a.list()).toBe(a.list());
+  expect(() => a.byIndex('size', 'small')).toThrow('index size is not declared');
+});
+
+test('a view of a namespace hears of what is there, of changes in it, and of nothing once it is forgotten', () => {
+  const { informer, views, heard, listen } = start();
+
+  listen('a');
+  listen('b');
+  informer.put(object('a', 'one', 'green', 2));
+  informer.put(object('b', 'three', 'red'));
+  informer.remove('a/two');
+  views.forget('a');
+  informer.put(object('a', 'one', 'red', 3));
+  informer.put(object('b', 'one', 'blue', 2));
+
+  expect(heard).toEqual([
+    'a got one',
+    'a got two',
+    'b got one',
+    'a changed one',
+    'b got three',
+    'a lost two',
+    'b changed one',
+  ]);
+  expect(names(views.of('a').byIndex('colour', 'red'))).toEqual(['one']);
+});
+
+test('a namespace whose name begins with that of another is another', () => {
+  const { informer, views } = start();
+  informer.put(object('a-b', 'one', 'red'));
+
+  expect(views.of('a').get('a-b/one')).toBeUndefined();
+  expect(names(views.of('a').byIndex('colour', 'red'))).toEqual(['one']);
+});

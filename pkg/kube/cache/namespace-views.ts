@@ -1,0 +1,71 @@
+import type { KubeObject } from '../../apis/meta.ts';
+import type { ObjectIdentity } from '../client/client.ts';
+import type { ChangeHandler, Informer } from './lister.ts';
+import type { IndexFunctions } from './store.ts';
+
+/** Index of all objects of a namespace. */
+const NAMESPACE_INDEX = 'namespace';
+
+/** Indexes of a cache of all namespaces, by which a view finds only what is in its own. */
+export function indexesByNamespace<T extends KubeObject>(indexes: IndexFunctions<T> = {}): IndexFunctions<T> {
+  const scoped = Object.entries(indexes).map(([name, valuesOf]) => [
+    name,
+    (object: T) => valuesOf(object).map((value) => within(namespaceOf(object), value)),
+  ]);
+  return { ...Object.fromEntries(scoped), [NAMESPACE_INDEX]: (object: T) => [namespaceOf(object)] };
+}
+
+/** A cache of a kind in all namespaces, of which each reader sees one. Its indexes are those of `indexesByNamespace`. */
+export class NamespaceViews<T extends KubeObject> {
+  readonly #informer: Informer<T>;
+  readonly #handlers = new Map<string, Set<ChangeHandler<T>>>();
+
+  constructor(informer: Informer<T>) {
+    this.#informer = informer;
+    informer.onChange((old, current) => {
+      const object = current ?? old;
+      if (object === undefined) return;
+      for (const handler of this.#handlers.get(namespaceOf(object)) ?? []) handler(old, current);
+    });
+  }
+
+  /** What is in a namespace, which may have several readers. A reader of another one neither sees nor hears of it. */
+  of(namespace: string): Informer<T> {
+    const informer = this.#informer;
+    const prefix = `${namespace}/`;
+    return {
+      get: (key) => (key.startsWith(prefix) ? informer.get(key) : undefined),
+      list: () => informer.byIndex(NAMESPACE_INDEX, namespace),
+      byIndex: (index, value) => informer.byIndex(index, within(namespace, value)),
+      onChange: (handler) => {
+        const handlers = this.#handlers.get(namespace) ?? new Set();
+        handlers.add(handler);
+        this.#handlers.set(namespace, handlers);
+        for (const object of informer.byIndex(NAMESPACE_INDEX, namespace)) handler(undefined, object);
+      },
+      get hasSynced() {
+        return informer.hasSynced;
+      },
+      get resourceVersion() {
+        return informer.resourceVersion;
+      },
+      waitFor: (resourceVersion, signal) => informer.waitFor(resourceVersion, signal),
+      wrote: (object) => informer.wrote(object),
+      deleted: (object: ObjectIdentity) => informer.deleted(object),
+    };
+  }
+
+  /** Nobody reads a namespace any more: those who listened hear of nothing that happens from now on. */
+  forget(namespace: string): void {
+    this.#handlers.delete(namespace);
+  }
+}
+
+function namespaceOf({ metadata }: KubeObject): string {
+  return metadata.namespace ?? '';
+}
+
+/** A namespace has no slash. */
+function within(namespace: string, value: string): string {
+  return `${namespace}/${value}`;
+}

@@ -1,0 +1,160 @@
+import type { Registry } from 'prom-client';
+
+import { CELL_REPLICA_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import type { KubeObject } from '../../apis/meta.ts';
+import type { MetricFailures } from '../../base/metrics/metric-failures.ts';
+import { EventRecorder } from '../../kube/events/recorder.ts';
+import { leases, namespaces } from '../../kube/client/resource.ts';
+import type { Controller } from '../../work/reconcile/controller.ts';
+import { cachingProcess } from '../cell.ts';
+import { writerTo } from '../clusters.ts';
+import type { CellsConfig } from '../config/cells.ts';
+import { reportingGate } from '../election.ts';
+import { ManagerProcess, type OperatorOptions } from '../manager-process.ts';
+import { connectionsMember, healthMember, probesMember, recorderMember } from '../members.ts';
+import type { Operator } from '../operator.ts';
+import { permissionsOf } from '../preflight/permissions.ts';
+import { workloadOf } from '../preflight/workload.ts';
+import type { Member } from '../process/lifecycle.ts';
+import { StartCheck } from '../start-check.ts';
+import { Cells } from './cells.ts';
+import { cellChecks } from './checks.ts';
+import { CELL_EVENT_SOURCE } from './events.ts';
+import { type CellCounts, cellMetrics } from './metrics.ts';
+import { mergedMetrics } from './merged-metrics.ts';
+import { SharedCaches } from './shared-caches.ts';
+import { SharedDrivers } from './shared-drivers.ts';
+import { Shards } from './shards.ts';
+
+/**
+ * A process that looks after many namespaces, each with its target cluster, as if each had a process of its own. They share the way to
+ * the control cluster, its caches, the connections to drivers, and the thread of the Leases; everything else is each one's own (Cell).
+ */
+export class CellsProcess {
+  readonly cells: Cells;
+  readonly shards: Shards;
+  readonly #process: ManagerProcess;
+  readonly #drivers: SharedDrivers;
+  readonly #recorder: EventRecorder;
+
+  private constructor(
+    process: ManagerProcess,
+    config: CellsConfig,
+    controllersOf: (operator: Operator) => readonly Controller[],
+  ) {
+    const { ofControl, clusters, random, metrics, outages } = process;
+    const { clock, log, hooks } = process.options;
+    const { leader, safety } = process.options.config;
+    this.#process = process;
+    this.#drivers = new SharedDrivers(process);
+    const gate = reportingGate({ clock, outages, metrics: metrics.gate, graceMs: safety.graceMs });
+    const writer = writerTo(clusters.control, { gate, observer: ofControl.ownWrites, intercept: hooks?.intercept });
+    this.#recorder = new EventRecorder({
+      source: { component: CELL_EVENT_SOURCE },
+      writer,
+      clock,
+      random,
+      log,
+      metrics: metrics.event,
+    });
+    const selected = ofControl.add<KubeObject>(namespaces, { labelSelector: config.selector, metadataOnly: true });
+    const replicas = ofControl.add(leases, { namespace: leader.namespace, labelSelector: CELL_REPLICA_LABEL });
+    // As a cell's: of no namespace, so that nothing is cached that only the one of the Leases needs.
+    const shared = new SharedCaches(ofControl, cachingProcess(process, config.of('', {})));
+    this.cells = new Cells({
+      process,
+      config,
+      namespaces: selected,
+      shared,
+      drivers: this.#drivers,
+      recorder: this.#recorder,
+      holding: (shard) => this.shards.holding(shard),
+      controllersOf,
+    });
+    this.shards = new Shards({
+      process,
+      count: config.shards,
+      leases: replicas,
+      recorder: this.#recorder,
+      gained: (shard) => this.cells.gained(shard),
+      leave: (shard, graceMs) => this.cells.leave(shard, graceMs),
+    });
+    cellMetrics(process.registry, () => this.#counts());
+  }
+
+  #counts(): CellCounts {
+    const { running, refused } = this.cells;
+    const { held, replicas } = this.shards;
+    return {
+      running: running.size,
+      refused: [...refused.keys()],
+      shards: held.length,
+      // Without leader election nobody says that it lives.
+      replicas: Math.max(1, replicas.length),
+    };
+  }
+
+  /** Opens the control cluster and declares the metrics; nothing is sent yet. Throws ConfigError, DriverAddressError. */
+  static async open(
+    options: OperatorOptions,
+    config: CellsConfig,
+    controllersOf: (operator: Operator) => readonly Controller[],
+  ): Promise<CellsProcess> {
+    return new CellsProcess(await ManagerProcess.open(options), config, controllersOf);
+  }
+
+  /** Runs the process to its end and resolves with the exit code. */
+  run(): Promise<number> {
+    const { clusters, identity, lifecycle, thread, ofControl, outages, held, registry, options } = this.#process;
+    const { config, clock, log, hooks } = options;
+    const health = {
+      server: config.server,
+      registry,
+      scraped: (failures: MetricFailures) => mergedMetrics(registry, this.#registries(), failures),
+      caches: [ofControl],
+      outages,
+      held,
+      work: undefined,
+      makePage: undefined,
+      identity: options.identity,
+      version: options.version,
+      leaderships: [],
+      clusters,
+      renewDeadlineMs: config.leader.renewDeadlineMs,
+      checks: cellChecks(this.cells, this.shards),
+    };
+    lifecycle.add(connectionsMember(clusters, thread, { ...options, leases: [] }));
+    if (hooks?.servesHealth !== false) lifecycle.add(healthMember({ ...health, clock, log }));
+    lifecycle.add(probesMember(clusters, [ofControl], outages));
+    lifecycle.add(this.#startCheck());
+    lifecycle.add(ofControl, ...(config.drivers.length > 0 ? [identity] : []));
+    lifecycle.add(recorderMember(CELL_EVENT_SOURCE, this.#recorder), this.#drivers);
+    lifecycle.add(this.#cellsMember());
+    lifecycle.add(this.shards);
+    return lifecycle.run();
+  }
+
+  #registries(): ReadonlyMap<string, Registry> {
+    return new Map([...this.cells.running].map(([name, { registry }]) => [name, registry]));
+  }
+
+  /** Begun before the shards are applied for, and ended after they were left. */
+  #cellsMember(): Member {
+    return {
+      name: 'cells',
+      start: () => {
+        this.cells.watch();
+        return Promise.resolve();
+      },
+      stop: (graceMs) => this.cells.end(graceMs),
+    };
+  }
+
+  #startCheck(): StartCheck {
+    const { clusters, outages, held, random, options } = this.#process;
+    const { config, clock, log, worlds } = options;
+    const workload = workloadOf(config, { hasTarget: false, callsDrivers: config.drivers.length > 0 });
+    const permissions = permissionsOf(workload, worlds);
+    return new StartCheck({ clusters, permissions, clock, random, log, outages, held });
+  }
+}

@@ -1,0 +1,293 @@
+import type { KubeObject } from '../../apis/meta.ts';
+import type { Informer } from '../../kube/cache/lister.ts';
+import { ConfigError } from '../../kube/client/config-error.ts';
+import type { Recorder } from '../../kube/events/recorder.ts';
+import type { Endpoint } from '../../kube/client/endpoint.ts';
+import type { Controller } from '../../work/reconcile/controller.ts';
+import { requeue, type StepResult, stop } from '../../work/reconcile/result.ts';
+import { Worker } from '../../work/reconcile/worker.ts';
+import { Backoff } from '../../work/workqueue/backoff.ts';
+import { KeyedQueue } from '../../work/workqueue/keyed-queue.ts';
+import { cachingProcess } from '../cell.ts';
+import { type CellsConfig, CellSettingsError } from '../config/cells.ts';
+import type { Config } from '../config/config.ts';
+import type { ManagerProcess } from '../manager-process.ts';
+import type { Operator } from '../operator.ts';
+import { shardOf } from './assignment.ts';
+import { cellEndpoint } from './cell-kubeconfig.ts';
+import { cellSubject, RunningCell } from './running-cell.ts';
+import { CELL_EVENTS, type CellEvent } from './events.ts';
+import type { SharedCaches } from './shared-caches.ts';
+import type { SharedDrivers } from './shared-drivers.ts';
+import type { HeldShard } from './shards.ts';
+
+export interface CellsOptions {
+  readonly process: ManagerProcess;
+  readonly config: CellsConfig;
+  /** Metadata of the selected Namespaces. */
+  readonly namespaces: Informer<KubeObject>;
+  readonly shared: SharedCaches;
+  readonly drivers: SharedDrivers;
+  /** Reports on the Namespaces. */
+  readonly recorder: Recorder;
+  /** The shard of this index, if it is held. */
+  readonly holding: (shard: number) => HeldShard | undefined;
+  readonly controllersOf: (operator: Operator) => readonly Controller[];
+}
+
+/** A cell as it is, or why it is not. */
+interface Known {
+  readonly running?: { readonly cell: RunningCell; readonly madeOf: string };
+  /** Last reported. */
+  readonly refusal?: string;
+}
+
+/** What a cell has to be made of; a difference makes it another one. */
+interface Wanted {
+  readonly namespace: KubeObject;
+  readonly config: Config;
+  readonly shard: HeldShard;
+  readonly madeOf: string;
+}
+
+const NAME = 'cells';
+const CONCURRENCY = 20;
+const PASS_TIMEOUT_MS = 120_000;
+/** A cell whose Secret or settings are wrong is looked at so often, apart from changes of either. */
+const RETRY_MS = 30_000;
+/** What a cell that ends while the process goes on leaves to its running calls. */
+const GRACE_MS = 20_000;
+
+/** Looks after a cell for each selected namespace of the shards that are held: as a workqueue of namespaces, each of which is begun, ended, or made anew. */
+export class Cells {
+  readonly #options: CellsOptions;
+  readonly #queue: KeyedQueue;
+  readonly #known = new Map<string, Known>();
+  /** Target clusters, by UID of their Namespace kube-system, and whose they are. */
+  readonly #targets = new Map<string, string>();
+  #isEnding = false;
+
+  constructor(options: CellsOptions) {
+    const { clock, log } = options.process.options;
+    const { random, metrics } = options.process;
+    this.#options = options;
+    const worker = new Worker({
+      controller: NAME,
+      reconcile: (key, signal) => this.#reconcile(key, signal),
+      timeoutMs: PASS_TIMEOUT_MS,
+      clock,
+      random,
+      log,
+      metrics: metrics.reconcile,
+    });
+    this.#queue = new KeyedQueue({
+      name: NAME,
+      concurrency: CONCURRENCY,
+      clock,
+      backoff: new Backoff({ baseMs: 200, maxMs: RETRY_MS, random }),
+      metrics: metrics.queue,
+      work: worker.work,
+    });
+  }
+
+  /** Those that run, by namespace. */
+  get running(): ReadonlyMap<string, RunningCell> {
+    return new Map(
+      [...this.#known].flatMap(([namespace, { running }]) =>
+        running === undefined ? [] : [[namespace, running.cell]],
+      ),
+    );
+  }
+
+  /** Why cells do not run, by namespace. */
+  get refused(): ReadonlyMap<string, string> {
+    return new Map(
+      [...this.#known].flatMap(([namespace, { running, refusal }]) =>
+        running === undefined && refusal !== undefined ? [[namespace, refusal]] : [],
+      ),
+    );
+  }
+
+  /** Hears of namespaces and their Secrets from now on. */
+  watch(): void {
+    const { namespaces, shared, config } = this.#options;
+    namespaces.onChange((old, current) => {
+      if (old !== undefined && current === undefined) this.#reportRelease(old);
+      this.#queue.add(((current ?? old) as KubeObject).metadata.name);
+    });
+    shared.onSecret([config.kubeconfigSecret, config.tokenSecret], (namespace) => {
+      this.#known.get(namespace)?.running?.cell.kubeconfigChanged();
+      this.#queue.add(namespace);
+    });
+  }
+
+  /** A shard was gained: its cells begin. */
+  gained(shard: HeldShard): void {
+    for (const namespace of this.#of(shard)) this.#queue.add(namespace);
+  }
+
+  /** A shard is to be left, or the process ends: resolves when nothing of its cells is mutated any more. Never rejects. */
+  async leave(shard: HeldShard, graceMs: number): Promise<void> {
+    const left = [...this.#known].flatMap(([namespace, { running }]) =>
+      running?.cell.shard === shard ? [{ namespace, cell: running.cell }] : [],
+    );
+    // What is begun meanwhile finds that the shard is not held any more.
+    await Promise.all(left.map(({ namespace, cell }) => this.#end(namespace, cell, graceMs)));
+  }
+
+  /** Nothing is begun any more. */
+  async end(graceMs: number): Promise<void> {
+    this.#isEnding = true;
+    await this.#queue.stop(graceMs);
+  }
+
+  #of(shard: HeldShard): readonly string[] {
+    const { namespaces, config } = this.#options;
+    return namespaces
+      .list()
+      .map(({ metadata }) => metadata.name)
+      .filter((name) => shardOf(name, config.shards) === shard.index);
+  }
+
+  async #reconcile(name: string, signal: AbortSignal): Promise<StepResult> {
+    const known = this.#known.get(name) ?? {};
+    const wanted = this.#want(name);
+    const { running } = known;
+    if (running !== undefined && (wanted === undefined || wanted.madeOf !== running.madeOf)) {
+      // Settings that are wrong do not end what runs by those that were right.
+      if (wanted === undefined && this.#isRefused(name)) return requeue(RETRY_MS, 'valid settings');
+      await this.#end(name, running.cell, GRACE_MS);
+    }
+    if (wanted === undefined) {
+      if (!this.#isRefused(name)) this.#known.delete(name);
+      return this.#isRefused(name) ? requeue(RETRY_MS, 'valid settings') : stop;
+    }
+    if (this.#known.get(name)?.running !== undefined) return stop;
+    return this.#begin(name, wanted, signal);
+  }
+
+  /** Undefined: no cell is to be there, or its settings are wrong, which is reported. */
+  #want(name: string): Wanted | undefined {
+    const { namespaces, config, holding } = this.#options;
+    const namespace = namespaces.get(name);
+    const shard = holding(shardOf(name, config.shards));
+    if (namespace === undefined || shard === undefined || this.#isEnding) {
+      this.#accept(name);
+      return undefined;
+    }
+    try {
+      const annotations = namespace.metadata.annotations ?? {};
+      const own = config.of(name, annotations);
+      const settings = Object.entries(annotations).filter(([key]) => config.isSetting(key));
+      const ordered = settings.toSorted(([a], [b]) => (a < b ? -1 : 1));
+      const madeOf = JSON.stringify([namespace.metadata.uid, shard.index, ordered]);
+      return { namespace, config: own, shard, madeOf };
+    } catch (err) {
+      if (!(err instanceof CellSettingsError)) throw err;
+      this.#refuse(namespace, 'InvalidSettings', `${err.message}.`);
+      return undefined;
+    }
+  }
+
+  async #begin(name: string, { namespace, config, shard, madeOf }: Wanted, signal: AbortSignal): Promise<StepResult> {
+    const { process, shared, drivers, controllersOf, holding } = this.#options;
+    let endpoint: Endpoint | undefined;
+    try {
+      endpoint = await this.#endpointOf(name, config);
+    } catch (err) {
+      if (!(err instanceof ConfigError)) throw err;
+      this.#refuse(namespace, 'InvalidKubeconfig', `${err.message}.`);
+      return requeue(RETRY_MS, 'a usable kubeconfig');
+    }
+    signal.throwIfAborted();
+    // Nothing is awaited from here on: what is begun is known.
+    if (holding(shard.index) !== shard || this.#isEnding) return stop;
+    const cell = new RunningCell({
+      process,
+      shared,
+      drivers,
+      namespace,
+      config,
+      endpoint,
+      shard,
+      controllersOf,
+      claimTarget: (uid) => this.#claim(uid, namespace),
+    });
+    this.#known.set(name, { running: { cell, madeOf } });
+    process.options.log.info({ cell: name, shard: shard.index, server: endpoint?.url }, 'started managing a cell');
+    return stop;
+  }
+
+  async #endpointOf(name: string, config: Config): Promise<Endpoint | undefined> {
+    const { process, shared, config: names } = this.#options;
+    if (names.kubeconfigSecret === '') return undefined;
+    const { reader } = process.clusters.control;
+    const { secrets } = shared.of(cachingProcess(process, config));
+    const moved = (): void => this.#remake(name);
+    return await cellEndpoint({ reader, secrets, namespace: name, names, clock: process.options.clock, moved });
+  }
+
+  /** What runs is of something else than what is wanted now. */
+  #remake(name: string): void {
+    const { running, ...known } = this.#known.get(name) ?? {};
+    if (running === undefined) return;
+    this.#known.set(name, { ...known, running: { ...running, madeOf: '' } });
+    this.#queue.add(name);
+  }
+
+  async #end(name: string, cell: RunningCell, graceMs: number): Promise<void> {
+    await cell.end(graceMs);
+    for (const [uid, owner] of this.#targets) if (owner === name) this.#targets.delete(uid);
+    this.#known.delete(name);
+    this.#options.process.options.log.info({ cell: name }, 'stopped managing a cell');
+  }
+
+  /** Throws while another cell has it. */
+  #claim(uid: string, namespace: KubeObject): void {
+    const { name } = namespace.metadata;
+    const owner = this.#targets.get(uid) ?? name;
+    if (owner !== name) {
+      const why = `Its target cluster is that of namespace ${owner}, too: the Machines of both would claim each other's Nodes. Correct the kubeconfig of one of them.`;
+      this.#report(namespace, 'TargetClusterTaken', why);
+      throw new Error(why);
+    }
+    this.#targets.set(uid, name);
+  }
+
+  #isRefused(name: string): boolean {
+    return this.#known.get(name)?.refusal !== undefined;
+  }
+
+  #accept(name: string): void {
+    const { refusal: _solved, ...known } = this.#known.get(name) ?? {};
+    if (known.running !== undefined) this.#known.set(name, known);
+    else this.#known.delete(name);
+  }
+
+  #report(namespace: KubeObject, reason: CellEvent, message: string): void {
+    this.#options.recorder.record({ subject: cellSubject(namespace), type: CELL_EVENTS[reason], reason, message });
+  }
+
+  #refuse(namespace: KubeObject, reason: CellEvent, message: string): void {
+    const { name } = namespace.metadata;
+    const known = this.#known.get(name) ?? {};
+    if (known.refusal !== message) {
+      const { process } = this.#options;
+      const goesOn = known.running === undefined ? 'Machines are not managed' : 'The former settings stay in use';
+      this.#report(namespace, reason, `${message} ${goesOn}.`);
+      process.options.log.warn({ cell: name, err: message }, 'could not manage a cell');
+    }
+    this.#known.set(name, { ...known, refusal: message });
+  }
+
+  /** Of a namespace that lost its label; of one that was removed nothing is left. */
+  #reportRelease(namespace: KubeObject): void {
+    const { shared, process, config } = this.#options;
+    const { name } = namespace.metadata;
+    const left = shared.machinesIn(name);
+    if (left === 0) return;
+    const message = `The labels of the namespace no longer match ${config.selector}: its ${left} Machines are not managed any more; their VMs keep running. Restore the label to manage them again.`;
+    this.#report(namespace, 'CellReleased', message);
+    process.options.log.warn({ cell: name, machines: left }, 'released a cell with Machines');
+  }
+}

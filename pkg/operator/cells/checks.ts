@@ -1,0 +1,40 @@
+import { type Check, type CheckResult, DEGRADED } from '../../health/checks.ts';
+import { workBegun } from '../../health/held-work.ts';
+import { describeOutage } from '../../kube/gate/outage.ts';
+import { CONTROL } from '../../kube/gate/gate.ts';
+import type { Cells } from './cells.ts';
+import type { RunningCell } from './running-cell.ts';
+import type { Shards } from './shards.ts';
+
+/** Longest list of cells that a page shows. */
+const SHOWN = 20;
+
+/** Readiness of a process with cells. What is wrong with one of them is shown and fails nothing: a restart would end the others. */
+export function cellChecks(cells: Cells, shards: Shards): readonly Check[] {
+  return [{ name: 'cells', check: () => cellsResult(cells, shards) }];
+}
+
+function cellsResult(cells: Cells, shards: Shards): CheckResult {
+  const { running } = cells;
+  const wrong = [
+    ...[...cells.refused].map(([name, why]) => `cell ${name}: ${why}`),
+    ...[...running].flatMap(([name, cell]) => troubleOf(cell).map((why) => `cell ${name}: ${why}`)),
+  ];
+  const counts = `${running.size} cells running in ${shards.held.length} shards, ${shards.replicas.length} replicas`;
+  const shown = wrong.slice(0, SHOWN);
+  const more = wrong.length > SHOWN ? [`and ${wrong.length - SHOWN} more`] : [];
+  const detail = [counts, ...shown, ...more].join('; ');
+  return wrong.length === 0 ? { ok: true, detail } : { ...DEGRADED, detail };
+}
+
+function troubleOf({ outages, held }: RunningCell): readonly string[] {
+  const outageTexts = outages
+    .current()
+    .filter(({ cluster }) => cluster !== CONTROL)
+    .map((outage) => describeOutage(outage));
+  const { detail } = workBegun(
+    () => held.list(),
+    () => false,
+  ).check();
+  return [...outageTexts, ...(detail === undefined ? [] : [detail])];
+}

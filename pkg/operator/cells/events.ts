@@ -1,0 +1,19 @@
+/** Source component of Events about cells. */
+export const CELL_EVENT_SOURCE = 'machinist-cells';
+
+/**
+ * All Events on the Namespaces of cells, by reason. Each comment says when the Event is emitted and, after an arrow, what to do; `npm run
+ * generate` writes them to docs/reference/events.md.
+ */
+export const CELL_EVENTS = {
+  /** an annotation with prefix `cell.machine.sapcloud.io/` is no setting, or has an invalid value → correct or remove the annotation; the settings before stay in use meanwhile, and a new cell does not start */
+  InvalidSettings: 'Warning',
+  /** the Secret with the kubeconfig of the target cluster is missing, or cannot be used → correct the Secret; the cell starts at once */
+  InvalidKubeconfig: 'Warning',
+  /** another namespace has the same target cluster; nothing is done in the target cluster for this one → correct the kubeconfig of one of the two */
+  TargetClusterTaken: 'Warning',
+  /** the labels of a namespace with Machines no longer match `--cells`; its VMs keep running → restore the label, or manage the namespace with another process */
+  CellReleased: 'Warning',
+} as const;
+
+export type CellEvent = keyof typeof CELL_EVENTS;

@@ -1,0 +1,66 @@
+import { expect, test } from '@jest/globals';
+
+import type { Lease } from '../../apis/wire.ts';
+import { toMicroTimestamp } from '../../base/clock/clock.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { MemoryInformer } from '../../../test/memory-informer.ts';
+import { Replicas } from './replicas.ts';
+
+const LEASE_MS = 15_000;
+
+function start() {
+  const clock = new FakeClock();
+  const leases = new MemoryInformer<Lease>();
+  const replicas = new Replicas({ clock, leases });
+  let version = 0;
+  const renew = (name: string, holderIdentity = name): void => {
+    version += 1;
+    leases.put({
+      metadata: { name, namespace: 'ns', uid: name, resourceVersion: String(version), creationTimestamp: '' },
+      spec: { holderIdentity, leaseDurationSeconds: LEASE_MS / 1_000, renewTime: toMicroTimestamp(version) },
+    });
+  };
+  return { clock, leases, replicas, renew };
+}
+
+test('a replica lives for the duration of its Lease after each renewal, by the clock of who looks', () => {
+  const { clock, replicas, renew } = start();
+
+  renew('a');
+  clock.advance(10_000);
+  renew('b');
+  clock.advance(4_999);
+  const both = replicas.live;
+  clock.advance(1);
+  const one = replicas.live;
+  renew('a');
+
+  expect(both).toEqual(['a', 'b']);
+  expect(one).toEqual(['b']);
+  expect(replicas.live.toSorted()).toEqual(['a', 'b']);
+});
+
+test('a replica that has released its Lease, or whose Lease was deleted, does not live', () => {
+  const { leases, replicas, renew } = start();
+
+  renew('a');
+  renew('b');
+  renew('a', '');
+  leases.remove('ns/b');
+
+  expect(replicas.live).toEqual([]);
+});
+
+test('a Lease that nobody has renewed for ten minutes is abandoned, one that was renewed is not', () => {
+  const { clock, replicas, renew } = start();
+
+  renew('gone');
+  renew('left', '');
+  clock.advance(599_999);
+  renew('alive');
+  const before = replicas.abandoned;
+  clock.advance(1);
+
+  expect(before).toEqual([]);
+  expect(replicas.abandoned.map(({ metadata }) => metadata.name)).toEqual(['gone', 'left']);
+});

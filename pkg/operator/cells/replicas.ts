@@ -1,0 +1,45 @@
+import type { Lease } from '../../apis/wire.ts';
+import type { Clock } from '../../base/clock/clock.ts';
+import type { Informer } from '../../kube/cache/lister.ts';
+import { holderOf, nothingSeen, observe, type Observation } from '../../kube/leader/lease.ts';
+
+/** A Lease that nobody has renewed for so long is of a replica that is gone. */
+const GONE_MS = 600_000;
+
+/**
+ * Which replicas live, by Leases that they renew: from when a renewal was first seen here, for the duration of the Lease. Clocks are not
+ * compared.
+ */
+export class Replicas {
+  readonly #clock: Clock;
+  readonly #observations = new Map<string, Observation & { readonly seenMs: number }>();
+
+  constructor(parts: { readonly clock: Clock; readonly leases: Informer<Lease> }) {
+    this.#clock = parts.clock;
+    parts.leases.onChange((old, lease) => {
+      const { name } = (lease ?? old)?.metadata ?? { name: '' };
+      if (lease === undefined) return void this.#observations.delete(name);
+      const nowMs = this.#clock.monotonicMs();
+      this.#observations.set(name, {
+        ...observe(this.#observations.get(name) ?? nothingSeen, lease, nowMs),
+        seenMs: nowMs,
+      });
+    });
+  }
+
+  /** Identities of those that live. */
+  get live(): readonly string[] {
+    const nowMs = this.#clock.monotonicMs();
+    return [...this.#observations.values()].flatMap(({ lease, heldUntilMs }) =>
+      lease !== undefined && nowMs < heldUntilMs ? [holderOf(lease)] : [],
+    );
+  }
+
+  /** Leases of replicas that are gone for good. */
+  get abandoned(): readonly Lease[] {
+    const nowMs = this.#clock.monotonicMs();
+    return [...this.#observations.values()].flatMap(({ lease, heldUntilMs, seenMs }) =>
+      lease !== undefined && nowMs >= heldUntilMs && nowMs - seenMs >= GONE_MS ? [lease] : [],
+    );
+  }
+}

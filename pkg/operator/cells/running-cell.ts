@@ -1,0 +1,165 @@
+import { Registry } from 'prom-client';
+
+import type { KubeObject } from '../../apis/meta.ts';
+import { heldWorkMetrics } from '../../base/metrics/held-work.ts';
+import { HeldWork } from '../../health/held-work.ts';
+import type { Endpoint } from '../../kube/client/endpoint.ts';
+import { namespaces, nodes } from '../../kube/client/resource.ts';
+import type { EventSubject } from '../../kube/events/correlator.ts';
+import { subjectOf } from '../../kube/events/event-object.ts';
+import { LeaderGate } from '../../kube/gate/leader-gate.ts';
+import { Outages } from '../../kube/gate/outages.ts';
+import type { Controller } from '../../work/reconcile/controller.ts';
+import { cachingProcess, type Cell, targetsOf } from '../cell.ts';
+import { accessTo } from '../clusters.ts';
+import type { Config } from '../config/config.ts';
+import type { ManagerProcess } from '../manager-process.ts';
+import { operatorMetrics } from '../metrics.ts';
+import { Operator } from '../operator.ts';
+import { probesOf } from '../probes.ts';
+import type { LeaderWork } from '../process/leadership.ts';
+import type { TargetCluster } from '../target-cluster.ts';
+import type { SharedCaches } from './shared-caches.ts';
+import type { SharedDrivers } from './shared-drivers.ts';
+import type { HeldShard } from './shards.ts';
+
+/** What a cell is made of. */
+export interface RunningCellOptions {
+  readonly process: ManagerProcess;
+  readonly shared: SharedCaches;
+  readonly drivers: SharedDrivers;
+  /** The Namespace. */
+  readonly namespace: KubeObject;
+  /** For this namespace. */
+  readonly config: Config;
+  /** Of the target cluster; undefined: the cell has none. */
+  readonly endpoint: Endpoint | undefined;
+  readonly shard: HeldShard;
+  readonly controllersOf: (operator: Operator) => readonly Controller[];
+  /**
+   * Asked before anything is done with the target, whose Namespace kube-system has this UID: throws while the cell must not have it. The text is
+   * shown.
+   */
+  readonly claimTarget: (uid: string) => void;
+}
+
+/** Name of the target within a cell, in metrics, logs and the gate. */
+const TARGET = 'target';
+const ROLE_FILE = 'deploy/rbac/target.yaml';
+
+/** The subject of Events about a cell: its Namespace, in that namespace. */
+export function cellSubject(namespace: KubeObject): EventSubject {
+  return { ...subjectOf(namespaces, namespace), namespace: namespace.metadata.name };
+}
+
+/** One namespace of Machines that is looked after, from when it is made until `end`. */
+export class RunningCell {
+  readonly registry = new Registry();
+  readonly outages: Outages;
+  readonly held: HeldWork;
+  /** What would make it another cell. */
+  readonly shard: HeldShard;
+  readonly #options: RunningCellOptions;
+  readonly #target: TargetCluster | undefined;
+  readonly #work: LeaderWork;
+  readonly #ending = new AbortController();
+  readonly #begun: Promise<void>;
+
+  constructor(options: RunningCellOptions) {
+    const { process, shared, drivers, namespace, config, shard, controllersOf } = options;
+    const { clock, log: processLog } = process.options;
+    const log = processLog.child({ cell: namespace.metadata.name });
+    const metrics = operatorMetrics(this.registry);
+    const { statusCheckPeriodMs: periodMs, statusCheckTimeoutMs: timeoutMs, graceMs } = config.safety;
+    this.#options = options;
+    this.shard = shard;
+    this.outages = new Outages({ clock, log, metrics: metrics.gate, periodMs, timeoutMs, shared: process.outages });
+    this.held = new HeldWork({ clock });
+    heldWorkMetrics(this.registry, () => this.held.list());
+    const caching = cachingProcess(process, config);
+    const own = { log, outages: this.outages, held: this.held, metrics: metrics.kube };
+    const targets = targetsOf(process, caching, own);
+    this.#target = this.#openTarget(targets, own);
+    const gate = new LeaderGate({ clock, fence: shard.fence, outages: this.outages, metrics: metrics.gate, graceMs });
+    const cell: Cell = {
+      config,
+      log,
+      registry: this.registry,
+      metrics,
+      outages: this.outages,
+      held: this.held,
+      caches: shared.of(caching),
+      targets,
+      target: this.#target,
+      elect: () => ({ gate, elector: shard.elector, fence: shard.fence }),
+      cachedTarget: this.#target && this.#cachedTarget(this.#target),
+      subject: cellSubject(namespace),
+      openDriver: (provider) => drivers.of(provider),
+    };
+    const operator = new Operator(process, cell);
+    this.#work = operator.work(controllersOf(operator));
+    this.#begun = this.#work.begin(this.#ending.signal).catch((err: unknown) => {
+      if (!this.#ending.signal.aborted) log.error({ err }, 'could not begin the work of a cell');
+    });
+  }
+
+  /** The next request to the target loads what its Secrets tell now. */
+  kubeconfigChanged(): void {
+    this.#options.endpoint?.outdated?.();
+  }
+
+  /** Resolves when its last mutation has ended and nothing of it is left. Never rejects. */
+  async end(graceMs: number): Promise<void> {
+    const { shared, namespace } = this.#options;
+    this.#ending.abort(new Error('the cell ends'));
+    await this.#begun;
+    await this.#work.end(graceMs);
+    await Promise.allSettled([this.outages.stop(), this.#target?.caches.stop()]);
+    await Promise.allSettled([this.#target?.access.transport.close()]);
+    shared.forget(namespace.metadata.name);
+    this.registry.clear();
+  }
+
+  #openTarget(
+    targets: ReturnType<typeof targetsOf>,
+    own: Pick<ReturnType<typeof accessOptions>, 'log' | 'metrics'>,
+  ): TargetCluster | undefined {
+    const { process, endpoint } = this.#options;
+    if (endpoint === undefined) return undefined;
+    const access = accessTo(endpoint, { ...accessOptions(process), ...own });
+    const target = targets.add(access, ROLE_FILE, () => undefined);
+    for (const probed of probesOf([access], [target.caches])) this.outages.add(probed);
+    return target;
+  }
+
+  #cachedTarget({ access, caches }: TargetCluster): Cell['cachedTarget'] {
+    const { claimTarget } = this.#options;
+    return {
+      cluster: access.cluster,
+      get kinds() {
+        return caches.kinds;
+      },
+      async untilRead(signal) {
+        await caches.untilFilled(signal);
+        const { metadata } = await access.reader.get(namespaces, { name: 'kube-system' }, { signal });
+        claimTarget(metadata.uid);
+      },
+    };
+  }
+}
+
+function accessOptions({ metrics, options, userAgent }: ManagerProcess) {
+  const { config, clock, log, hooks } = options;
+  return {
+    ...config.api,
+    cluster: TARGET,
+    probe: { resource: nodes, namespace: undefined },
+    userAgent,
+    clock,
+    log,
+    metrics: metrics.kube,
+    clockMetrics: metrics.clock,
+    onRequest: hooks?.onRequest,
+    openDispatcher: hooks?.openDispatcher,
+  };
+}

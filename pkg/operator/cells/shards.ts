@@ -1,0 +1,212 @@
+import { createHash } from 'node:crypto';
+
+import { CELL_REPLICA_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Lease } from '../../apis/wire.ts';
+import type { Informer } from '../../kube/cache/lister.ts';
+import { HttpLeaseClient } from '../../kube/client/lease-client.ts';
+import type { Recorder } from '../../kube/events/recorder.ts';
+import type { Fence } from '../../kube/gate/fence.ts';
+import type { LeaseElector } from '../../kube/leader/elector.ts';
+import { createElection, type Election } from '../election.ts';
+import type { ManagerProcess } from '../manager-process.ts';
+import type { Member } from '../process/lifecycle.ts';
+import { replicaFor } from './assignment.ts';
+import { Replicas } from './replicas.ts';
+
+/** A part of the cells, for as long as this process looks after them. */
+export interface HeldShard {
+  readonly index: number;
+  /** Name of its Lease. */
+  readonly lease: string;
+  readonly fence: Fence;
+  /** Undefined without leader election. */
+  readonly elector: LeaseElector | undefined;
+}
+
+export interface ShardsOptions {
+  readonly process: ManagerProcess;
+  /** How many there are, in all replicas. */
+  readonly count: number;
+  /** Leases of the replicas. */
+  readonly leases: Informer<Lease>;
+  /** Announces who leads, on the Leases. */
+  readonly recorder: Recorder;
+  /** The cells of a shard may be looked after from now on. Must not throw. */
+  readonly gained: (shard: HeldShard) => void;
+  /** They must not be any more: resolves when the last mutation has ended. Never rejects. */
+  readonly leave: (shard: HeldShard, graceMs: number) => Promise<void>;
+}
+
+/** A candidacy for a shard, and what became of it. */
+interface Candidacy {
+  readonly election: Election;
+  readonly stop: AbortController;
+  readonly shard: HeldShard;
+  isHeld: boolean;
+  /** Settles when it is no longer a candidate, or holds the shard; never rejects. */
+  acquiring: Promise<void>;
+}
+
+/** What is given to others while the process goes on gets so long to end what runs. */
+const HANDOVER_GRACE_MS = 20_000;
+
+/**
+ * The shards that this process holds: each has a Lease, under the protocol of every other leadership. A replica is a candidate for those that
+ * rendezvous hashing gives it among the replicas that live, and hands over, one after the other, those that it gives to another, once
+ * nobody has come or gone for the duration of a Lease.
+ */
+export class Shards implements Member {
+  readonly name = 'shards of the cells';
+  readonly #options: ShardsOptions;
+  readonly #replicas: Replicas;
+  readonly #candidacies = new Map<number, Candidacy>();
+  readonly #stopping = new AbortController();
+  #membership: Election | undefined;
+  #running: Promise<void> = Promise.resolve();
+  #handingOver: Promise<void> | undefined;
+  #live = '';
+  #changedMs: number;
+
+  constructor(options: ShardsOptions) {
+    const { clock } = options.process.options;
+    this.#options = options;
+    this.#replicas = new Replicas({ clock, leases: options.leases });
+    this.#changedMs = clock.monotonicMs();
+  }
+
+  /** Those that are held. */
+  get held(): readonly HeldShard[] {
+    return [...this.#candidacies.values()].flatMap(({ isHeld, shard }) => (isHeld ? [shard] : []));
+  }
+
+  /** One of them, if it is held. */
+  holding(index: number): HeldShard | undefined {
+    const candidacy = this.#candidacies.get(index);
+    return candidacy?.isHeld === true ? candidacy.shard : undefined;
+  }
+
+  /** Identities of the replicas that live. */
+  get replicas(): readonly string[] {
+    return this.#replicas.live;
+  }
+
+  async start(signal: AbortSignal): Promise<void> {
+    const { process, count, recorder } = this.#options;
+    const { identity, config } = process.options;
+    if (!config.leader.enabled) {
+      for (let index = 0; index < count; index++) this.#apply(index);
+      return;
+    }
+    const name = `machinist-replica-${createHash('sha256').update(identity).digest('hex').slice(0, 16)}`;
+    const labels = { [CELL_REPLICA_LABEL]: 'true' };
+    this.#membership = createElection(name, recorder, { ...process.election, labels });
+    await this.#membership.elector?.acquire(signal);
+    this.#running = this.#keepSettling();
+  }
+
+  async stop(graceMs: number): Promise<void> {
+    this.#stopping.abort(new Error('the process is stopping'));
+    await this.#running;
+    await this.#handingOver;
+    await Promise.all([...this.#candidacies.values()].map((candidacy) => this.#leave(candidacy, graceMs)));
+    await this.#membership?.elector?.release(() => Promise.resolve());
+  }
+
+  /** Never rejects. */
+  async #keepSettling(): Promise<void> {
+    const { clock, config } = this.#options.process.options;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      this.#settle();
+      await this.#forgetAbandoned();
+      await clock.sleep(config.leader.retryPeriodMs, signal).catch(() => undefined);
+    }
+  }
+
+  #settle(): void {
+    const { process, count } = this.#options;
+    const { identity, config, clock } = process.options;
+    const live = [...new Set([identity, ...this.#replicas.live])].toSorted();
+    if (live.join() !== this.#live) {
+      this.#live = live.join();
+      this.#changedMs = clock.monotonicMs();
+      process.options.log.info({ replicas: live.length }, 'other replicas share the cells from now on');
+    }
+    const isSettled = clock.monotonicMs() - this.#changedMs >= config.leader.leaseDurationMs;
+    for (let index = 0; index < count; index++) {
+      const isOurs = replicaFor(index, live) === identity;
+      const candidacy = this.#candidacies.get(index);
+      if (candidacy === undefined) {
+        if (isOurs) this.#apply(index);
+      } else if (!isOurs && !candidacy.isHeld) candidacy.stop.abort(new Error('another replica is to hold the shard'));
+      else if (!isOurs && isSettled) this.#handOver(candidacy);
+    }
+  }
+
+  /** One after the other: what is handed over is looked after by nobody for a moment. */
+  #handOver(candidacy: Candidacy): void {
+    this.#handingOver ??= this.#leave(candidacy, HANDOVER_GRACE_MS).finally(() => {
+      this.#handingOver = undefined;
+    });
+  }
+
+  #apply(index: number): void {
+    const { process, recorder } = this.#options;
+    const lease = `machinist-shard-${index}`;
+    const election = createElection(lease, recorder, process.election);
+    const { fence, elector } = election;
+    const candidacy: Candidacy = {
+      election,
+      stop: new AbortController(),
+      shard: { index, lease, fence, elector },
+      isHeld: false,
+      acquiring: Promise.resolve(),
+    };
+    this.#candidacies.set(index, candidacy);
+    candidacy.acquiring = this.#acquire(candidacy);
+  }
+
+  /** Never rejects. */
+  async #acquire(candidacy: Candidacy): Promise<void> {
+    const { election, stop, shard } = candidacy;
+    const signal = AbortSignal.any([stop.signal, this.#stopping.signal]);
+    try {
+      await election.elector?.acquire(signal);
+    } catch {
+      // Only with the signal; the Lease may have been taken all the same.
+      if (this.#stopping.signal.aborted) return;
+      await election.elector?.release(() => Promise.resolve());
+      this.#candidacies.delete(shard.index);
+      return;
+    }
+    candidacy.isHeld = true;
+    this.#options.gained(shard);
+  }
+
+  /** Never rejects. */
+  async #leave(candidacy: Candidacy, graceMs: number): Promise<void> {
+    const { shard, election } = candidacy;
+    await candidacy.acquiring;
+    const wasHeld = candidacy.isHeld;
+    candidacy.isHeld = false;
+    const leave = (): Promise<void> => (wasHeld ? this.#options.leave(shard, graceMs) : Promise.resolve());
+    await (election.elector === undefined ? leave() : election.elector.release(leave));
+    this.#candidacies.delete(shard.index);
+  }
+
+  /** Never rejects: another replica, or the next round, does what fails. */
+  async #forgetAbandoned(): Promise<void> {
+    const { process } = this.#options;
+    const { log, config } = process.options;
+    if (this.holding(0) === undefined) return;
+    const { transport } = process.clusters.control;
+    const client = new HttpLeaseClient({ transport, namespace: config.leader.namespace });
+    for (const lease of this.#replicas.abandoned) {
+      await client
+        .delete(lease, { signal: this.#stopping.signal })
+        .catch((err: unknown) =>
+          log.debug({ lease: lease.metadata.name, err }, 'could not delete the Lease of a replica'),
+        );
+    }
+  }
+}

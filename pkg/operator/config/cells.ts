@@ -1,0 +1,90 @@
+import { InvalidSelectorError } from '../../apis/label-selector.ts';
+import { CELL_SETTING_PREFIX } from '../../apis/machine/v1alpha1/labels.ts';
+import { parseSelector } from '../../apis/selector-text.ts';
+import type { Config } from './config.ts';
+import { FlagError } from './flag-error.ts';
+import { OWN_FLAGS } from './flags.ts';
+import type { ValueReader } from './value-reader.ts';
+
+/** Which namespaces a process looks after, each with a target cluster of its own. */
+export interface CellsConfig {
+  /** Label selector of the namespaces. */
+  readonly selector: string;
+  /** Name of the Secret in each with the kubeconfig of its target cluster; '': all have that of the flags. */
+  readonly kubeconfigSecret: string;
+  /** Name of the Secret in each with the token for it; '': the kubeconfig has its credentials. */
+  readonly tokenSecret: string;
+  /** Leases among which the namespaces are divided. */
+  readonly shards: number;
+  /** Whether an annotation of a namespace is meant as a setting. */
+  readonly isSetting: (annotation: string) => boolean;
+  /** What the flags say for one namespace, whose annotations say otherwise. Throws CellSettingsError. */
+  readonly of: (namespace: string, annotations: Readonly<Record<string, string>>) => Config;
+}
+
+/** Annotations of a namespace that are no settings. The message names the annotation and the remedy. */
+export class CellSettingsError extends Error {
+  override readonly name = 'CellSettingsError';
+}
+
+/** Of annotations that take the place of a flag. */
+const PREFIX = `${CELL_SETTING_PREFIX}/`;
+
+const GROUPS: ReadonlySet<string> = new Set(['Machines', 'Safety']);
+
+/** The flags that a namespace may set for itself. */
+export const CELL_SETTINGS: readonly string[] = OWN_FLAGS.filter(
+  ({ group, programs, unused }) => GROUPS.has(group) && programs.includes('machinist run') && unused !== true,
+).map(({ name }) => name);
+
+/** Reads the flags of cells; `read` makes the settings of one with these values in place of those on the command line. Throws FlagError. */
+export function cellsFrom(
+  { text, number }: ValueReader,
+  reread: (instead: ReadonlyMap<string, readonly string[]>) => Config,
+): CellsConfig | undefined {
+  const selector = text('cells');
+  if (selector === '') return undefined;
+  try {
+    parseSelector(selector);
+  } catch (err) {
+    if (!(err instanceof InvalidSelectorError)) throw err;
+    throw new FlagError(`--cells: ${err.message}`);
+  }
+  return {
+    selector,
+    kubeconfigSecret: text('cell-kubeconfig-secret'),
+    tokenSecret: text('cell-token-secret'),
+    shards: number('cell-shards'),
+    isSetting: (annotation) => annotation.startsWith(PREFIX),
+    of(namespace, annotations) {
+      const settings = settingsIn(annotations);
+      try {
+        return reread(
+          new Map([
+            ...Object.entries(settings).map(([name, value]) => [name, [value]] as const),
+            ['namespace', [namespace]],
+            ['leader-elect-resource-namespace', ['']],
+            ['cells', ['']],
+          ]),
+        );
+      } catch (err) {
+        if (!(err instanceof FlagError)) throw err;
+        // Each flag in a message is one that may be set here, too.
+        const what = err.message.replaceAll(/--(?=[a-z])/g, PREFIX);
+        throw new CellSettingsError(`annotation ${what}`);
+      }
+    },
+  };
+}
+
+/** Throws CellSettingsError for what no flag is named. */
+function settingsIn(annotations: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const ours = Object.entries(annotations).filter(([key]) => key.startsWith(PREFIX));
+  const unknown = ours.find(([key]) => !CELL_SETTINGS.includes(key.slice(PREFIX.length)));
+  if (unknown !== undefined) {
+    throw new CellSettingsError(
+      `annotation ${unknown[0]} is not a setting: remove it, or use ${PREFIX} with one of ${CELL_SETTINGS.join(', ')}`,
+    );
+  }
+  return Object.fromEntries(ours.map(([key, value]) => [key.slice(PREFIX.length), value]));
+}

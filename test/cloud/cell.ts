@@ -1,0 +1,73 @@
+import { readFileSync } from 'node:fs';
+
+import { Pool, type PoolOptions } from './pool.ts';
+import { SimulatedCloud } from './sim-cloud.ts';
+import { Site } from './site.ts';
+
+/** A namespace of a control cluster, with a pool whose machines join a target cluster of its own. */
+export class TestCell implements AsyncDisposable {
+  readonly target: Site;
+  readonly cloud: SimulatedCloud;
+  readonly pool: Pool;
+  readonly provider: string;
+  readonly #stack: AsyncDisposableStack;
+
+  private constructor(parts: Pick<TestCell, 'target' | 'cloud' | 'pool' | 'provider'>, stack: AsyncDisposableStack) {
+    this.target = parts.target;
+    this.cloud = parts.cloud;
+    this.pool = parts.pool;
+    this.provider = parts.provider;
+    this.#stack = stack;
+  }
+
+  /** Makes all but the label of the namespace, by which it is selected. */
+  static async create(
+    control: Site,
+    provider: string,
+    options: Pick<PoolOptions, 'replicas' | 'machine'>,
+  ): Promise<TestCell> {
+    await using stack = new AsyncDisposableStack();
+    const target = stack.use(await Site.drawn());
+    const cloud = stack.use(await SimulatedCloud.start({ site: target }));
+    const pool = stack.use(await Pool.create({ site: control, cloud, target, provider, ...options }));
+    const cell = new TestCell({ target, cloud, pool, provider }, stack.move());
+    await cell.setKubeconfig(control, cell.kubeconfig);
+    return cell;
+  }
+
+  get namespace(): string {
+    return this.pool.namespace;
+  }
+
+  /** Of its target cluster. */
+  get kubeconfig(): string {
+    return readFileSync(this.target.kubeconfig, 'utf8');
+  }
+
+  /** As `--driver` takes it. */
+  get driver(): string {
+    return `${this.provider}=${this.cloud.address}`;
+  }
+
+  /** Labels and annotates the namespace; null takes one away. */
+  async mark(
+    control: Site,
+    metadata: {
+      readonly labels?: Readonly<Record<string, string | null>>;
+      readonly annotations?: Readonly<Record<string, string | null>>;
+    },
+  ): Promise<void> {
+    await control.api.send('PATCH', `/api/v1/namespaces/${this.namespace}`, { metadata });
+  }
+
+  async setKubeconfig(control: Site, kubeconfig: string): Promise<void> {
+    const path = `/api/v1/namespaces/${this.namespace}/secrets`;
+    const body = { metadata: { name: 'target' }, data: { kubeconfig: Buffer.from(kubeconfig).toString('base64') } };
+    const { status } = await control.api.request(`${path}/target`);
+    await (status === 404 ? control.api.send('POST', path, body) : control.api.send('PATCH', `${path}/target`, body));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stack.disposeAsync();
+  }
+}

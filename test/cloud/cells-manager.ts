@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto';
+
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
+import { silentLogger, type Logger } from '../../pkg/base/log/logger.ts';
+import { controllers } from '../../pkg/controllers/index.ts';
+import { CellsProcess } from '../../pkg/operator/cells/cells-process.ts';
+import { configFrom } from '../../pkg/operator/config/config.ts';
+import type { OperatorHooks } from '../../pkg/operator/manager-process.ts';
+import { WORLDS } from '../../pkg/worlds/index.ts';
+import { flagsOf, TestHost } from './manager.ts';
+
+/** How it is run. */
+export interface CellsOptions {
+  /** Of the user that deploy/rbac binds, in the control cluster. */
+  readonly kubeconfig: string;
+  /** Namespace of the Leases. */
+  readonly namespace: string;
+  /** As `--driver` takes them. */
+  readonly drivers: string;
+  /** Further flags, by name; without any there is no leader election. */
+  readonly flags?: Readonly<Record<string, string>>;
+  readonly hooks?: OperatorHooks;
+  readonly log?: Logger;
+}
+
+/** `machinist run --cells` in this process. */
+export class CellsManager implements AsyncDisposable {
+  readonly identity: string;
+  /** Where it serves metrics and health. */
+  readonly url: string;
+  readonly process: CellsProcess;
+  readonly #host: TestHost;
+  readonly #ended: Promise<number>;
+
+  private constructor(identity: string, url: string, process: CellsProcess, host: TestHost, ended: Promise<number>) {
+    this.identity = identity;
+    this.url = url;
+    this.process = process;
+    this.#host = host;
+    this.#ended = ended;
+  }
+
+  /** Resolves when it was started, not when it works. */
+  static async start({ drivers, log = silentLogger, hooks, ...options }: CellsOptions): Promise<CellsManager> {
+    const identity = `replica-${randomBytes(3).toString('hex')}`;
+    const host = new TestHost();
+    const flags = await flagsOf({
+      ...options,
+      flags: {
+        driver: drivers,
+        'target-kubeconfig': '',
+        cells: 'cell',
+        'cell-kubeconfig-secret': 'target',
+        ...options.flags,
+      },
+    });
+    const config = configFrom('machinist run', new Map([...flags].map(([name, value]) => [name, [value]])), []);
+    if (config.cells === undefined) throw new Error('the flags name no cells');
+    const process = await CellsProcess.open(
+      {
+        worlds: WORLDS,
+        config,
+        identity,
+        version: 'test',
+        env: {},
+        clock: new SystemClock(),
+        log,
+        host,
+        ...(hooks === undefined ? {} : { hooks }),
+      },
+      config.cells,
+      (operator) => controllers(operator, []),
+    );
+    return new CellsManager(identity, `http://127.0.0.1:${config.server.port}`, process, host, process.run());
+  }
+
+  /** Text of a page of the health port. */
+  async page(path: string): Promise<string> {
+    return await (await fetch(`${this.url}${path}`)).text();
+  }
+
+  /** SIGTERM; resolves with the exit code when it has ended. */
+  async terminate(): Promise<number> {
+    this.#host.emit('SIGTERM');
+    return await this.#ended;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#host.emit('uncaughtException', new Error('the process has died'));
+    await this.#ended;
+  }
+}

@@ -1,0 +1,241 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+
+import { CellsManager } from '../cloud/cells-manager.ts';
+import { TestCell } from '../cloud/cell.ts';
+import { Site } from '../cloud/site.ts';
+import { eventually } from '../expect/eventually.ts';
+import { grant } from './shipped-roles.ts';
+
+const LEASES = 'machinist';
+const TEST_MS = 300_000;
+const PATIENCE = { timeoutMs: 60_000, intervalMs: 100 };
+const SELECTED = { labels: { cell: '' } };
+
+let control: Site;
+
+beforeAll(async () => {
+  control = await Site.drawn();
+  await control.api.send('POST', '/api/v1/namespaces', { metadata: { name: LEASES } });
+  await grant(control.api, 'cells', LEASES);
+});
+
+afterAll(async () => {
+  await control[Symbol.asyncDispose]();
+});
+
+async function eventsIn(namespace: string): Promise<readonly string[]> {
+  const { items } = await control.api.send<{ items: { reason: string; message: string }[] }>(
+    'GET',
+    `/api/v1/namespaces/${namespace}/events?fieldSelector=involvedObject.kind=Namespace`,
+  );
+  return items.map(({ reason, message }) => `${reason}: ${message}`);
+}
+
+/** A manager of all selected namespaces, with the drivers of these cells. */
+async function start(...given: readonly (TestCell | Readonly<Record<string, string>>)[]): Promise<CellsManager> {
+  const cells = given.filter((one) => one instanceof TestCell);
+  const flags = Object.assign({}, ...given.filter((one) => !(one instanceof TestCell))) as Record<string, string>;
+  const drivers = cells.map(({ driver }) => driver).join(',');
+  return await CellsManager.start({ kubeconfig: control.kubeconfig, namespace: LEASES, drivers, flags });
+}
+
+async function untilTold(cell: TestCell, event: RegExp): Promise<void> {
+  await eventually(
+    async () => expect((await eventsIn(cell.namespace)).join('\n')).toMatch(new RegExp(event, 'm')),
+    PATIENCE,
+  );
+}
+
+test(
+  'each selected namespace has its machines in its own target cluster, and nothing of the others',
+  async () => {
+    await using one = await TestCell.create(control, 'one', { replicas: 2 });
+    await using other = await TestCell.create(control, 'other', { replicas: 1 });
+    await using unselected = await TestCell.create(control, 'unselected', { replicas: 1 });
+    await using manager = await start(one, other, unselected);
+
+    await one.mark(control, SELECTED);
+    await other.mark(control, SELECTED);
+    await one.pool.untilUp(2);
+    await other.pool.untilUp(1);
+    await other.pool.scale(2);
+    await other.pool.untilUp(2);
+
+    expect(unselected.cloud.created).toEqual([]);
+    expect(one.cloud.created).toHaveLength(2);
+    expect(other.cloud.created).toHaveLength(2);
+    const metrics = await manager.page('/metrics');
+    for (const { namespace } of [one, other]) {
+      expect(metrics).toContain(
+        `machinist_machines{namespace="${namespace}",machine_deployment="pool",phase="Running",cell="${namespace}"} 2`,
+      );
+    }
+  },
+  TEST_MS,
+);
+
+test(
+  'a cell whose kubeconfig cannot be used says why on its namespace, and begins when it is corrected',
+  async () => {
+    await using cell = await TestCell.create(control, 'one', { replicas: 1 });
+    await using other = await TestCell.create(control, 'other', { replicas: 1 });
+    await using _manager = await start(cell, other);
+    const good = cell.kubeconfig;
+    const withPlugin = good.replace(/^( +)(token|client-certificate-data):.*$/m, '$1exec: {}');
+
+    await cell.setKubeconfig(control, 'clusters: []');
+    await cell.mark(control, SELECTED);
+    await untilTold(cell, /^InvalidKubeconfig: Secret .*\/target: .*current context.*Machines are not managed\.$/);
+    await cell.setKubeconfig(control, withPlugin);
+    await untilTold(
+      cell,
+      /^InvalidKubeconfig: Secret .*\/target: .*is not allowed, because it names a file or a program/,
+    );
+    await other.mark(control, SELECTED);
+    await other.pool.untilUp(1);
+    expect(cell.cloud.created).toEqual([]);
+
+    await cell.setKubeconfig(control, good);
+    await cell.pool.untilUp(1);
+  },
+  TEST_MS,
+);
+
+test(
+  'settings of a namespace that are wrong are told, and do not end what runs by those before',
+  async () => {
+    await using cell = await TestCell.create(control, 'one', { replicas: 1 });
+    await using _manager = await start(cell);
+    const annotate = async (value: string | null): Promise<void> =>
+      await cell.mark(control, {
+        annotations: { 'cell.machine.sapcloud.io/machine-safety-orphan-vms-dry-run': value },
+      });
+
+    await annotate('perhaps');
+    await cell.mark(control, SELECTED);
+    await untilTold(
+      cell,
+      /^InvalidSettings: annotation cell\.machine\.sapcloud\.io\/machine-safety-orphan-vms-dry-run: "perhaps" is not valid: .*Machines are not managed\.$/,
+    );
+    expect(cell.cloud.created).toEqual([]);
+    await annotate('true');
+    await cell.pool.untilUp(1);
+
+    await annotate('never');
+    await untilTold(cell, /"never" is not valid.*The former settings stay in use\.$/);
+    await cell.pool.scale(2);
+    await cell.pool.untilUp(2);
+  },
+  TEST_MS,
+);
+
+test(
+  'a namespace that loses its label keeps its machines, and says that nobody manages them',
+  async () => {
+    await using cell = await TestCell.create(control, 'one', { replicas: 1 });
+    await using _manager = await start(cell);
+    await cell.mark(control, SELECTED);
+    await cell.pool.untilUp(1);
+
+    await cell.mark(control, { labels: { cell: null } });
+    await untilTold(cell, /^CellReleased: .* its 1 Machines are not managed any more; their VMs keep running/);
+    await cell.pool.scale(0);
+    await cell.mark(control, SELECTED);
+    await cell.pool.untilEmpty();
+
+    expect(cell.cloud.created).toHaveLength(1);
+  },
+  TEST_MS,
+);
+
+test(
+  'of two namespaces with the same target cluster, the second waits and says so',
+  async () => {
+    await using cell = await TestCell.create(control, 'one', { replicas: 1 });
+    await using twin = await TestCell.create(control, 'twin', { replicas: 1 });
+    await using manager = await start(cell, twin);
+    await cell.mark(control, SELECTED);
+    await cell.pool.untilUp(1);
+
+    await twin.setKubeconfig(control, cell.kubeconfig);
+    await twin.mark(control, SELECTED);
+    await untilTold(
+      twin,
+      new RegExp(`^TargetClusterTaken: Its target cluster is that of namespace ${cell.namespace}, too`),
+    );
+    await cell.pool.scale(2);
+    await cell.pool.untilUp(2);
+
+    expect(twin.cloud.created).toEqual([]);
+    expect(await manager.page('/readyz?verbose')).toContain(`cell ${twin.namespace}`);
+  },
+  TEST_MS,
+);
+
+test(
+  'a target cluster that cannot be reached concerns its own namespace alone',
+  async () => {
+    await using cell = await TestCell.create(control, 'one', { replicas: 1 });
+    await using other = await TestCell.create(control, 'other', { replicas: 1 });
+    await using manager = await start(cell, other);
+    const unreachable = cell.kubeconfig.replace(/server: .*/, 'server: https://127.0.0.1:1');
+    await cell.setKubeconfig(control, unreachable);
+    await cell.mark(control, SELECTED);
+    await other.mark(control, SELECTED);
+
+    await other.pool.untilUp(1);
+    await eventually(async () => {
+      const metrics = await manager.page('/metrics');
+      expect(metrics).toContain(`machinist_cluster_outage{cluster="target",cell="${cell.namespace}"} 1`);
+      expect(metrics).toContain(`machinist_cluster_outage{cluster="target",cell="${other.namespace}"} 0`);
+    });
+    await other.pool.scale(2);
+    await other.pool.untilUp(2);
+    expect(cell.cloud.created).toEqual([]);
+
+    // Another server is another cluster until it has shown that it is not: the cell begins anew.
+    await cell.setKubeconfig(control, cell.kubeconfig);
+    await cell.pool.untilUp(1);
+  },
+  TEST_MS,
+);
+
+test(
+  'replicas divide the namespaces among them, and what one leaves the others take over',
+  async () => {
+    await using stack = new AsyncDisposableStack();
+    const cells: TestCell[] = [];
+    for (let i = 0; i < 4; i++) {
+      cells.push(stack.use(await TestCell.create(control, `provider${i}`, { replicas: 1 })));
+    }
+    const flags = {
+      'leader-elect': 'true',
+      'leader-elect-lease-duration': '6s',
+      'leader-elect-renew-deadline': '4s',
+      'leader-elect-retry-period': '500ms',
+    };
+    const first = stack.use(await start(...cells, flags));
+    for (const cell of cells) await cell.mark(control, SELECTED);
+    for (const cell of cells) await cell.pool.untilUp(1);
+    expect(first.process.cells.running.size).toBe(4);
+
+    const second = stack.use(await start(...cells, flags));
+    await eventually(() => {
+      const held = [first, second].map(({ process }) => process.shards.held.map(({ index }) => index));
+      expect(held.flat()).toHaveLength(16);
+      expect(held.every((indices) => indices.length > 0)).toBe(true);
+    }, PATIENCE);
+    for (const cell of cells) await cell.pool.scale(2);
+    for (const cell of cells) await cell.pool.untilUp(2);
+
+    expect(await first.terminate()).toBe(0);
+    for (const cell of cells) await cell.pool.scale(1);
+    for (const cell of cells) await cell.pool.untilUp(1);
+    expect(second.process.cells.running.size).toBe(4);
+    for (const { cloud } of cells) {
+      expect(cloud.created).toHaveLength(2);
+      expect([...cloud.doubled]).toEqual([]);
+    }
+  },
+  TEST_MS,
+);
