@@ -27,13 +27,14 @@ import {
   listMachines,
   makeMachine,
   readMachine,
-  deleteIronCoreMachine,
+  removed,
   removeSecrets,
   type MachineScope,
 } from './objects.ts';
 import { labelsIn, parseProviderSpec } from './provider-spec.ts';
 import { isTagged, placeIn, ironCoreProviderID, machineTagsOf } from './tags.ts';
 import { membersOf } from '../../../apis/members.ts';
+import { ironCoreMachines } from '../api/resources.ts';
 
 export interface IronCoreDriverDeps {
   readonly clock: Clock;
@@ -218,7 +219,7 @@ export class IronCoreDriver implements Driver {
   async #remove(about: Call, found: IronCoreMachine): Promise<void> {
     const { clock, log } = this.#deps;
     const { name, namespace, uid } = found.metadata;
-    let left = await deleteIronCoreMachine(about, found);
+    let left = await removed(about.at, ironCoreMachines, found, about.signal);
     for (let pauseMs = FIRST_POLL_MS; left !== undefined; pauseMs = Math.min(pauseMs * GROWTH, MAX_POLL_MS)) {
       if (clock.monotonicMs() + pauseMs >= about.endMs) {
         throw new DriverError(

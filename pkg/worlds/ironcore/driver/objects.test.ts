@@ -4,10 +4,9 @@ import { MemoryClient } from '../../../../test/memory-client.ts';
 import type { IronCoreMachine } from '../api/machine.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { ironCoreMachines } from '../api/resources.ts';
-import { deleteIronCoreMachine, type MachineScope } from './objects.ts';
+import { removed, type MachineScope } from './objects.ts';
 
 const CONFLICT = new ApiError(409, 'Conflict', 'not now');
-const machine = { cluster: 'c', namespace: 'shoot', name: 'm', uid: 'u', providerID: undefined };
 
 function machineWith(uid: string): IronCoreMachine {
   const metadata = { name: 'm', namespace: 'ic', uid, resourceVersion: '1', creationTimestamp: '' };
@@ -25,9 +24,7 @@ test.each([
   const at = { reader: client, writer: client, namespace: 'ic' } as unknown as MachineScope['at'];
   const { signal } = new AbortController();
 
-  const ends = await deleteIronCoreMachine({ at, machine, labels: {}, signal }, machineWith('uid')).catch(
-    (err: unknown) => err,
-  );
+  const ends = await removed(at, ironCoreMachines, machineWith('uid'), signal).catch((err: unknown) => err);
 
   expect(ends).toBe(isGone ? undefined : CONFLICT);
 });

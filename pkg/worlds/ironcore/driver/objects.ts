@@ -28,10 +28,8 @@ export function ironCoreMachineText({ metadata: { namespace = '', name } }: Iron
 
 export async function hasPool(at: SecretCluster, name: string | undefined, signal: AbortSignal): Promise<boolean> {
   if (name === undefined || !isMachineName(name)) return false;
-  return (
-    (await at.reader.get(ironCoreMachinePools, { name }, { signal, metadataOnly: true }).catch(ignoreNotFound)) !==
-    undefined
-  );
+  const options = { signal, metadataOnly: true } as const;
+  return (await at.reader.get(ironCoreMachinePools, { name }, options).catch(ignoreNotFound)) !== undefined;
 }
 
 /** The Machine of that name; undefined when there is none. */
@@ -156,15 +154,8 @@ function isOfEarlierProvider({ metadata: { name } }: KubeObject, found: IronCore
   return name === found.metadata.name || name === `${found.metadata.name}-ignition`;
 }
 
-/** Begins the deletion of a Machine. Resolves with it while finalizers hold it. */
-export async function deleteIronCoreMachine(
-  { at, signal }: MachineScope,
-  found: IronCoreMachine,
-): Promise<IronCoreMachine | undefined> {
-  return await removed(at, ironCoreMachines, found, signal);
-}
-
-async function removed<T extends KubeObject>(
+/** Begins the deletion of an object. Resolves with it while finalizers hold it, with undefined when it is gone. */
+export async function removed<T extends KubeObject>(
   { reader, writer, namespace }: SecretCluster,
   resource: Resource<T>,
   { metadata: { name, uid } }: T,
