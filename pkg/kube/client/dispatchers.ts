@@ -69,7 +69,7 @@ export class Dispatchers {
       throw new Error(`the server is now ${this.#url}`);
     }
     if (connection !== this.#connection) {
-      this.#retireAll();
+      for (const known of this.#byLane.keys()) this.#retire(known);
       this.#connection = connection;
     }
     let dispatcher = this.#byLane.get(lane);
@@ -104,10 +104,6 @@ export class Dispatchers {
     const all = [...this.#byLane.values(), ...this.#retired];
     this.#byLane.clear();
     await Promise.all(all.map((dispatcher) => dispatcher.destroy()));
-  }
-
-  #retireAll(): void {
-    for (const lane of this.#byLane.keys()) this.#retire(lane);
   }
 
   /** Requests under way may end: they have deadlines, and watches end by themselves. */

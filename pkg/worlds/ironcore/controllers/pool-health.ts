@@ -27,7 +27,7 @@ export class PoolHealth {
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<StepResult> {
-    const { pools, poolLeases, clock } = this.#deps;
+    const { pools, poolLeases, reader, clock } = this.#deps;
     const pool = pools.get(name);
     if (pool === undefined || isBeingDeleted(pool)) {
       this.#silences.delete(name);
@@ -38,7 +38,8 @@ export class PoolHealth {
     if (leftMs > 0) return requeue(leftMs, 'the next heartbeat of the pool');
     if (readyCondition(pool)?.status === 'Unknown') return stop;
     // A watch that has stalled hears nothing either.
-    const live = await this.#readLease(name, signal);
+    const ref = { namespace: POOL_LEASE_NAMESPACE, name };
+    const live = await reader.get(leases, ref, { signal }).catch(ignoreNotFound);
     if (live?.spec?.renewTime !== seen.renewTime) {
       this.#listen(pool, live);
       return requeue(LONGEST_SILENCE_MS, 'the next heartbeat of the pool');
@@ -53,12 +54,6 @@ export class PoolHealth {
     const silence = listenTo(this.#silences.get(name), uid, signs, this.#deps.clock.monotonicMs());
     this.#silences.set(name, silence);
     return silence;
-  }
-
-  async #readLease(name: string, signal: AbortSignal): Promise<Lease | undefined> {
-    return await this.#deps.reader
-      .get(leases, { namespace: POOL_LEASE_NAMESPACE, name }, { signal })
-      .catch(ignoreNotFound);
   }
 
   async #reportUnknown(pool: IronCoreMachinePool, signal: AbortSignal): Promise<void> {
