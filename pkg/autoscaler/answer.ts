@@ -1,4 +1,4 @@
-import { ServerError, Status } from 'nice-grpc';
+import { ServerError, Status } from './rpc-error.ts';
 import type { Clock } from '../base/clock/clock.ts';
 import { GateClosedError } from '../kube/gate/gate.ts';
 import { describeBlockingOutages, type Outage } from '../kube/gate/outage.ts';

@@ -1,4 +1,4 @@
-import { ServerError, Status } from 'nice-grpc';
+import { ServerError, Status } from './rpc-error.ts';
 
 import { replicasOf } from '../apis/machine/v1alpha1/defaults.ts';
 import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';

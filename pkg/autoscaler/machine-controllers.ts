@@ -1,4 +1,4 @@
-import { ServerError, Status } from 'nice-grpc';
+import { ServerError, Status } from './rpc-error.ts';
 
 import type { Clock } from '../base/clock/clock.ts';
 import type { Reader } from '../kube/client/client.ts';

@@ -1,4 +1,4 @@
-import { ServerError, Status } from 'nice-grpc';
+import { ServerError, Status } from './rpc-error.ts';
 
 import type { Mutations } from './mutations.ts';
 

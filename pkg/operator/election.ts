@@ -52,7 +52,7 @@ export function createElection(
   const { leader, thread, elector: common, transport, namespace, labels } = options;
   if (!leader.enabled) {
     const open = new OpenFence(options.gate);
-    return { gate: new LeaderGate({ ...options.gate, fence: open }), elector: undefined, fence: open };
+    return { gate: gateBehind(open, options.gate), elector: undefined, fence: open };
   }
   const { clock } = common;
   const fence = new LeaseFence({ clock, renewDeadlineMs: leader.renewDeadlineMs });
@@ -62,7 +62,21 @@ export function createElection(
   const elector =
     thread?.elector(own) ??
     new Elector({ ...common, ...own, leases: new HttpLeaseClient({ transport, namespace }), timing: leader });
-  return { gate: new LeaderGate({ ...options.gate, fence }), elector, fence };
+  return { gate: gateBehind(fence, options.gate), elector, fence };
+}
+
+/** The gate of one of several who work under the same Lease, each by what it knows of its clusters. */
+export function gateBehind(fence: Fence, options: GateOptions): LeaderGate {
+  return new LeaderGate({ ...options, fence });
+}
+
+/** Deletes a Lease of the namespace of leaderships, unless it was changed meanwhile. Throws ApiError. */
+export async function deleteLease(
+  { transport, namespace }: Pick<ElectionOptions, 'transport' | 'namespace'>,
+  lease: Lease,
+  signal: AbortSignal,
+): Promise<void> {
+  await new HttpLeaseClient({ transport, namespace }).delete(lease, { signal });
 }
 
 export interface LeaseThreadSetting {

@@ -124,7 +124,8 @@ describe('a manager', () => {
       'pkg/kube/client/dispatchers.ts undici',
       'pkg/kube/leader/lease-thread-main.ts node:worker_threads', // what it is started with
       'pkg/kube/leader/lease-thread.ts node:worker_threads', // starts it
-      'pkg/status-page/accepted-host.ts node:net', // what is an address
+      'pkg/operator/config/autoscaler.ts node:net', // what is an address
+      'pkg/status-page/status-page.ts node:net', // the same
       'pkg/status-page/web-files.ts node:module', // takes types away
       'pkg/worlds/ironcore/runtime/client.ts nice-grpc',
     ]);
@@ -151,8 +152,8 @@ describe('a manager', () => {
     { file: 'pkg/driver/grpc/client.ts', by: ['pkg/operator/drivers.ts'] },
     { file: 'pkg/driver/gated-driver.ts', by: ['pkg/operator/drivers.ts'] },
     // The runtimes of IronCore.
-    { file: 'pkg/worlds/ironcore/runtime/client.ts', by: ['pkg/worlds/ironcore/runtimes.ts'] },
-    { file: 'pkg/worlds/ironcore/runtime/gated-runtime.ts', by: ['pkg/worlds/ironcore/runtimes.ts'] },
+    { file: 'pkg/worlds/ironcore/runtime/client.ts', by: ['pkg/worlds/ironcore/world.ts'] },
+    { file: 'pkg/worlds/ironcore/runtime/gated-runtime.ts', by: ['pkg/worlds/ironcore/world.ts'] },
     // The gates. The one that is always open is for Events, which only report.
     { file: 'pkg/kube/gate/leader-gate.ts', by: ['pkg/operator/election.ts'] },
     {

@@ -1,4 +1,4 @@
-import { Status } from 'nice-grpc';
+import { Status } from '../rpc-error.ts';
 
 import { NODE_GROUP_MAX_ANNOTATION, NODE_GROUP_MIN_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { NodeGroup } from '../groups.ts';

@@ -10,7 +10,7 @@ import { decideDecrease, decideIncrease } from './resize.ts';
 import { isRefusal } from './decision.ts';
 import { missingIn } from './group-state.ts';
 import { GroupWrites, type Wish, type WriteDeps } from './write.ts';
-import { ServerError, Status } from 'nice-grpc';
+import { ServerError, Status } from '../rpc-error.ts';
 import type { ObjectEvent } from '../../controllers/replicas/events.ts';
 import { ApiError, isTooManyRequests, mayHaveHappened } from '../../kube/client/errors.ts';
 

@@ -1,7 +1,7 @@
 import type { OwnerDeps } from '../../controllers/replicas/owner-deps.ts';
 import PQueue from 'p-queue';
 
-import { ServerError, Status } from 'nice-grpc';
+import { ServerError, Status } from '../rpc-error.ts';
 import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { LAST_SCALER_CHANGE_ANNOTATION, TRIGGER_DELETION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';

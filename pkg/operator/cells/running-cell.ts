@@ -7,12 +7,12 @@ import type { Endpoint } from '../../kube/client/endpoint.ts';
 import { namespaces, nodes } from '../../kube/client/resource.ts';
 import type { EventSubject } from '../../kube/events/correlator.ts';
 import { subjectOf } from '../../kube/events/event-object.ts';
-import { LeaderGate } from '../../kube/gate/leader-gate.ts';
 import { Outages } from '../../kube/gate/outages.ts';
 import type { Controller } from '../../work/reconcile/controller.ts';
 import { cachingProcess, type Cell, targetsOf } from '../cell.ts';
 import { accessTo } from '../clusters.ts';
 import type { Config } from '../config/config.ts';
+import { gateBehind } from '../election.ts';
 import type { ManagerProcess } from '../manager-process.ts';
 import { operatorMetrics } from '../metrics.ts';
 import { Operator } from '../operator.ts';
@@ -80,7 +80,7 @@ export class RunningCell {
     const own = { log, outages: this.outages, held: this.held, metrics: metrics.kube };
     const targets = targetsOf(process, caching, own);
     this.#target = this.#openTarget(targets, own);
-    const gate = new LeaderGate({ clock, fence: shard.fence, outages: this.outages, metrics: metrics.gate, graceMs });
+    const gate = gateBehind(shard.fence, { clock, outages: this.outages, metrics: metrics.gate, graceMs });
     const cell: Cell = {
       config,
       log,

@@ -3,11 +3,10 @@ import { createHash } from 'node:crypto';
 import { CELL_REPLICA_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Lease } from '../../apis/wire.ts';
 import type { Informer } from '../../kube/cache/lister.ts';
-import { HttpLeaseClient } from '../../kube/client/lease-client.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
 import type { Fence } from '../../kube/gate/fence.ts';
 import type { LeaseElector } from '../../kube/leader/elector.ts';
-import { createElection, type Election } from '../election.ts';
+import { createElection, deleteLease, type Election } from '../election.ts';
 import type { ManagerProcess } from '../manager-process.ts';
 import type { Member } from '../process/lifecycle.ts';
 import { replicaFor } from './assignment.ts';
@@ -197,16 +196,12 @@ export class Shards implements Member {
   /** Never rejects: another replica, or the next round, does what fails. */
   async #forgetAbandoned(): Promise<void> {
     const { process } = this.#options;
-    const { log, config } = process.options;
+    const { log } = process.options;
     if (this.holding(0) === undefined) return;
-    const { transport } = process.clusters.control;
-    const client = new HttpLeaseClient({ transport, namespace: config.leader.namespace });
     for (const lease of this.#replicas.abandoned) {
-      await client
-        .delete(lease, { signal: this.#stopping.signal })
-        .catch((err: unknown) =>
-          log.debug({ lease: lease.metadata.name, err }, 'could not delete the Lease of a replica'),
-        );
+      await deleteLease(process.election, lease, this.#stopping.signal).catch((err: unknown) =>
+        log.debug({ lease: lease.metadata.name, err }, 'could not delete the Lease of a replica'),
+      );
     }
   }
 }
