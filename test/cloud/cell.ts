@@ -10,9 +10,15 @@ export class TestCell implements AsyncDisposable {
   readonly cloud: SimulatedCloud;
   readonly pool: Pool;
   readonly provider: string;
+  readonly #control: Site;
   readonly #stack: AsyncDisposableStack;
 
-  private constructor(parts: Pick<TestCell, 'target' | 'cloud' | 'pool' | 'provider'>, stack: AsyncDisposableStack) {
+  private constructor(
+    control: Site,
+    parts: Pick<TestCell, 'target' | 'cloud' | 'pool' | 'provider'>,
+    stack: AsyncDisposableStack,
+  ) {
+    this.#control = control;
     this.target = parts.target;
     this.cloud = parts.cloud;
     this.pool = parts.pool;
@@ -30,7 +36,7 @@ export class TestCell implements AsyncDisposable {
     const target = stack.use(await Site.drawn());
     const cloud = stack.use(await SimulatedCloud.start({ site: target }));
     const pool = stack.use(await Pool.create({ site: control, cloud, target, provider, ...options }));
-    const cell = new TestCell({ target, cloud, pool, provider }, stack.move());
+    const cell = new TestCell(control, { target, cloud, pool, provider }, stack.move());
     await cell.setKubeconfig(control, cell.kubeconfig);
     return cell;
   }
@@ -67,7 +73,9 @@ export class TestCell implements AsyncDisposable {
     await (status === 404 ? control.api.send('POST', path, body) : control.api.send('PATCH', `${path}/target`, body));
   }
 
+  /** Nobody manages it afterwards: without a controller of namespaces it stays where it is. */
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.mark(this.#control, { labels: { cell: null } });
     await this.#stack.disposeAsync();
   }
 }
