@@ -70,13 +70,9 @@ export function gateBehind(fence: Fence, options: GateOptions): LeaderGate {
   return new LeaderGate({ ...options, fence });
 }
 
-/** Deletes a Lease of the namespace of leaderships, unless it was changed meanwhile. Throws ApiError. */
-export async function deleteLease(
-  { transport, namespace }: Pick<ElectionOptions, 'transport' | 'namespace'>,
-  lease: Lease,
-  signal: AbortSignal,
-): Promise<void> {
-  await new HttpLeaseClient({ transport, namespace }).delete(lease, { signal });
+/** Leases of the namespace of leaderships, past the gate. */
+export function leasesOf({ transport, namespace }: Pick<ElectionOptions, 'transport' | 'namespace'>): HttpLeaseClient {
+  return new HttpLeaseClient({ transport, namespace });
 }
 
 export interface LeaseThreadSetting {

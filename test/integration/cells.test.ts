@@ -168,6 +168,8 @@ test(
 
     expect(twin.cloud.created).toEqual([]);
     expect(await manager.page('/readyz?verbose')).toContain(`cell ${twin.namespace}`);
+    await twin.setKubeconfig(control, twin.kubeconfig);
+    await twin.pool.untilUp(1);
   },
   TEST_MS,
 );

@@ -1,15 +1,16 @@
 import type { Registry } from 'prom-client';
 
-import { CELL_REPLICA_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import { CELL_REPLICA_LABEL, CELL_TARGET_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { MetricFailures } from '../../base/metrics/metric-failures.ts';
 import { EventRecorder } from '../../kube/events/recorder.ts';
+import { ignoreNotFound } from '../../kube/client/errors.ts';
 import { leases, namespaces } from '../../kube/client/resource.ts';
 import type { Controller } from '../../work/reconcile/controller.ts';
 import { cachingProcess } from '../cell.ts';
 import { writerTo } from '../clusters.ts';
 import type { CellsConfig } from '../config/cells.ts';
-import { reportingGate } from '../election.ts';
+import { leasesOf, reportingGate } from '../election.ts';
 import { ManagerProcess, type OperatorOptions } from '../manager-process.ts';
 import { connectionsMember, healthMember, probesMember, recorderMember } from '../members.ts';
 import type { Operator } from '../operator.ts';
@@ -25,6 +26,10 @@ import { mergedMetrics } from './merged-metrics.ts';
 import { SharedCaches } from './shared-caches.ts';
 import { SharedDrivers } from './shared-drivers.ts';
 import { Shards } from './shards.ts';
+import { TargetClaims } from './target-claims.ts';
+
+/** Longest time for deleting claims that nobody needs. */
+const TIDY_MS = 60_000;
 
 /**
  * A process that looks after many namespaces, each with its target cluster, as if each had a process of its own. They share the way to
@@ -35,6 +40,7 @@ export class CellsProcess {
   readonly shards: Shards;
   readonly #process: ManagerProcess;
   readonly #drivers: SharedDrivers;
+  readonly #claims: TargetClaims;
   readonly #recorder: EventRecorder;
 
   private constructor(
@@ -61,12 +67,18 @@ export class CellsProcess {
     const replicas = ofControl.add(leases, { namespace: leader.namespace, labelSelector: CELL_REPLICA_LABEL });
     // As a cell's: of no namespace, so that nothing is cached that only the one of the Leases needs.
     const shared = new SharedCaches(ofControl, cachingProcess(process, config.of('', {})));
+    this.#claims = new TargetClaims({
+      leases: leasesOf(process.election),
+      isNeededBy: async (name) =>
+        selected.get(name) !== undefined || shared.machinesIn(name) > 0 || (await this.#isSelected(name, config)),
+    });
     this.cells = new Cells({
       process,
       config,
       namespaces: selected,
       shared,
       drivers: this.#drivers,
+      claims: this.#claims,
       recorder: this.#recorder,
       holding: (shard) => this.shards.holding(shard),
       controllersOf,
@@ -76,7 +88,10 @@ export class CellsProcess {
       count: config.shards,
       leases: replicas,
       recorder: this.#recorder,
-      gained: (shard) => this.cells.gained(shard),
+      gained: (shard) => {
+        this.cells.gained(shard);
+        if (shard.index === 0) void this.#tidyClaims();
+      },
       leave: (shard, graceMs) => this.cells.leave(shard, graceMs),
     });
     cellMetrics(process.registry, () => this.#counts());
@@ -132,6 +147,26 @@ export class CellsProcess {
     lifecycle.add(this.#cellsMember());
     lifecycle.add(this.shards);
     return lifecycle.run();
+  }
+
+  /** Whether a namespace is there and selected, by a live read. Throws ApiError. */
+  async #isSelected(name: string, { isSelected }: CellsConfig): Promise<boolean> {
+    const { reader } = this.#process.clusters.control;
+    const namespace = await reader.get(namespaces, { name }, { metadataOnly: true }).catch(ignoreNotFound);
+    return namespace !== undefined && isSelected(namespace.metadata.labels);
+  }
+
+  /** Claims of namespaces that are gone. Never rejects: one that is left is taken over when its cluster is claimed. */
+  async #tidyClaims(): Promise<void> {
+    const { clusters, election, options } = this.#process;
+    const { namespace } = election;
+    const how = { namespace, labelSelector: CELL_TARGET_LABEL };
+    try {
+      const { items } = await clusters.control.reader.list(leases, how);
+      await this.#claims.tidy(items, AbortSignal.timeout(TIDY_MS));
+    } catch (err) {
+      options.log.debug({ err }, 'could not delete claims of target clusters');
+    }
   }
 
   #registries(): ReadonlyMap<string, Registry> {

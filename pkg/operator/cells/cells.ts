@@ -20,6 +20,7 @@ import { CELL_EVENTS, type CellEvent } from './events.ts';
 import type { SharedCaches } from './shared-caches.ts';
 import type { SharedDrivers } from './shared-drivers.ts';
 import type { HeldShard } from './shards.ts';
+import { type TargetClaims, TargetTakenError } from './target-claims.ts';
 
 export interface CellsOptions {
   readonly process: ManagerProcess;
@@ -28,6 +29,7 @@ export interface CellsOptions {
   readonly namespaces: Informer<KubeObject>;
   readonly shared: SharedCaches;
   readonly drivers: SharedDrivers;
+  readonly claims: TargetClaims;
   /** Reports on the Namespaces. */
   readonly recorder: Recorder;
   /** The shard of this index, if it is held. */
@@ -63,8 +65,6 @@ export class Cells {
   readonly #options: CellsOptions;
   readonly #queue: KeyedQueue;
   readonly #known = new Map<string, Known>();
-  /** Target clusters, by UID of their Namespace kube-system, and whose they are. */
-  readonly #targets = new Map<string, string>();
   #isEnding = false;
 
   constructor(options: CellsOptions) {
@@ -211,7 +211,7 @@ export class Cells {
       endpoint,
       shard,
       controllersOf,
-      claimTarget: (uid) => this.#claim(uid, namespace),
+      claimTarget: (uid, claiming) => this.#claim(uid, namespace, claiming),
     });
     this.#known.set(name, { running: { cell, madeOf } });
     process.options.log.info({ cell: name, shard: shard.index, server: endpoint?.url }, 'started managing a cell');
@@ -237,21 +237,19 @@ export class Cells {
 
   async #end(name: string, cell: RunningCell, graceMs: number): Promise<void> {
     await cell.end(graceMs);
-    for (const [uid, owner] of this.#targets) if (owner === name) this.#targets.delete(uid);
     this.#known.delete(name);
     this.#options.process.options.log.info({ cell: name }, 'stopped managing a cell');
   }
 
-  /** Throws while another cell has it. */
-  #claim(uid: string, namespace: KubeObject): void {
+  /** Rejects while another cell has it. */
+  async #claim(uid: string, namespace: KubeObject, signal: AbortSignal): Promise<void> {
     const { name } = namespace.metadata;
-    const owner = this.#targets.get(uid) ?? name;
-    if (owner !== name) {
-      const why = `Its target cluster is that of namespace ${owner}, too: the Machines of both would claim each other's Nodes. Correct the kubeconfig of one of them.`;
-      this.#report(namespace, 'TargetClusterTaken', why);
-      throw new Error(why);
+    try {
+      await this.#options.claims.claim(uid, name, signal);
+    } catch (err) {
+      if (err instanceof TargetTakenError) this.#report(namespace, 'TargetClusterTaken', err.message);
+      throw err;
     }
-    this.#targets.set(uid, name);
   }
 
   #isRefused(name: string): boolean {

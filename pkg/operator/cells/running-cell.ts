@@ -37,10 +37,10 @@ export interface RunningCellOptions {
   readonly shard: HeldShard;
   readonly controllersOf: (operator: Operator) => readonly Controller[];
   /**
-   * Asked before anything is done with the target, whose Namespace kube-system has this UID: throws while the cell must not have it. The text is
-   * shown.
+   * Asked before anything is done with the target, whose Namespace kube-system has this UID: rejects while the cell must not have it. The text
+   * is shown.
    */
-  readonly claimTarget: (uid: string) => void;
+  readonly claimTarget: (uid: string, signal: AbortSignal) => Promise<void>;
 }
 
 /** Name of the target within a cell, in metrics, logs and the gate. */
@@ -142,7 +142,7 @@ export class RunningCell {
       async untilRead(signal) {
         await caches.untilFilled(signal);
         const { metadata } = await access.reader.get(namespaces, { name: 'kube-system' }, { signal });
-        claimTarget(metadata.uid);
+        await claimTarget(metadata.uid, signal);
       },
     };
   }

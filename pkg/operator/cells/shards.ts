@@ -6,7 +6,7 @@ import type { Informer } from '../../kube/cache/lister.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
 import type { Fence } from '../../kube/gate/fence.ts';
 import type { LeaseElector } from '../../kube/leader/elector.ts';
-import { createElection, deleteLease, type Election } from '../election.ts';
+import { createElection, type Election, leasesOf } from '../election.ts';
 import type { ManagerProcess } from '../manager-process.ts';
 import type { Member } from '../process/lifecycle.ts';
 import { replicaFor } from './assignment.ts';
@@ -107,8 +107,9 @@ export class Shards implements Member {
     this.#stopping.abort(new Error('the process is stopping'));
     await this.#running;
     await this.#handingOver;
-    await Promise.all([...this.#candidacies.values()].map((candidacy) => this.#leave(candidacy, graceMs)));
+    // First of all, so that the others wait for the shards when they are released.
     await this.#membership?.elector?.release(() => Promise.resolve());
+    await Promise.all([...this.#candidacies.values()].map((candidacy) => this.#leave(candidacy, graceMs)));
   }
 
   /** Never rejects. */
@@ -199,9 +200,11 @@ export class Shards implements Member {
     const { log } = process.options;
     if (this.holding(0) === undefined) return;
     for (const lease of this.#replicas.abandoned) {
-      await deleteLease(process.election, lease, this.#stopping.signal).catch((err: unknown) =>
-        log.debug({ lease: lease.metadata.name, err }, 'could not delete the Lease of a replica'),
-      );
+      await leasesOf(process.election)
+        .delete(lease, { signal: this.#stopping.signal })
+        .catch((err: unknown) =>
+          log.debug({ lease: lease.metadata.name, err }, 'could not delete the Lease of a replica'),
+        );
     }
   }
 }

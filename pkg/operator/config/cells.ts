@@ -1,4 +1,4 @@
-import { InvalidSelectorError } from '../../apis/label-selector.ts';
+import { InvalidSelectorError, type LabelMatcher, labelMatcher } from '../../apis/label-selector.ts';
 import { CELL_SETTING_PREFIX } from '../../apis/machine/v1alpha1/labels.ts';
 import { parseSelector } from '../../apis/selector-text.ts';
 import type { Config } from './config.ts';
@@ -10,6 +10,8 @@ import type { ValueReader } from './value-reader.ts';
 export interface CellsConfig {
   /** Label selector of the namespaces. */
   readonly selector: string;
+  /** The same for labels. */
+  readonly isSelected: LabelMatcher;
   /** Name of the Secret in each with the kubeconfig of its target cluster; '': all have that of the flags. */
   readonly kubeconfigSecret: string;
   /** Name of the Secret in each with the token for it; '': the kubeconfig has its credentials. */
@@ -44,14 +46,9 @@ export function cellsFrom(
 ): CellsConfig | undefined {
   const selector = text('cells');
   if (selector === '') return undefined;
-  try {
-    parseSelector(selector);
-  } catch (err) {
-    if (!(err instanceof InvalidSelectorError)) throw err;
-    throw new FlagError(`--cells: ${err.message}`);
-  }
   return {
     selector,
+    isSelected: matcherOf(selector),
     kubeconfigSecret: text('cell-kubeconfig-secret'),
     tokenSecret: text('cell-token-secret'),
     shards: number('cell-shards'),
@@ -75,6 +72,16 @@ export function cellsFrom(
       }
     },
   };
+}
+
+/** Throws FlagError. */
+function matcherOf(selector: string): LabelMatcher {
+  try {
+    return labelMatcher(parseSelector(selector));
+  } catch (err) {
+    if (!(err instanceof InvalidSelectorError)) throw err;
+    throw new FlagError(`--cells: ${err.message}`);
+  }
 }
 
 /** Throws CellSettingsError for what no flag is named. */

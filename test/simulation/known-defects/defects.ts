@@ -189,7 +189,7 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     name: 'marks-never-settled',
     change: {
       in: 'nodeMarks',
-      from: "const stage = pass.waitsFor === undefined ? rolloutStage(world) : 'none'",
+      from: "const stage = pass.waitsFor === undefined ? rolloutStage(observed) : 'none'",
       to: "const stage = 'choosing' as const",
       why: 'A Node keeps scale-down-disabled after a rollout.',
     },

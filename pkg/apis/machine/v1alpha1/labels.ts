@@ -98,6 +98,8 @@ export const MADE_FOR_LABEL = 'machine.sapcloud.io/made-for';
 
 /** On Leases of replicas with `--cells`: by it they find each other. */
 export const CELL_REPLICA_LABEL = 'machine.sapcloud.io/cell-replica';
+/** On Leases: by them, namespaces with `--cells` hold their target clusters. */
+export const CELL_TARGET_LABEL = 'machine.sapcloud.io/cell-target';
 
 // Our annotations that users and tools set
 

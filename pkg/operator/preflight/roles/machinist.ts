@@ -1,7 +1,7 @@
 import { GROUP } from '../../../apis/machine/v1alpha1/group.ts';
 import { MACHINE_LEASE, MANAGER_LEASE, servesOwnKinds } from '../../../kube/leader/names.ts';
 import type { Workload } from '../workload.ts';
-import { EVENTS, FOLLOW, type Grant, leaseGrants, READ, type RoleFile, usedBy } from './role.ts';
+import { EVENTS, type Grant, leaseGrants, READ, type RoleFile, usedBy } from './role.ts';
 
 /** What does not work without the RoleBindings in the namespace of the Machines. */
 export const LOST_WITHOUT_BINDINGS =
@@ -137,8 +137,8 @@ const CELLS: readonly Grant[] = [
   {
     group: '',
     resources: ['namespaces'],
-    needed: FOLLOW,
-    why: 'Finds the namespaces that the label selector of --cells selects, with their settings.',
+    needed: READ,
+    why: 'Finds the namespaces that the label selector of --cells selects, with their settings; looks again before a target cluster changes hands.',
   },
 ];
 

@@ -1,0 +1,114 @@
+import { expect, test } from '@jest/globals';
+
+import type { Lease } from '../../apis/wire.ts';
+import type { New } from '../../kube/client/client.ts';
+import { ApiError } from '../../kube/client/errors.ts';
+import { TargetClaims, TargetTakenError } from './target-claims.ts';
+
+const { signal } = new AbortController();
+const UID = 'A1-b2';
+const NAME = 'machinist-target-a1-b2';
+
+/** Leases of one namespace, in memory, with the refusals of an API server. */
+function memory() {
+  const stored = new Map<string, Lease>();
+  let version = 0;
+  const put = ({ metadata, spec }: New<Lease>): Lease => {
+    version += 1;
+    const whole = {
+      namespace: 'ns',
+      uid: metadata.name,
+      creationTimestamp: '',
+      ...metadata,
+      resourceVersion: String(version),
+    };
+    const lease: Lease = { metadata: whole, ...(spec && { spec }) };
+    stored.set(metadata.name, lease);
+    return lease;
+  };
+  const current = ({ metadata }: Lease): void => {
+    if (stored.get(metadata.name)?.metadata.resourceVersion !== metadata.resourceVersion)
+      throw new ApiError(409, 'Conflict', '');
+  };
+  return {
+    stored,
+    leases: {
+      async get(name: string) {
+        const lease = stored.get(name);
+        if (lease === undefined) throw new ApiError(404, 'NotFound', '');
+        return lease;
+      },
+      async create(lease: New<Lease>) {
+        if (stored.has(lease.metadata.name)) throw new ApiError(409, 'AlreadyExists', '');
+        return put(lease);
+      },
+      async replace(lease: Lease) {
+        current(lease);
+        return put(lease);
+      },
+      async delete(lease: Lease) {
+        current(lease);
+        stored.delete(lease.metadata.name);
+      },
+    },
+  };
+}
+
+function start(needed: ReadonlySet<string>) {
+  const { stored, leases } = memory();
+  const claims = new TargetClaims({ leases, isNeededBy: (namespace) => Promise.resolve(needed.has(namespace)) });
+  const holder = (): string | undefined => stored.get(NAME)?.spec?.holderIdentity;
+  return { claims, holder, stored, leases };
+}
+
+test('the first namespace gets a target cluster, as often as it asks', async () => {
+  const { claims, holder } = start(new Set(['a']));
+
+  await claims.claim(UID, 'a', signal);
+  await claims.claim(UID, 'a', signal);
+
+  expect(holder()).toBe('a');
+});
+
+test('another namespace does not get it while the first one needs it, and gets it afterwards', async () => {
+  const needed = new Set(['a', 'b']);
+  const { claims, holder } = start(needed);
+  await claims.claim(UID, 'a', signal);
+
+  await expect(claims.claim(UID, 'b', signal)).rejects.toThrow(TargetTakenError);
+  await expect(claims.claim(UID, 'b', signal)).rejects.toThrow('that of namespace a, too');
+  needed.delete('a');
+  await claims.claim(UID, 'b', signal);
+
+  expect(holder()).toBe('b');
+});
+
+test('of two that take over the same claim at once, one is refused by the API server', async () => {
+  const { claims, leases, holder } = start(new Set(['b', 'c']));
+  await claims.claim(UID, 'gone', signal);
+  const before = await leases.get(NAME);
+  const late = new TargetClaims({
+    leases: { ...leases, get: () => Promise.resolve(before) },
+    isNeededBy: () => Promise.resolve(false),
+  });
+  await claims.claim(UID, 'b', signal);
+
+  await expect(late.claim(UID, 'c', signal)).rejects.toMatchObject({ code: 409 });
+  expect(holder()).toBe('b');
+});
+
+test('claims of namespaces that need their cluster no longer are deleted, others are not', async () => {
+  const { claims, stored } = start(new Set(['a']));
+  await claims.claim(UID, 'a', signal);
+  await claims.claim('c3', 'gone', signal);
+  const all = [...stored.values()];
+  // Deleted by another replica meanwhile.
+  await claims.claim('d4', 'gone', signal);
+  const twice = [...stored.values()];
+  stored.delete('machinist-target-d4');
+
+  await claims.tidy(all, signal);
+  await claims.tidy(twice, signal);
+
+  expect([...stored.keys()]).toEqual([NAME]);
+});

@@ -1,0 +1,69 @@
+import { CELL_TARGET_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Lease } from '../../apis/wire.ts';
+import { isAlreadyExists, isConflict, isNotFound } from '../../kube/client/errors.ts';
+import type { HttpLeaseClient } from '../../kube/client/lease-client.ts';
+import { holderOf } from '../../kube/leader/lease.ts';
+
+/** Why a cell must not have its target cluster. */
+export class TargetTakenError extends Error {
+  override readonly name = 'TargetTakenError';
+}
+
+export interface TargetClaimsOptions {
+  /** Of the namespace in which the process has its Leases. */
+  readonly leases: Pick<HttpLeaseClient, 'get' | 'create' | 'replace' | 'delete'>;
+  /** Whether a namespace is selected, or has Machines, also by another source than a cache: the claim of one that has neither is taken over. */
+  readonly isNeededBy: (namespace: string) => Promise<boolean>;
+}
+
+/**
+ * Which namespace has a target cluster, for all replicas: the one that holds Lease `machinist-target-<UID of Namespace kube-system>`. It is
+ * not renewed, and lasts as long as the namespace is selected or has Machines.
+ */
+export class TargetClaims {
+  readonly #options: TargetClaimsOptions;
+
+  constructor(options: TargetClaimsOptions) {
+    this.#options = options;
+  }
+
+  /** Takes the cluster for a namespace. Throws TargetTakenError while another cell has it, and ApiError. */
+  async claim(uid: string, namespace: string, signal: AbortSignal): Promise<void> {
+    const { leases, isNeededBy } = this.#options;
+    const name = nameOf(uid);
+    try {
+      const labels = { [CELL_TARGET_LABEL]: 'true' };
+      await leases.create({ metadata: { name, labels }, spec: { holderIdentity: namespace } }, { signal });
+      return;
+    } catch (err) {
+      if (!isAlreadyExists(err)) throw err;
+    }
+    const lease = await leases.get(name, { signal });
+    const holder = holderOf(lease);
+    if (holder === namespace) return;
+    if (await isNeededBy(holder)) {
+      throw new TargetTakenError(
+        `Its target cluster is that of namespace ${holder}, too: the Machines of both would claim each other's Nodes. Correct the kubeconfig of one of them.`,
+      );
+    }
+    // Of two that take it over at once, one meets a conflict, and tries again.
+    await leases.replace({ ...lease, spec: { ...lease.spec, holderIdentity: namespace } }, { signal });
+  }
+
+  /** Deletes those of `claims` whose namespace does not need the cluster any more. Throws ApiError. */
+  async tidy(claims: readonly Lease[], signal: AbortSignal): Promise<void> {
+    const { leases, isNeededBy } = this.#options;
+    for (const lease of claims) {
+      if (await isNeededBy(holderOf(lease))) continue;
+      try {
+        await leases.delete(lease, { signal });
+      } catch (err) {
+        if (!isNotFound(err) && !isConflict(err)) throw err;
+      }
+    }
+  }
+}
+
+function nameOf(uid: string): string {
+  return `machinist-target-${uid.toLowerCase()}`;
+}
