@@ -100,7 +100,7 @@ export class Work implements LeaderWork {
     });
   }
 
-  #reconcileOf({ reconcile, requiresTarget, report }: Controller): Reconcile {
+  #reconcileOf({ reconcile, requiresTarget = () => false, report }: Controller): Reconcile {
     const held = this.#readiness.holding(reconcile, requiresTarget);
     if (report === undefined) return held;
     return async (key, signal, log) => {

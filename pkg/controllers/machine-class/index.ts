@@ -43,7 +43,6 @@ export function machineClass(operator: Operator, secrets: SecretContents, late: 
     lease: MACHINE_LEASE,
     concurrency: config.machine.concurrency,
     reconcile: (key, signal) => controller.reconcile(key, signal),
-    requiresTarget: () => false,
     watches: [(queue) => wakeMachineClasses(operator.caches, queue)],
   };
 }

@@ -24,7 +24,6 @@ export function roleBinding(operator: Operator): Controller {
     lease: MACHINE_LEASE,
     concurrency: 1,
     reconcile: (key, signal) => controller.reconcile(key, signal),
-    requiresTarget: () => false,
     watches: [(queue) => wakeRoleBindings(cached, queue)],
   };
 }

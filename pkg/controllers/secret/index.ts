@@ -21,7 +21,6 @@ export function secret(operator: Operator): Controller {
     lease: MACHINE_LEASE,
     concurrency: operator.config.machine.concurrency,
     reconcile: (key, signal) => reconcileSecret(deps, key, signal),
-    requiresTarget: () => false,
     watches: [(queue) => wakeSecrets(operator.caches, queue)],
   };
 }

@@ -93,8 +93,8 @@ export interface ProviderAddress {
 const LEADER_ELECT = 'leader-elect';
 
 /** `flag` without limits: what nobody looks at may have any value, as in the original. */
-function unbounded({ min: _min, max: _max, oneOf: _oneOf, ...flag }: Flag): Flag {
-  return flag;
+function unbounded({ max: _max, oneOf: _oneOf, ...flag }: Flag): Flag {
+  return { ...flag, min: -Infinity };
 }
 
 /** Turns what was typed into one frozen Config. Throws FlagError for bad values and contradictions. */

@@ -22,14 +22,14 @@ export type FlagKind =
 export interface Flag {
   readonly name: string;
   readonly kind: FlagKind;
-  /** As it would be typed. A function where the programs differ. */
-  readonly default: string | ((program: Program) => string);
+  /** As it would be typed, empty if left out. A function where the programs differ. */
+  readonly default?: string | ((program: Program) => string);
   readonly help: string;
   /** Heading of `--help` and of the reference. */
   readonly group: string;
   /** Which programs act on it; the others accept it with a warning, so that manifests can be shared. */
   readonly programs: readonly Program[];
-  /** Smallest and largest value; of durations in milliseconds. */
+  /** Smallest and largest value; of durations in milliseconds, where 0 is the smallest unless said. */
   readonly min?: number;
   readonly max?: number;
   /** A smaller value is accepted, as the original does, and this one used instead, which a warning says. */
@@ -64,13 +64,11 @@ export const OWN_FLAGS: readonly Flag[] = [
     {
       name: 'control-kubeconfig',
       kind: 'string',
-      default: '',
       help: 'Kubeconfig of the cluster that holds the Machines. If empty, the target cluster is used; "inClusterConfig" uses the service account of this pod.',
     },
     {
       name: 'target-kubeconfig',
       kind: 'string',
-      default: '',
       help: 'Kubeconfig of the cluster that the Machines join as Nodes. If empty, the service account of this pod is used, otherwise the default kubeconfig; "none" means that there is no target cluster, and requires --control-kubeconfig.',
     },
     {
@@ -94,19 +92,16 @@ export const OWN_FLAGS: readonly Flag[] = [
       {
         name: 'cells',
         kind: 'string',
-        default: '',
         help: 'Label selector of namespaces of the control cluster. Each of them is managed as if a process of its own did: with its Machines, target cluster, outages and limits. --namespace is then only that of the Leases.',
       },
       {
         name: 'cell-kubeconfig-secret',
         kind: 'string',
-        default: '',
         help: 'With --cells: name of the Secret in each namespace whose key "kubeconfig" leads to its target cluster. If empty, all have the target cluster of --target-kubeconfig.',
       },
       {
         name: 'cell-token-secret',
         kind: 'string',
-        default: '',
         help: 'With --cell-kubeconfig-secret: name of the Secret in each namespace whose key "token" takes the place of the tokenFile in the kubeconfig.',
       },
       {
@@ -123,13 +118,11 @@ export const OWN_FLAGS: readonly Flag[] = [
     {
       name: 'driver',
       kind: 'list',
-      default: '',
       help: 'Driver of a provider, as <provider>=<address>; may be repeated. The address is unix:///path, or dns:///host:port?ca=FILE&cert=FILE&key=FILE with mutual TLS; on loopback also dns:///127.0.0.1:port?insecure=true in plain text.',
     },
     {
       name: 'driver-qps',
       kind: 'list',
-      default: '',
       help: 'Maximum calls per second to the driver of a provider for each credentials Secret, as <provider>=<number>; may be repeated. A provider that is not listed has no limit.',
     },
   ]),
@@ -138,42 +131,36 @@ export const OWN_FLAGS: readonly Flag[] = [
       name: 'machine-creation-timeout',
       kind: 'duration',
       default: '20m',
-      min: 0,
       help: 'Maximum time for a machine to join the cluster, counted from when its VM exists; a machine that gets no VM fails after the same time.',
     },
     {
       name: 'machine-health-timeout',
       kind: 'duration',
       default: '10m',
-      min: 0,
       help: 'How long a machine may be unhealthy before it is replaced; 0s replaces it immediately. To never replace a machine, set spec.disableHealthTimeout.',
     },
     {
       name: 'machine-drain-timeout',
       kind: 'duration',
       default: '2h',
-      min: 0,
       help: 'Maximum time to drain the Node of a machine that is being deleted; after it, the remaining pods are deleted.',
     },
     {
       name: 'forced-deletion-timeout',
       kind: 'duration',
       default: '5m',
-      min: 0,
       help: 'For machines with deletion policy forced: how long deleting the VM may fail before the Machine is removed anyway.',
     },
     {
       name: 'machine-inplace-update-timeout',
       kind: 'duration',
       default: '20m',
-      min: 0,
       help: 'Maximum time for an in-place update, counted from when the Node is drained; after it, the update has failed.',
     },
     {
       name: 'machine-preserve-timeout',
       kind: 'duration',
       default: '96h',
-      min: 0,
       help: 'How long a machine is preserved, counted from when preservation starts.',
     },
     {
@@ -187,14 +174,12 @@ export const OWN_FLAGS: readonly Flag[] = [
       name: 'machine-pv-detach-timeout',
       kind: 'duration',
       default: '2m',
-      min: 0,
       help: "Maximum time that a drain waits for a volume to detach, after the pod's grace period.",
     },
     {
       name: 'machine-pv-reattach-timeout',
       kind: 'duration',
       default: '1m30s',
-      min: 0,
       help: 'Maximum time that a drain waits for a volume to attach to another Node.',
     },
     {
@@ -206,14 +191,12 @@ export const OWN_FLAGS: readonly Flag[] = [
     {
       name: 'bootstrap-token-auth-extra-groups',
       kind: 'string',
-      default: '',
       help: 'Value of auth-extra-groups in bootstrap tokens.',
     },
     {
       name: 'resource-exhausted-retry',
       kind: 'duration',
       default: '10m',
-      min: 0,
       help: 'Maximum delay between retries while the provider has no capacity; 0 means 10m.',
     },
     {
@@ -245,7 +228,6 @@ export const OWN_FLAGS: readonly Flag[] = [
       name: 'machine-safety-overshooting-period',
       kind: 'duration',
       default: '1m',
-      min: 0,
       atLeast: 100,
       programs: SETS,
       help: 'How often to count machines; they are also counted when one is created, removed or adopted, and when a size changes.',
@@ -254,7 +236,6 @@ export const OWN_FLAGS: readonly Flag[] = [
       name: 'machine-safety-orphan-vms-period',
       kind: 'duration',
       default: '15m',
-      min: 0,
       atLeast: 1_000,
       help: 'How often to check the provider for VMs without a Machine, and for Machines without a VM.',
     },
@@ -275,7 +256,6 @@ export const OWN_FLAGS: readonly Flag[] = [
       name: 'machine-safety-apiserver-statuscheck-period',
       kind: 'duration',
       default: '1m',
-      min: 0,
       atLeast: 1_000,
       programs: ALL,
       help: 'How often to probe the API servers; must not be shorter than the timeout.',
@@ -284,7 +264,6 @@ export const OWN_FLAGS: readonly Flag[] = [
       name: 'machine-safety-apiserver-statuscheck-timeout',
       kind: 'duration',
       default: '30s',
-      min: 0,
       atLeast: 1_000,
       programs: ALL,
       help: 'How long an API server may be unreachable before an outage starts, during which nothing is changed; also the maximum age of the last successful contact for destructive actions.',
@@ -293,7 +272,6 @@ export const OWN_FLAGS: readonly Flag[] = [
       name: 'machine-safety-grace',
       kind: 'duration',
       default: '2m',
-      min: 0,
       help: 'Grace period after becoming leader, or after an outage, during which no machine becomes Failed.',
     },
     {
@@ -343,7 +321,6 @@ export const OWN_FLAGS: readonly Flag[] = [
     {
       name: 'leader-elect-resource-namespace',
       kind: 'string',
-      default: '',
       help: 'Namespace of the Leases. If empty, the namespace of the Machines; with another one, the namespace of the Machines can be deleted while the process runs.',
     },
   ]),
@@ -386,25 +363,21 @@ export const OWN_FLAGS: readonly Flag[] = [
     {
       name: 'autoscaler-grpc-address',
       kind: 'string',
-      default: '',
       help: 'Address on which to serve cluster-autoscaler (provider externalgrpc): host:port with the TLS flags below, unix:///path/to/socket, or a loopback port in plain text. If empty, it is not served.',
     },
     {
       name: 'autoscaler-tls-cert',
       kind: 'string',
-      default: '',
       help: 'PEM file with the certificate presented to autoscalers. The three files are reloaded when they change.',
     },
     {
       name: 'autoscaler-tls-key',
       kind: 'string',
-      default: '',
       help: 'PEM file with the private key of that certificate.',
     },
     {
       name: 'autoscaler-tls-client-ca',
       kind: 'string',
-      default: '',
       help: 'PEM file with the certificate authorities that sign the certificates of autoscalers.',
     },
     {
@@ -416,7 +389,6 @@ export const OWN_FLAGS: readonly Flag[] = [
     {
       name: 'nodes',
       kind: 'list',
-      default: '',
       help: 'Limits of a node group, as <min>:<max>:<namespace>.<MachineDeployment>; may be repeated. MachineDeployments that are not listed take their limits from annotations machine.sapcloud.io/cluster-api-autoscaler-node-group-min-size and -max-size.',
     },
     {
@@ -428,7 +400,6 @@ export const OWN_FLAGS: readonly Flag[] = [
     {
       name: 'autoscaler-gpu-types',
       kind: 'list',
-      default: '',
       help: 'Values of the GPU label, as reported to autoscalers.',
     },
   ]),
@@ -475,7 +446,6 @@ export const OWN_FLAGS: readonly Flag[] = [
       name: 'min-resync-period',
       kind: 'duration',
       default: '12h',
-      min: 0,
       unused: true,
       help: 'Accepted for compatibility; caches are kept exact by watches and are not resynced periodically.',
     },
@@ -490,14 +460,12 @@ export const OWN_FLAGS: readonly Flag[] = [
       name: 'controller-start-interval',
       kind: 'duration',
       default: '0s',
-      min: 0,
       unused: true,
       help: 'Accepted for compatibility; has no effect.',
     },
     {
       name: 'cloud-provider',
       kind: 'string',
-      default: '',
       unused: true,
       help: 'Accepted for compatibility; has no effect.',
     },
@@ -519,7 +487,6 @@ export const OWN_FLAGS: readonly Flag[] = [
     {
       name: 'vmodule',
       kind: 'string',
-      default: '',
       unused: true,
       help: 'Accepted for compatibility; has no effect.',
     },
@@ -527,6 +494,7 @@ export const OWN_FLAGS: readonly Flag[] = [
       name: 'log-flush-frequency',
       kind: 'duration',
       default: '5s',
+      min: -Infinity,
       unused: true,
       help: 'Accepted for compatibility; every line is written immediately.',
     },
@@ -584,6 +552,6 @@ export const IGNORED_FLAGS: readonly string[] = [
 ];
 
 /** The default of `flag` in `program`, as it would be typed. */
-export function defaultOf(flag: Flag, program: Program): string {
-  return typeof flag.default === 'string' ? flag.default : flag.default(program);
+export function defaultOf({ default: usual = '' }: Flag, program: Program): string {
+  return typeof usual === 'string' ? usual : usual(program);
 }

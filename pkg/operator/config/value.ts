@@ -31,7 +31,7 @@ export function parseValue(flag: Flag, text: string): FlagValue {
     }
     case 'duration':
       return (
-        inRange(flag, parseDuration(text)) ??
+        inRange({ min: 0, ...flag }, parseDuration(text)) ??
         refuse(isTooLong(text) ? LONGEST : `a duration with a unit, ${leastDuration(flag)}, such as 30s, 10m or 1h30m`)
       );
     case 'list':

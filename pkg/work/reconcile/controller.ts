@@ -16,8 +16,8 @@ export interface Controller extends Pick<KeyedQueueDeps, 'concurrency' | 'restMs
   readonly reconcile: Reconcile;
   /** Done before each pass, also before one that has to wait for the target cluster. */
   readonly report?: (key: string, signal: AbortSignal) => Promise<void>;
-  /** Whether a key has to wait until the caches of the target cluster have caught up with the present. */
-  readonly requiresTarget: (key: string) => boolean;
+  /** Whether a key has to wait until the caches of the target cluster have caught up with the present; none has to if left out. */
+  readonly requiresTarget?: (key: string) => boolean;
   readonly watches: readonly Watch[];
   /** Ends its queue and all else that it began, see Member.stop; without it only the queue ends. */
   readonly end?: (queue: KeyedQueue, graceMs: number) => Promise<void>;

@@ -143,7 +143,6 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
     lease: MACHINE_LEASE,
     concurrency: 1,
     reconcile: (_key, signal) => controller.reconcile(signal),
-    requiresTarget: () => false,
     watches: [
       (queue) => activities.onEnd((key) => queue.add(key)),
       (queue) => wakeOrphanVMs({ machines, classes, queue, controller, trust, removed, gone, ownerless, log }),

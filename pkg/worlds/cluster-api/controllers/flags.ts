@@ -18,7 +18,6 @@ export const CLUSTER_API_FLAGS: FlagSection<ClusterAPISettings> = {
     {
       name: 'cluster-api-watch-filter',
       kind: 'string',
-      default: '',
       help: 'For controller cluster-api: reconcile only Machines and Clusters of cluster.x-k8s.io whose label cluster.x-k8s.io/watch-filter has this value. If empty, all in the namespace are reconciled.',
     },
     {
@@ -30,13 +29,11 @@ export const CLUSTER_API_FLAGS: FlagSection<ClusterAPISettings> = {
     {
       name: 'additional-sync-machine-labels',
       kind: 'list',
-      default: '',
       help: 'With controller cluster-api: labels of Machines of cluster.x-k8s.io that their Nodes get too, beside those of the domains of Cluster API: regular expressions, of which one has to match a part of the key.',
     },
     {
       name: 'additional-sync-machine-annotations',
       kind: 'list',
-      default: '',
       help: 'The same of annotations.',
     },
   ],

@@ -52,7 +52,6 @@ export function ironCoreScheduler(operator: Operator): Controller {
     lease: IRONCORE_SCHEDULER_LEASE,
     concurrency: WRITES_AT_ONCE,
     reconcile: (key, signal) => scheduler.reconcile(key, signal),
-    requiresTarget: () => false,
     watches: [(queue) => scheduler.watch(queue)],
   };
 }
@@ -89,7 +88,6 @@ export function ironCoreLifecycle(operator: Operator): Controller {
       const { kind, key } = lifecycleObjectOf(queueKey);
       return reconcilers[kind].reconcile(key, signal);
     },
-    requiresTarget: () => false,
     watches: [(queue) => wakeLifecycle({ machines, pools, classes, poolLeases }, queue)],
   };
 }
@@ -167,7 +165,6 @@ function ironCorePoolsOf(operator: Operator, known: PoolSources): Controller {
     // A runtime that hangs holds up no other pool.
     concurrency: Math.max(1, runtimes.size),
     reconcile: (name, signal) => pools.reconcile(name, signal),
-    requiresTarget: () => false,
     watches: [(queue) => pools.watch(queue)],
   };
 }
@@ -240,7 +237,6 @@ function ironCoreMachinesOf(operator: Operator, known: PoolSources): Controller 
       const { kind, key } = queuedObject(queueKey);
       return reconcilers[kind].reconcile(key, signal);
     },
-    requiresTarget: () => false,
     watches: [
       (queue) => {
         wake = (queueKey) => queue.add(queueKey);

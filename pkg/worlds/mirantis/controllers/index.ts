@@ -66,7 +66,6 @@ export function mirantis(operator: Operator): Controller {
       const { kind, key } = mirantisObjectOf(queueKey);
       return reconcile[kind](key, signal, passLog);
     },
-    requiresTarget: () => false,
     watches: [
       (queue) => wakeClusterMachines(watched, queue),
       (queue) => wakePools(watched, queue),
