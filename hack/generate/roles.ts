@@ -56,7 +56,7 @@ async function sectionOf({ file, comment: what, roles }: RoleFile): Promise<stri
   return `## \`${file}\`\n\n${what}\n\n${rules}`;
 }
 
-function placeOf({ place, cluster }: Role): string {
+function placeOf({ place, cluster = 'control' }: Role): string {
   if (place === 'machines') return 'namespace of the Machines';
   if (place === 'leases') return 'namespace of the Leases';
   return place === 'cluster' ? `${cluster} cluster` : `namespace \`${place.namespace}\``;
@@ -147,7 +147,7 @@ function comment(text: string, indent = ''): string {
 
 /** What controllers that run together are granted: once for each resource; resources with equal rules in one. */
 function rulesOf(grants: readonly Grant[]): readonly Rule[] {
-  const single = grants.flatMap(({ group, resources, name, needed = [], optional = {}, why }) =>
+  const single = grants.flatMap(({ group = '', resources, name, needed = [], optional = {}, why }) =>
     resources.map((resource) => ({
       group,
       resource,

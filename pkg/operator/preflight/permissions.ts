@@ -44,7 +44,7 @@ export function roleFiles(
 export function permissionsOf(workload: Workload, served: readonly ServedRoles[]): readonly Permission[] {
   const files = allRoleFiles(served).filter(({ isFor }) => isFor(workload));
   const permissions = files.flatMap(({ file, roles }) =>
-    roles.flatMap(({ cluster, place, grants }) =>
+    roles.flatMap(({ cluster = 'control', place, grants }) =>
       grants
         .filter(({ isUsed }) => isUsed?.(workload) ?? true)
         .flatMap((grant) =>
@@ -62,7 +62,7 @@ function namespaceOf(place: Place, { namespace, leaseNamespace }: Workload): str
 }
 
 function attributesOf(
-  { group, resources, name, needed = [], optional = {} }: Grant,
+  { group = '', resources, name, needed = [], optional = {} }: Grant,
   namespace: string | undefined,
 ): readonly Pick<Permission, 'attributes' | 'lost'>[] {
   const verbs = [

@@ -61,7 +61,6 @@ export const CLUSTER_API_ROLES: readonly RoleFile[] = [
     roles: [
       {
         name: 'machinist-cluster-api',
-        cluster: 'control',
         place: 'machines',
         grants: OBJECTS,
       },
@@ -72,7 +71,6 @@ export const CLUSTER_API_ROLES: readonly RoleFile[] = [
         comment: 'Target cluster.',
         grants: [
           {
-            group: '',
             resources: ['namespaces'],
             optional: { list: 'Nodes are not drained if MachineDrainRules select namespaces by label' },
             why: 'Reads labels of namespaces, because MachineDrainRules can select pods by them.',
@@ -82,7 +80,6 @@ export const CLUSTER_API_ROLES: readonly RoleFile[] = [
       },
       {
         name: 'machinist-cluster-api-definitions',
-        cluster: 'control',
         place: 'cluster',
         grants: [
           {
@@ -103,12 +100,10 @@ export const CLUSTER_API_ROLES: readonly RoleFile[] = [
     roles: [
       {
         name: 'machinist-cluster-api-all-namespaces',
-        cluster: 'control',
         place: 'cluster',
         grants: [
           ...OBJECTS,
           {
-            group: '',
             resources: ['secrets'],
             needed: READ,
             why: 'Listed and watched without data; bootstrap data and kubeconfigs are read when a Machine needs them.',

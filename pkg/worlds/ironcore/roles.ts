@@ -17,7 +17,6 @@ export const IRONCORE_ROLES: readonly RoleFile[] = [
     roles: [
       {
         name: 'machinist-ironcore-scheduler',
-        cluster: 'control',
         place: 'cluster',
         grants: [
           {
@@ -38,7 +37,6 @@ export const IRONCORE_ROLES: readonly RoleFile[] = [
       },
       {
         name: 'machinist-ironcore-scheduler',
-        cluster: 'control',
         place: 'leases',
         grants: leaseGrants(IRONCORE_SCHEDULER_LEASE),
       },
@@ -53,7 +51,6 @@ export const IRONCORE_ROLES: readonly RoleFile[] = [
     roles: [
       {
         name: 'machinist-ironcore-lifecycle',
-        cluster: 'control',
         place: 'cluster',
         grants: [
           {
@@ -84,7 +81,6 @@ export const IRONCORE_ROLES: readonly RoleFile[] = [
       },
       {
         name: 'machinist-ironcore-lifecycle',
-        cluster: 'control',
         place: { namespace: POOL_LEASE_NAMESPACE },
         grants: [{ group: 'coordination.k8s.io', resources: ['leases'], needed: READ, why: SHOWS_LIFE }],
       },
@@ -99,7 +95,6 @@ export const IRONCORE_ROLES: readonly RoleFile[] = [
     roles: [
       {
         name: 'machinist-ironcore-pools',
-        cluster: 'control',
         place: 'cluster',
         grants: [
           {
@@ -124,7 +119,6 @@ export const IRONCORE_ROLES: readonly RoleFile[] = [
       },
       {
         name: 'machinist-ironcore-pools',
-        cluster: 'control',
         place: { namespace: POOL_LEASE_NAMESPACE },
         grants: [
           {
@@ -137,7 +131,6 @@ export const IRONCORE_ROLES: readonly RoleFile[] = [
       },
       {
         name: 'machinist-ironcore-pools',
-        cluster: 'control',
         place: 'leases',
         grants: [{ ...EVENTS, why: 'Shows the leader in kubectl describe.' }, ...leaseGrants(IRONCORE_POOLS_LEASE)],
       },
@@ -151,7 +144,6 @@ export const IRONCORE_ROLES: readonly RoleFile[] = [
     roles: [
       {
         name: 'machinist-ironcore-machines',
-        cluster: 'control',
         place: 'cluster',
         grants: [
           {
@@ -189,7 +181,6 @@ export const IRONCORE_ROLES: readonly RoleFile[] = [
             why: 'Reads and creates addresses for network interfaces that do not set them.',
           },
           {
-            group: '',
             resources: ['secrets'],
             needed: ['get'],
             optional: { 'list, watch': 'Secrets that are created late are seen up to a minute later' },

@@ -18,7 +18,6 @@ export const MIRANTIS_ROLES: readonly RoleFile[] = [
     roles: [
       {
         name: 'machinist-mirantis',
-        cluster: 'control',
         place: 'machines',
         grants: [
           {
@@ -77,7 +76,6 @@ export const MIRANTIS_ROLES: readonly RoleFile[] = [
             why: 'Created for these Machines, and deleted when no Machine uses them.',
           },
           {
-            group: '',
             resources: ['configmaps', 'secrets'],
             needed: ['get'],
             optional: { 'list, watch': 'changes of Cluster settings are noticed with a delay' },

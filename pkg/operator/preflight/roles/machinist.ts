@@ -103,7 +103,6 @@ const MACHINE: readonly Grant[] = usedBy(
       why: 'Reads which labels node templates may set.',
     },
     {
-      group: '',
       resources: ['secrets'],
       needed: READ,
       optional: { patch: 'a Secret can be deleted while a class uses it' },
@@ -135,7 +134,6 @@ const BINDINGS: readonly Grant[] = usedBy(
 /** The namespaces that are managed, and their shards. */
 const CELLS: readonly Grant[] = [
   {
-    group: '',
     resources: ['namespaces'],
     needed: READ,
     why: 'Finds the namespaces that the label selector of --cells selects, with their settings; looks again before a target cluster changes hands.',
@@ -198,7 +196,6 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
     roles: [
       {
         name: 'machinist-control',
-        cluster: 'control',
         place: 'machines',
         grants: [...MACHINE, ...MANAGER, EVENTS, ...BOTH_LEASES, ...AUTOSCALED],
       },
@@ -211,7 +208,6 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
     roles: [
       {
         name: 'machinist-manager-control',
-        cluster: 'control',
         place: 'machines',
         grants: [...MANAGER, EVENTS, ...leaseGrants(MANAGER_LEASE), ...AUTOSCALED],
       },
@@ -224,7 +220,6 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
     roles: [
       {
         name: 'machinist-machine-controller-control',
-        cluster: 'control',
         place: 'machines',
         grants: [...MACHINE, EVENTS, ...leaseGrants(MACHINE_LEASE)],
       },
@@ -238,14 +233,12 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
     roles: [
       {
         name: 'machinist-machines',
-        cluster: 'control',
         place: 'machines',
         isBoundElsewhere: true,
         grants: [...MACHINE, ...MANAGER, EVENTS, ...BINDINGS, ...AUTOSCALED.filter(({ group }) => group === GROUP)],
       },
       {
         name: 'machinist-leases',
-        cluster: 'control',
         place: 'leases',
         comment:
           'In the namespace of the process, not of the Machines: a Lease cannot be renewed in a namespace that is being deleted.',
@@ -265,13 +258,11 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
     roles: [
       {
         name: 'machinist-cells',
-        cluster: 'control',
         place: 'cluster',
         grants: [...CELLS, ...MACHINE, ...MANAGER, EVENTS],
       },
       {
         name: 'machinist-cells-leases',
-        cluster: 'control',
         place: 'leases',
         comment: 'In the namespace of the process.',
         grants: CELL_LEASES,
@@ -285,11 +276,9 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
     roles: [
       {
         name: 'machinist-control-identity',
-        cluster: 'control',
         place: 'cluster',
         grants: [
           {
-            group: '',
             resources: ['namespaces'],
             name: 'kube-system',
             needed: ['get'],
@@ -310,7 +299,6 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
         place: 'cluster',
         grants: [
           {
-            group: '',
             resources: ['nodes'],
             needed: READ,
             optional: { patch: 'labels, annotations and taints of templates are not copied to Nodes' },
@@ -331,7 +319,6 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
         place: 'cluster',
         grants: [
           {
-            group: '',
             resources: ['nodes'],
             needed: READ,
             optional: {
@@ -341,19 +328,16 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
             why: 'Watches the health of Nodes; writes labels, annotations, taints, the cordon and the finalizer; deletes Nodes with their Machine.',
           },
           {
-            group: '',
             resources: ['nodes/status'],
             optional: { patch: 'Nodes do not show the conditions of their Machine' },
             why: 'Writes conditions (Terminating, InPlaceUpdate, Preserved, Maintenance) and virtual capacity.',
           },
           {
-            group: '',
             resources: ['pods'],
             optional: { 'get, list, watch, delete': 'Nodes cannot be drained' },
             why: 'Reads the pods of a Node that is being drained; deletes them after the last eviction attempt and in a forced drain.',
           },
           {
-            group: '',
             resources: ['pods/eviction'],
             optional: { create: 'Nodes cannot be drained' },
             why: 'Drains.',
@@ -365,7 +349,6 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
             why: 'Reports the budget that blocks a drain.',
           },
           {
-            group: '',
             resources: ['persistentvolumeclaims', 'persistentvolumes'],
             optional: { get: 'pods with volumes cannot be drained' },
             why: 'Reads which volumes move with a pod.',
@@ -385,7 +368,6 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
         place: { namespace: 'kube-system' },
         grants: [
           {
-            group: '',
             resources: ['secrets'],
             optional: {
               'get, create, patch, delete': 'machines whose user data requires a bootstrap token are not created',

@@ -7,7 +7,8 @@ type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete';
 
 /** Verbs on resources of one group, as a rule of RBAC. */
 export interface Grant {
-  readonly group: string;
+  /** The core group if left out. */
+  readonly group?: string;
   /** A subresource follows a slash. */
   readonly resources: readonly string[];
   /** Of the only object. */
@@ -31,7 +32,8 @@ export type Place = 'machines' | 'leases' | 'cluster' | { readonly namespace: st
 /** A Role, or a ClusterRole, with its binding. */
 export interface Role {
   readonly name: string;
-  readonly cluster: ClusterRole;
+  /** The control cluster if left out. */
+  readonly cluster?: ClusterRole;
   readonly place: Place;
   /** Its RoleBinding is in deploy/machines-namespace.yaml: the role is a ClusterRole all the same. */
   readonly isBoundElsewhere?: true;
@@ -66,7 +68,6 @@ export function usedBy(isUsed: (workload: Workload) => boolean, grants: readonly
 
 /** To write Events. */
 export const EVENTS: Grant = {
-  group: '',
   resources: ['events'],
   optional: { 'create, patch': 'Events are not recorded' },
   why: 'Records Events, for kubectl describe.',
