@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { CONTROL, GateClosedError, type Gate } from '../../../kube/gate/gate.ts';
+import { NetworkInterface, Volume } from './gen/ironcore/machine/v1alpha1/machine.ts';
 import { GatedRuntime } from './gated-runtime.ts';
 import type { IronCoreRuntime, RuntimeCall } from './runtime.ts';
 
@@ -41,13 +42,20 @@ function world(remainingMs: number, leftMs?: () => number) {
 const CHANGES: readonly { readonly method: string; readonly run: (runtime: GatedRuntime) => Promise<unknown> }[] = [
   { method: 'createMachine', run: (one) => one.create('ns/m', { metadata: {}, spec: {} }, signal) },
   { method: 'deleteMachine', run: (one) => one.delete('ns/m', 'i', signal) },
-  { method: 'updateMachineAnnotations', run: (one) => one.annotate('ns/m', 'i', {}, signal) },
-  { method: 'updateMachinePower', run: (one) => one.setPower('ns/m', 'i', 1, signal) },
-  { method: 'attachVolume', run: (one) => one.attachVolume('ns/m', 'i', {}, signal) },
-  { method: 'updateVolume', run: (one) => one.updateVolume('ns/m', 'i', {}, signal) },
-  { method: 'detachVolume', run: (one) => one.detachVolume('ns/m', 'i', 'v', signal) },
-  { method: 'attachNetworkInterface', run: (one) => one.attachNetworkInterface('ns/m', 'i', {}, signal) },
-  { method: 'detachNetworkInterface', run: (one) => one.detachNetworkInterface('ns/m', 'i', 'n', signal) },
+  ...(
+    [
+      ['updateMachineAnnotations', { kind: 'annotate', annotations: {} }],
+      ['updateMachinePower', { kind: 'power', power: 1 }],
+      ['attachVolume', { kind: 'attachVolume', volume: Volume.fromPartial({}) }],
+      ['updateVolume', { kind: 'updateVolume', volume: Volume.fromPartial({}) }],
+      ['detachVolume', { kind: 'detachVolume', name: 'v' }],
+      [
+        'attachNetworkInterface',
+        { kind: 'attachNetworkInterface', networkInterface: NetworkInterface.fromPartial({}) },
+      ],
+      ['detachNetworkInterface', { kind: 'detachNetworkInterface', name: 'n' }],
+    ] as const
+  ).map(([method, change]) => ({ method, run: (one: GatedRuntime) => one.change('ns/m', 'i', change, signal) })),
 ];
 
 describe('a runtime behind the gate', () => {

@@ -4,13 +4,13 @@ import type { Event } from './gen/ironcore/event/v1alpha1/event.ts';
 import type {
   IronCoreRuntime,
   RuntimeCall,
+  RuntimeChange,
   RuntimeClass,
   RuntimeFilter,
   RuntimeMachine,
   RuntimeVersion,
   DesiredRuntimeMachine,
 } from './runtime.ts';
-import type { DeepPartial, NetworkInterface, Power, Volume } from './gen/ironcore/machine/v1alpha1/machine.ts';
 
 /** Longest that a look waits for its answer. */
 const READ_TIMEOUT_MS = 10_000;
@@ -18,6 +18,17 @@ const READ_TIMEOUT_MS = 10_000;
 const PROBE_TIMEOUT_MS = 5_000;
 /** Longest that a change waits for its answer. Ends sooner where leadership may pass on sooner. */
 const MUTATION_TIMEOUT_MS = 30_000;
+
+/** How IRI calls changes. */
+const METHODS: Readonly<Record<RuntimeChange['kind'], string>> = {
+  annotate: 'UpdateMachineAnnotations',
+  power: 'UpdateMachinePower',
+  attachVolume: 'AttachVolume',
+  updateVolume: 'UpdateVolume',
+  detachVolume: 'DetachVolume',
+  attachNetworkInterface: 'AttachNetworkInterface',
+  detachNetworkInterface: 'DetachNetworkInterface',
+};
 
 /**
  * What controllers see of a runtime. Everything throws RuntimeError; what changes something takes `of`, the object that it is done for
@@ -33,18 +44,7 @@ export interface PoolRuntime {
   events(sinceMs: number, signal: AbortSignal): Promise<readonly Event[]>;
   create(of: string, machine: DesiredRuntimeMachine, signal: AbortSignal): Promise<string>;
   delete(of: string, id: string, signal: AbortSignal): Promise<void>;
-  annotate(of: string, id: string, all: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void>;
-  setPower(of: string, id: string, power: Power, signal: AbortSignal): Promise<void>;
-  attachVolume(of: string, id: string, volume: DeepPartial<Volume>, signal: AbortSignal): Promise<void>;
-  updateVolume(of: string, id: string, volume: DeepPartial<Volume>, signal: AbortSignal): Promise<void>;
-  detachVolume(of: string, id: string, name: string, signal: AbortSignal): Promise<void>;
-  attachNetworkInterface(
-    of: string,
-    id: string,
-    nic: DeepPartial<NetworkInterface>,
-    signal: AbortSignal,
-  ): Promise<void>;
-  detachNetworkInterface(of: string, id: string, name: string, signal: AbortSignal): Promise<void>;
+  change(of: string, id: string, change: RuntimeChange, signal: AbortSignal): Promise<void>;
 }
 
 export interface GatedRuntimeDeps {
@@ -95,43 +95,8 @@ export class GatedRuntime implements PoolRuntime {
     return this.#mutate('DeleteMachine', of, signal, (call) => this.#runtime.deleteMachine(id, call));
   }
 
-  annotate(of: string, id: string, all: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void> {
-    return this.#mutate('UpdateMachineAnnotations', of, signal, (call) =>
-      this.#runtime.updateMachineAnnotations(id, all, call),
-    );
-  }
-
-  setPower(of: string, id: string, power: Power, signal: AbortSignal): Promise<void> {
-    return this.#mutate('UpdateMachinePower', of, signal, (call) => this.#runtime.updateMachinePower(id, power, call));
-  }
-
-  attachVolume(of: string, id: string, volume: DeepPartial<Volume>, signal: AbortSignal): Promise<void> {
-    return this.#mutate('AttachVolume', of, signal, (call) => this.#runtime.attachVolume(id, volume, call));
-  }
-
-  updateVolume(of: string, id: string, volume: DeepPartial<Volume>, signal: AbortSignal): Promise<void> {
-    return this.#mutate('UpdateVolume', of, signal, (call) => this.#runtime.updateVolume(id, volume, call));
-  }
-
-  detachVolume(of: string, id: string, name: string, signal: AbortSignal): Promise<void> {
-    return this.#mutate('DetachVolume', of, signal, (call) => this.#runtime.detachVolume(id, name, call));
-  }
-
-  attachNetworkInterface(
-    of: string,
-    id: string,
-    nic: DeepPartial<NetworkInterface>,
-    signal: AbortSignal,
-  ): Promise<void> {
-    return this.#mutate('AttachNetworkInterface', of, signal, (call) =>
-      this.#runtime.attachNetworkInterface(id, nic, call),
-    );
-  }
-
-  detachNetworkInterface(of: string, id: string, name: string, signal: AbortSignal): Promise<void> {
-    return this.#mutate('DetachNetworkInterface', of, signal, (call) =>
-      this.#runtime.detachNetworkInterface(id, name, call),
-    );
+  change(of: string, id: string, change: RuntimeChange, signal: AbortSignal): Promise<void> {
+    return this.#mutate(METHODS[change.kind], of, signal, (call) => sendChange(this.#runtime, id, change, call));
   }
 
   async #mutate<T>(
@@ -150,5 +115,26 @@ export class GatedRuntime implements PoolRuntime {
       }
       return await send({ signal, timeoutMs });
     });
+  }
+}
+async function sendChange(
+  runtime: IronCoreRuntime,
+  id: string,
+  change: RuntimeChange,
+  call: RuntimeCall,
+): Promise<void> {
+  switch (change.kind) {
+    case 'annotate':
+      return await runtime.updateMachineAnnotations(id, change.annotations, call);
+    case 'power':
+      return await runtime.updateMachinePower(id, change.power, call);
+    case 'attachVolume':
+    case 'updateVolume':
+      return await runtime[change.kind](id, change.volume, call);
+    case 'attachNetworkInterface':
+      return await runtime.attachNetworkInterface(id, change.networkInterface, call);
+    case 'detachVolume':
+    case 'detachNetworkInterface':
+      return await runtime[change.kind](id, change.name, call);
   }
 }

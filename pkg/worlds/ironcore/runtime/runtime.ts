@@ -22,6 +22,15 @@ export interface DesiredRuntimeMachine {
   readonly spec: DeepPartial<MachineSpec>;
 }
 
+/** What is changed of a machine that exists. */
+export type RuntimeChange =
+  | { readonly kind: 'detachNetworkInterface' | 'detachVolume'; readonly name: string }
+  | { readonly kind: 'updateVolume' | 'attachVolume'; readonly volume: Volume }
+  | { readonly kind: 'attachNetworkInterface'; readonly networkInterface: NetworkInterface }
+  | { readonly kind: 'power'; readonly power: Power }
+  /** Replaces all annotations. */
+  | { readonly kind: 'annotate'; readonly annotations: Readonly<Record<string, string>> };
+
 /** Which machines: by id, by labels that they all have, or both. */
 export interface RuntimeFilter {
   readonly id?: string;

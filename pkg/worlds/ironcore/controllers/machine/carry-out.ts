@@ -1,33 +1,24 @@
 import { RuntimeError } from '../../runtime/error.ts';
 import type { PoolRuntime } from '../../runtime/gated-runtime.ts';
-import type { RuntimeChange } from './decision.ts';
+import type { RuntimeChange } from '../../runtime/runtime.ts';
+
+/** What the runtime says when it is so already. */
+const DONE: Partial<Record<RuntimeChange['kind'], 'NotFound' | 'AlreadyExists'>> = {
+  detachVolume: 'NotFound',
+  detachNetworkInterface: 'NotFound',
+  attachVolume: 'AlreadyExists',
+  attachNetworkInterface: 'AlreadyExists',
+};
 
 /** Does at the runtime what was decided for machine `id` of the Machine with key `of`. What is so already is done. */
 export async function carryOut(
-  runtime: PoolRuntime,
+  runtime: Pick<PoolRuntime, 'change'>,
   of: string,
   id: string,
   change: RuntimeChange,
   signal: AbortSignal,
 ): Promise<void> {
-  switch (change.kind) {
-    case 'detachVolume':
-      return await runtime.detachVolume(of, id, change.name, signal).catch(ignoring('NotFound'));
-    case 'detachNetworkInterface':
-      return await runtime.detachNetworkInterface(of, id, change.name, signal).catch(ignoring('NotFound'));
-    case 'attachVolume':
-      return await runtime.attachVolume(of, id, change.volume, signal).catch(ignoring('AlreadyExists'));
-    case 'updateVolume':
-      return await runtime.updateVolume(of, id, change.volume, signal);
-    case 'attachNetworkInterface':
-      return await runtime
-        .attachNetworkInterface(of, id, change.networkInterface, signal)
-        .catch(ignoring('AlreadyExists'));
-    case 'power':
-      return await runtime.setPower(of, id, change.power, signal);
-    case 'annotate':
-      return await runtime.annotate(of, id, change.annotations, signal);
-  }
+  await runtime.change(of, id, change, signal).catch(ignoring(DONE[change.kind]));
 }
 
 /**
@@ -49,8 +40,8 @@ export async function deleteRuntimeMachine(
   }
 }
 
-function ignoring(...codes: ('NotFound' | 'AlreadyExists')[]): (err: unknown) => void {
+function ignoring(code: 'NotFound' | 'AlreadyExists' | undefined): (err: unknown) => void {
   return (err) => {
-    if (!RuntimeError.hasCode(err, ...codes)) throw err;
+    if (code === undefined || !RuntimeError.hasCode(err, code)) throw err;
   };
 }

@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { MachineStore } from '../../../../../packages/providers/iri/store.ts';
 import type { IronCoreMachine } from '../../api/machine.ts';
 import { Machine, NetworkInterface, Power, Volume } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
-import type { RuntimeMachine } from '../../runtime/runtime.ts';
-import { decideMachine, type RuntimeChange, type Situation } from './decision.ts';
+import type { RuntimeChange, RuntimeMachine } from '../../runtime/runtime.ts';
+import { decideMachine, type Situation } from './decision.ts';
 import type { Needed, DesiredMachine } from './desired-machine.ts';
 
 const IGNITION = Buffer.from('{}');

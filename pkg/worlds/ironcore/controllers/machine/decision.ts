@@ -1,7 +1,7 @@
 import { networkInterfaceNameOf, type IronCoreMachine } from '../../api/machine.ts';
 import { isBeingDeleted } from '../../../../apis/meta.ts';
-import { Power, type NetworkInterface, type Volume } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
-import type { RuntimeMachine, DesiredRuntimeMachine } from '../../runtime/runtime.ts';
+import { Power } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import type { RuntimeChange, RuntimeMachine, DesiredRuntimeMachine } from '../../runtime/runtime.ts';
 import { claimText, type PoolClaim } from '../pool-claims.ts';
 import {
   CLAIM,
@@ -22,13 +22,6 @@ export interface Wait {
   readonly reason: WaitReason;
   readonly message: string;
 }
-
-export type RuntimeChange =
-  | { readonly kind: 'detachNetworkInterface' | 'detachVolume'; readonly name: string }
-  | { readonly kind: 'updateVolume' | 'attachVolume'; readonly volume: Volume }
-  | { readonly kind: 'attachNetworkInterface'; readonly networkInterface: NetworkInterface }
-  | { readonly kind: 'power'; readonly power: Power }
-  | { readonly kind: 'annotate'; readonly annotations: Readonly<Record<string, string>> };
 
 export type MachineDecision =
   /** Something that it needs is missing, and there is no machine yet. */

@@ -44,11 +44,13 @@ export class MachineClaims {
     for (const machine of due.slice(0, CLAIMS_AT_ONCE)) {
       const { id, annotations } = machine.metadata;
       const claimed = { ...annotations, [CLAIM]: claimText(own) };
-      await runtime.annotate(machineKey(machine), id, claimed, signal).catch((err: unknown) => {
-        if (!(err instanceof RuntimeError)) throw err;
-        isRefused = true;
-        this.#deps.log.debug({ pool: poolName, runtimeMachine: id, err: err.message }, 'a machine was not claimed');
-      });
+      await runtime
+        .change(machineKey(machine), id, { kind: 'annotate', annotations: claimed }, signal)
+        .catch((err: unknown) => {
+          if (!(err instanceof RuntimeError)) throw err;
+          isRefused = true;
+          this.#deps.log.debug({ pool: poolName, runtimeMachine: id, err: err.message }, 'a machine was not claimed');
+        });
     }
     return due.length > CLAIMS_AT_ONCE && !isRefused;
   }

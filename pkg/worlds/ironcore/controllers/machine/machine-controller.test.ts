@@ -21,9 +21,9 @@ import { GateClosedError } from '../../../../kube/gate/gate.ts';
 import { IRONCORE_NETWORK_INTERFACE_INDEXES, IRONCORE_VOLUME_INDEXES } from '../indexes.ts';
 import { RuntimeError } from '../../runtime/error.ts';
 import type { PoolRuntime } from '../../runtime/gated-runtime.ts';
-import { Machine, MachineState, Power, type Volume } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import { Machine, MachineState, Power } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { ObjectMetadata } from '../../runtime/gen/ironcore/meta/v1alpha1/meta.ts';
-import type { RuntimeFilter, RuntimeMachine } from '../../runtime/runtime.ts';
+import type { RuntimeChange, RuntimeFilter, RuntimeMachine } from '../../runtime/runtime.ts';
 import { ApiError } from '../../../../kube/client/errors.ts';
 import { secrets } from '../../../../kube/client/resource.ts';
 import { ironCoreMachines } from '../../api/resources.ts';
@@ -107,16 +107,18 @@ function world(
       const others = id === '' && Object.keys(labels).length === 0 ? shown : [];
       return structuredClone([...store.list({ id, labelSelector: { ...labels } }), ...others]);
     },
-    annotate: async (_of: string, id: string, annotations: Record<string, string>) => store.annotate(id, annotations),
-    attachVolume: async (_of: string, id: string, volume: Volume) => {
-      const refusal = attachments.shift();
-      if (refusal !== undefined) throw refusal;
-      store.attachVolume(id, volume);
-    },
-    setPower: async (_of: string, id: string, power: Power) => {
-      const [trouble] = troubles;
-      if (trouble?.isMutation === true) throw trouble;
-      store.setPower(id, power);
+    change: async (_of: string, id: string, change: RuntimeChange) => {
+      if (change.kind === 'annotate') store.annotate(id, { ...change.annotations });
+      if (change.kind === 'attachVolume') {
+        const refusal = attachments.shift();
+        if (refusal !== undefined) throw refusal;
+        store.attachVolume(id, change.volume);
+      }
+      if (change.kind === 'power') {
+        const [trouble] = troubles;
+        if (trouble?.isMutation === true) throw trouble;
+        store.setPower(id, change.power);
+      }
     },
     delete: async (_of: string, id: string) => {
       log.push(...client.writes.map(({ what }) => what));

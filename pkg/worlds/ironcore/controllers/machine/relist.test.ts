@@ -9,6 +9,7 @@ import type { IronCoreMachinePool } from '../../api/machine-pool.ts';
 import { RuntimeError } from '../../runtime/error.ts';
 import type { PoolRuntime } from '../../runtime/gated-runtime.ts';
 import { Machine, MachineState, Volume } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import type { RuntimeChange } from '../../runtime/runtime.ts';
 import { toTimestamp } from '../../../../base/clock/clock.ts';
 import { ApiError } from '../../../../kube/client/errors.ts';
 import type { Reader } from '../../../../kube/client/client.ts';
@@ -57,10 +58,10 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
       if (state.isMute) throw new RuntimeError('ListEvents', 'Internal', 'no', { isMutation: false });
       return events;
     },
-    annotate: async (_of: string, id: string, annotations: Record<string, string>) => {
+    change: async (_of: string, id: string, change: RuntimeChange) => {
       annotated.push(id);
       if (state.isMute) throw new RuntimeError('UpdateMachineAnnotations', 'Unimplemented', 'no', { isMutation: true });
-      store.get(id).metadata.annotations = annotations;
+      if (change.kind === 'annotate') store.get(id).metadata.annotations = { ...change.annotations };
     },
     delete: async (_of: string, id: string) => {
       deleted.push(id);
