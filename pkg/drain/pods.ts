@@ -9,12 +9,6 @@ const CORDON_TAINT = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSched
 /** Grace of a pod that does not say; the API server's default. */
 const DEFAULT_GRACE_SECONDS = 30;
 
-/** Which pods leave, and how: `parallel` all at once, `serial` one after the other because their volumes move with them. */
-export interface PodPlan {
-  readonly parallel: readonly Pod[];
-  readonly serial: readonly Pod[];
-}
-
 /**
  * Whether a drain sends this pod away: all but mirror pods and pods of DaemonSets, which would come straight back.
  * Finished, terminating and unmanaged pods and pods with emptyDir volumes go too.
@@ -68,7 +62,10 @@ export function claimsOf(pod: Pod): readonly string[] {
 }
 
 /** The plan for pods that leave. Within `serial` the highest priority comes first, ties by name. */
-export function planDrain(pods: readonly Pod[], { isVolumeBlind }: Pick<DrainRequest, 'isVolumeBlind'> = {}): PodPlan {
+export function planDrain(
+  pods: readonly Pod[],
+  { isVolumeBlind }: Pick<DrainRequest, 'isVolumeBlind'> = {},
+): { readonly parallel: readonly Pod[]; readonly serial: readonly Pod[] } {
   const leaving = pods.toSorted(byName);
   if (isVolumeBlind === true) return { parallel: leaving, serial: [] };
   return {

@@ -16,12 +16,6 @@ import { isKeptWhenFailed, nodeOf } from './preservation.ts';
 /** A size that falls so soon after it rose, or while it already swings, may rise again. */
 const SWING_MS = 5_000;
 
-interface Size {
-  replicas: number;
-  raisedAtMs: number;
-  settledAtMs: number;
-}
-
 /**
  * Remembers how the sizes of sets change, by UID. Who raises and lowers a size within seconds, such as two autoscalers that disagree,
  * would pay for VMs that are deleted only to be made again. So after a fall that follows a rise by less than `SWING_MS` the set
@@ -31,7 +25,7 @@ interface Size {
  */
 export class Swings {
   readonly #clock: Clock;
-  readonly #sizes = new Map<string, Size>();
+  readonly #sizes = new Map<string, { replicas: number; raisedAtMs: number; settledAtMs: number }>();
 
   constructor(deps: { clock: Clock }) {
     this.#clock = deps.clock;

@@ -54,21 +54,17 @@ export const deleteSurplus = (deps: ScaleDownDeps & Pick<Collaborators, 'plans'>
   },
 });
 
-export interface ScaleDownResult {
-  /** Failed Machines that stay because their Node works again. */
-  readonly recovered: number;
-}
-
 /**
  * Deletes `victims`. Each DELETE holds only for the very Machine, at the very resourceVersion, from which it was decided:
- * one that changed meanwhile is decided anew. Afterwards the first error is thrown; a conflict is one.
+ * one that changed meanwhile is decided anew. Afterwards the first error is thrown; a conflict is one. `recovered`:
+ * failed Machines that stay because their Node works again.
  */
 export async function scaleDown(
   deps: ScaleDownDeps,
   set: MachineSet,
   victims: readonly Victim[],
   signal: AbortSignal,
-): Promise<ScaleDownResult> {
+): Promise<{ readonly recovered: number }> {
   let recovered = 0;
   await atOnce(DELETIONS_A_PASS, victims, async ({ machine, reason }) => {
     if (reason === 'failed' && (await hasRecovered(deps, machine, signal))) {

@@ -22,14 +22,9 @@ interface Second {
   allowed: number;
 }
 
-interface Size {
-  readonly replicas: number;
-  readonly allowed: number;
-}
-
 interface Owner {
   /** Undefined when a creation was answered after its owner had been forgotten, until the owner is looked at again. */
-  size: Size | undefined;
+  size: { readonly replicas: number; readonly allowed: number } | undefined;
   readonly seconds: Map<number, Second>;
 }
 

@@ -142,9 +142,7 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
     await this.#waiters.until(() => this.#hasSynced && this.#isWatching, signal);
   }
 
-  /**
-   * After the server was set back: reads everything by quorum. Rejects with ApiError or the signal's reason.
-   */
+  /** After the server was set back: reads everything by quorum. Rejects with ApiError or the signal's reason. */
   async reread(signal: AbortSignal): Promise<PendingList> {
     const { source, metrics } = this.#options;
     const list = await listAll(source, { resourceVersion: '', signal });

@@ -1,10 +1,5 @@
 import type { Dispatcher } from 'undici';
 
-/** Options of a request that is asked once more, when its first byte is about to be written, whether it may be sent. */
-export interface GuardedOptions {
-  readonly mayStart?: (() => boolean) | undefined;
-}
-
 /** The request was not sent: the time for it is over. */
 export class NotStartedError extends Error {
   override readonly name = 'NotStartedError';
@@ -16,7 +11,7 @@ export class NotStartedError extends Error {
  */
 export function startGuard(dispatch: Dispatcher.Dispatch): Dispatcher.Dispatch {
   return (options, handler) => {
-    const { mayStart } = options as GuardedOptions; // undici hands options on as they are
+    const { mayStart } = options as { readonly mayStart?: (() => boolean) | undefined }; // undici hands options on as they are
     return dispatch(options, mayStart === undefined ? handler : new GuardedHandler(handler, mayStart));
   };
 }

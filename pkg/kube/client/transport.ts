@@ -56,13 +56,6 @@ export interface ReadCall extends Call {
   readonly admit?: undefined;
 }
 
-/** A question that is asked by POST; nothing is stored. */
-export interface ReviewCall extends Call {
-  readonly method: 'POST';
-  readonly verb: 'create';
-  readonly admit?: undefined;
-}
-
 interface WriteCall extends Call {
   readonly method: 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly verb: WriteVerb;
@@ -150,7 +143,9 @@ export class Transport {
   }
 
   /** As `request`, for a question that is asked by POST. */
-  async review<T>(call: ReviewCall): Promise<T> {
+  async review<T>(
+    call: Call & { readonly method: 'POST'; readonly verb: 'create'; readonly admit?: undefined },
+  ): Promise<T> {
     if (!REVIEWS.has(call.address.label)) throw new TypeError(`${call.method} ${call.address.path} is no review`);
     return this.#request<T>(call);
   }

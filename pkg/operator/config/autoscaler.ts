@@ -30,13 +30,6 @@ export interface AutoscalerConfig {
   readonly gpuTypes: readonly string[];
 }
 
-/** What the rest of the command line says. */
-export interface AutoscalerSurroundings {
-  readonly namespace: string;
-  readonly leases: ReadonlySet<string>;
-  readonly hasTarget: boolean;
-}
-
 /** The name that clients show unless the user wants another. */
 export const DEFAULT_CLIENT_NAME = 'cluster-autoscaler';
 
@@ -46,7 +39,7 @@ const TLS_FLAGS = ['autoscaler-tls-cert', 'autoscaler-tls-key', 'autoscaler-tls-
 /** Reads the flags of the autoscaler's port; undefined when there is none. Throws FlagError for what would not work, or not safely. */
 export function autoscalerFrom(
   { text, list }: ValueReader,
-  around: AutoscalerSurroundings,
+  around: { readonly namespace: string; readonly leases: ReadonlySet<string>; readonly hasTarget: boolean },
 ): AutoscalerConfig | undefined {
   const address = text(ADDRESS);
   const [cert = '', key = '', clientCA = ''] = TLS_FLAGS.map(text);

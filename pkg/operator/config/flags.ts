@@ -531,9 +531,7 @@ function inWords(names: readonly string[]): string {
   return `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 }
 
-/**
- * Flags of older releases and of klog that manifests still carry; accepted with a warning, whatever their value.
- */
+/** Flags of older releases and of klog that manifests still carry; accepted with a warning, whatever their value. */
 export const IGNORED_FLAGS: readonly string[] = [
   'alsologtostderr',
   'add-dir-header',

@@ -19,17 +19,12 @@ export interface Proof {
   readonly second: Snapshot;
 }
 
-interface Entry {
-  readonly group: string;
-  readonly first: Snapshot;
-}
-
 /**
  * What looks at the world have shown, until a second look shows the same. A look that shows something else, and an outage in
  * between, begin anew: nothing is ever proved by what was not seen twice in a row.
  */
 export class Evidence {
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, { readonly group: string; readonly first: Snapshot }>();
   readonly #graceMs: number;
 
   /** `graceMs`: the least time between two looks that prove something. */

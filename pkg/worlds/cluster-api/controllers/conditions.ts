@@ -70,9 +70,7 @@ export function availableInMs({ status, spec }: ClusterAPIMachine, nowMs: number
   return leftMs(find('Ready'), spec?.minReadySeconds ?? 0, nowMs);
 }
 
-/**
- * The list with what is said now, of that generation; those of others stay, and no time moves unless the status does.
- */
+/** The list with what is said now, of that generation; those of others stay, and no time moves unless the status does. */
 export function merged(
   before: readonly ClusterAPICondition[],
   said: readonly ConditionValue[],

@@ -13,14 +13,12 @@ export interface IronCoreVolume extends KubeObject {
   };
   status?: {
     readonly state?: string;
-    readonly access?: VolumeAccess;
+    readonly access?: {
+      readonly driver?: string;
+      readonly handle?: string;
+      readonly volumeAttributes?: Readonly<Record<string, string>>;
+      readonly secretRef?: Reference;
+    };
     readonly resources?: Readonly<Record<string, string | number>>;
   };
-}
-
-export interface VolumeAccess {
-  readonly driver?: string;
-  readonly handle?: string;
-  readonly volumeAttributes?: Readonly<Record<string, string>>;
-  readonly secretRef?: Reference;
 }
