@@ -1,5 +1,5 @@
 import type { Node } from '../apis/wire.ts';
-import { isNotFound } from '../kube/client/errors.ts';
+import { ignoreNotFound } from '../kube/client/errors.ts';
 import { nodes } from '../kube/client/resource.ts';
 import type { DrainRequest } from './drain.ts';
 
@@ -10,13 +10,8 @@ export async function readNode(
   { target, nodeName, nodeUID }: NodeIdentity,
   signal: AbortSignal,
 ): Promise<Node | undefined> {
-  try {
-    const node = await target.reader.get(nodes, { name: nodeName }, { signal });
-    return node.metadata.uid === nodeUID ? node : undefined;
-  } catch (err) {
-    if (isNotFound(err)) return undefined;
-    throw err;
-  }
+  const node = await target.reader.get(nodes, { name: nodeName }, { signal }).catch(ignoreNotFound);
+  return node?.metadata.uid === nodeUID ? node : undefined;
 }
 
 /** The Node with the requested UID from the cache. */

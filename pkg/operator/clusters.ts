@@ -14,7 +14,7 @@ import {
   type LoadResult,
   type OpenEndpoint,
 } from '../kube/client/endpoint.ts';
-import { isNotFound } from '../kube/client/errors.ts';
+import { ignoreNotFound } from '../kube/client/errors.ts';
 import { GatedWriter, type WriteObserver } from '../kube/client/gated-writer.ts';
 import { HttpReader } from '../kube/client/http-reader.ts';
 import type { Interceptor } from '../kube/gate/interceptor.ts';
@@ -209,11 +209,7 @@ export function accessTo(
         // Without a namespace the path of one object is not served, and that answer proves nothing.
         const namespace = probe.namespace || 'default';
         const address = addressOf(probe.resource, { namespace, name: PROBED_NAME });
-        try {
-          await transport.request({ method: 'GET', verb: 'get', address, signal, lane: 'probes' });
-        } catch (err) {
-          if (!isNotFound(err)) throw err;
-        }
+        await transport.request({ method: 'GET', verb: 'get', address, signal, lane: 'probes' }).catch(ignoreNotFound);
       },
     },
   };

@@ -11,7 +11,7 @@ import { type Clock, toTimestamp } from '../../base/clock/clock.ts';
 import { listedIn, nameIn } from '../../controllers/machine-deployment/scaling/scaler-handoff.ts';
 import { atOnce } from '../../controllers/replicas/at-once.ts';
 import { concernedTargets } from '../../controllers/replicas/concerned-targets.ts';
-import { isConflict, isNotFound, mayHaveHappened } from '../../kube/client/errors.ts';
+import { isConflict, ignoreNotFound, isNotFound, mayHaveHappened } from '../../kube/client/errors.ts';
 import { mergePatchIfUnchanged } from '../../kube/client/patch.ts';
 import { machineDeployments, machines } from '../../kube/client/resource.ts';
 import type { NodeGroup } from '../groups.ts';
@@ -133,12 +133,7 @@ export class GroupWrites {
   async #machine(base: MachineDeployment, name: string, call: MutationCall): Promise<Machine | undefined> {
     const { namespace = '' } = base.metadata;
     const options = { signal: call.signal, timeoutMs: timeLeft(call, undefined) };
-    try {
-      return await this.#deps.reader.get(machines, { namespace, name }, options);
-    } catch (err) {
-      if (isNotFound(err)) return undefined;
-      throw err;
-    }
+    return await this.#deps.reader.get(machines, { namespace, name }, options).catch(ignoreNotFound);
   }
 
   async #send({ base, replicas, entries, time }: Sent, { group }: Wish, call: MutationCall): Promise<void> {

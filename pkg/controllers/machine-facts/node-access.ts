@@ -4,7 +4,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Node, VolumeAttachment } from '../../apis/wire.ts';
 import type { Cluster } from '../../kube/gate/gate.ts';
-import { isConflict, isNotFound } from '../../kube/client/errors.ts';
+import { isConflict, ignoreNotFound, isNotFound } from '../../kube/client/errors.ts';
 import { strategicPatch, type StrategicPatch } from '../../kube/client/patch.ts';
 import { nodes, volumeAttachments } from '../../kube/client/resource.ts';
 import type { Target } from '../../kube/targets/targets.ts';
@@ -44,14 +44,7 @@ export function nodeAccess(target: Target, machines: MachineIndex): NodeAccess {
     ofMachine: (machine) => nodesOf(target, machine, machines),
     ofVM: (providerID) => (providerID === '' ? [] : target.nodes.byIndex('providerID', providerID)),
 
-    async read(name, signal) {
-      try {
-        return await target.reader.get(nodes, { name }, { signal });
-      } catch (err) {
-        if (isNotFound(err)) return undefined;
-        throw err;
-      }
-    },
+    read: (name, signal) => target.reader.get(nodes, { name }, { signal }).catch(ignoreNotFound),
 
     async patch(node, change, signal) {
       await target.writer.patch('change', nodes, { name: node.metadata.name }, strategicPatch(node, change), {

@@ -2,7 +2,7 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf } from '../../apis/meta.ts';
 import { messageOf } from '../../driver/errno.ts';
 import { GateClosedError } from '../../kube/gate/gate.ts';
-import { ApiError, isAlreadyExists, isNotFound } from '../../kube/client/errors.ts';
+import { ApiError, isAlreadyExists, ignoreNotFound } from '../../kube/client/errors.ts';
 import { machines } from '../../kube/client/resource.ts';
 import { next } from '../../work/reconcile/result.ts';
 import { brakedOwner } from './creation-room.ts';
@@ -111,10 +111,7 @@ async function takeExisting(deps: ScaleUpDeps, round: ScaleUp, name: string): Pr
   const { set, signal } = round;
   const live = await deps.reader
     .get(machines, { namespace: set.metadata.namespace ?? '', name }, { signal })
-    .catch((err: unknown) => {
-      if (isNotFound(err)) return undefined;
-      throw err;
-    });
+    .catch(ignoreNotFound);
   deps.expectations.settled(set.metadata.uid, name);
   if (live !== undefined && controllerOf(live)?.uid !== set.metadata.uid) {
     return createOne(deps, round, freshName(deps, set));

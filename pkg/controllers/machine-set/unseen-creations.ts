@@ -1,6 +1,6 @@
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf } from '../../apis/meta.ts';
-import { isNotFound } from '../../kube/client/errors.ts';
+import { ignoreNotFound } from '../../kube/client/errors.ts';
 import { machines } from '../../kube/client/resource.ts';
 import type { MachineSetDeps } from './deps.ts';
 
@@ -21,11 +21,8 @@ export async function unseenCreations(
     if (expectation.kind === 'satisfied') return [];
     if (expectation.kind === 'waiting') return expectation.names;
     for (const name of expectation.names) {
-      try {
-        deps.machines.wrote(await deps.reader.get(machines, { namespace, name }, { signal }));
-      } catch (err) {
-        if (!isNotFound(err)) throw err;
-      }
+      const live = await deps.reader.get(machines, { namespace, name }, { signal }).catch(ignoreNotFound);
+      if (live !== undefined) deps.machines.wrote(live);
       deps.expectations.settled(owner, name);
     }
   }

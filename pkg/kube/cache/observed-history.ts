@@ -1,6 +1,6 @@
 import type { KubeObject, List } from '../../apis/meta.ts';
 import { ServerAheadError, SetBackError } from '../gate/outage.ts';
-import { isExpired, isNotFound } from '../client/errors.ts';
+import { isExpired, ignoreNotFound } from '../client/errors.ts';
 import type { Reader } from '../client/client.ts';
 import type { Resource } from '../../apis/resource.ts';
 import { compareResourceVersions } from './resource-version.ts';
@@ -224,12 +224,8 @@ async function compareStored(
 
 async function getStored({ resource, reader }: KindReader, of: LastChange, signal: AbortSignal): Promise<Stored> {
   const { namespace, name } = of;
-  try {
-    return (await reader.get(resource, { ...scopeOf(namespace), name }, { metadataOnly: true, signal })).metadata;
-  } catch (err) {
-    if (isNotFound(err)) return undefined;
-    throw err;
-  }
+  const options = { metadataOnly: true, signal } as const;
+  return (await reader.get(resource, { ...scopeOf(namespace), name }, options).catch(ignoreNotFound))?.metadata;
 }
 
 function listByName(kind: KindReader, { namespace, name }: LastChange, signal: AbortSignal): Promise<List<KubeObject>> {

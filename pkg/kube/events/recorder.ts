@@ -2,7 +2,7 @@ import type { Event } from '../../apis/wire.ts';
 import { toTimestamp, type Clock } from '../../base/clock/clock.ts';
 import { GateClosedError } from '../gate/gate.ts';
 import type { Writer } from '../client/client.ts';
-import { isAlreadyExists, isNotFound, isTooManyRequests, mayHaveHappened } from '../client/errors.ts';
+import { ignoreAlreadyExists, isNotFound, isTooManyRequests, mayHaveHappened } from '../client/errors.ts';
 import { mergePatch, type PatchBase } from '../client/patch.ts';
 import { events } from '../client/resource.ts';
 import type { Logger } from '../../base/log/logger.ts';
@@ -212,14 +212,9 @@ export class EventRecorder implements Recorder {
   async #create(pending: Pending, firstMs: number, count: number): Promise<void> {
     const { source, writer } = this.#deps;
     const { key, occurrence, lastMs, name } = pending;
-    let created: Event;
-    try {
-      const event = newEvent(name, source, occurrence, { count, firstMs, lastMs });
-      created = await writer.create('report', events, event, this.#options());
-    } catch (err) {
-      if (isAlreadyExists(err)) return; // an earlier attempt, whose answer was lost
-      throw err;
-    }
+    const event = newEvent(name, source, occurrence, { count, firstMs, lastMs });
+    const created = await writer.create('report', events, event, this.#options()).catch(ignoreAlreadyExists);
+    if (created === undefined) return; // an earlier attempt, whose answer was lost
     const { namespace = '', uid, resourceVersion } = created.metadata;
     this.#written.set(key, { name, namespace, uid, resourceVersion, firstMs, count });
   }

@@ -1,7 +1,7 @@
 import type { Lease } from '../../apis/wire.ts';
 import { DeadlineError, withDeadline } from '../../base/clock/deadline.ts';
 import { elapsedSince, instantOf, type HostClock, type Instant } from '../../base/clock/host-clock.ts';
-import { isAlreadyExists, isConflict, isNotFound } from '../client/errors.ts';
+import { isAlreadyExists, isConflict, ignoreNotFound, isNotFound } from '../client/errors.ts';
 import type { Logger } from '../../base/log/logger.ts';
 import type { LeaseResult } from '../../base/metrics/leader.ts';
 import {
@@ -509,12 +509,7 @@ export class Elector implements LeaseElector {
   }
 
   async #read(signal: AbortSignal | undefined): Promise<Lease | undefined> {
-    try {
-      return await this.#call(signal, (options) => this.#deps.leases.get(this.#deps.name, options));
-    } catch (err) {
-      if (isNotFound(err)) return undefined;
-      throw err;
-    }
+    return await this.#call(signal, (options) => this.#deps.leases.get(this.#deps.name, options)).catch(ignoreNotFound);
   }
 
   /** A request that takes at most half of the renew deadline, so that a second one fits in. */

@@ -3,7 +3,7 @@ import { controllerOf, refOf } from '../../../apis/meta.ts';
 import type { Clock } from '../../../base/clock/clock.ts';
 import { concernedClusters } from '../../../driver/concerned-clusters.ts';
 import type { Writer } from '../../../kube/client/client.ts';
-import { isNotFound } from '../../../kube/client/errors.ts';
+import { ignoreNotFound } from '../../../kube/client/errors.ts';
 import {
   CREATION_SENT_ANNOTATION,
   DRAIN_SINCE_ANNOTATION,
@@ -99,11 +99,9 @@ export async function writeStatus(
   const status = machineStatusChange(observed, machine);
   if (status === undefined) return;
   const clusters = pass.intent === 'destroy' ? concernedClusters(observed, nodes?.cluster) : [];
-  try {
-    await writer.patch(pass.intent, machines, refOf(observed), statusPatch(base, status), { signal, clusters });
-  } catch (err) {
-    if (!isNotFound(err)) throw err;
-  }
+  await writer
+    .patch(pass.intent, machines, refOf(observed), statusPatch(base, status), { signal, clusters })
+    .catch(ignoreNotFound);
 }
 
 /** Whether there is something to tell in the status. */

@@ -3,7 +3,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Secret } from '../../../apis/wire.ts';
 import { fromTimestamp, toTimestamp, type Clock } from '../../../base/clock/clock.ts';
 import type { New } from '../../../kube/client/client.ts';
-import { isAlreadyExists, isConflict, isNotFound } from '../../../kube/client/errors.ts';
+import { ignoreAlreadyExists, isConflict, ignoreNotFound, isNotFound } from '../../../kube/client/errors.ts';
 import { mergePatch } from '../../../kube/client/patch.ts';
 import { secrets } from '../../../kube/client/resource.ts';
 import type { Target } from '../../../kube/targets/targets.ts';
@@ -98,11 +98,10 @@ export class BootstrapTokens {
     lifetimeMs: number,
     signal: AbortSignal,
   ): Promise<Secret | undefined> {
-    try {
-      return await target.writer.create('create', secrets, this.#newSecret(machine, id, lifetimeMs), { signal });
-    } catch (err) {
-      if (!isAlreadyExists(err)) throw err;
-    }
+    const made = await target.writer
+      .create('create', secrets, this.#newSecret(machine, id, lifetimeMs), { signal })
+      .catch(ignoreAlreadyExists);
+    if (made !== undefined) return made;
     const taken = await read(target, tokenSecretName(id), signal);
     // Gone again meanwhile: anyone who deleted it may do so once more, the next id is as good.
     return taken !== undefined && (isOurs(taken, machine) || isCreatedFor(taken, machine)) ? taken : undefined;
@@ -134,7 +133,7 @@ export class BootstrapTokens {
       const patch = mergePatch(secret, { stringData: { expiration: toTimestamp(expiresMs) } });
       await target.writer.patch('change', secrets, { namespace: NAMESPACE, name }, patch, { signal });
     }
-    const token = tokenOf(secret);
+    const token = `${decode(secret, 'token-id')}.${decode(secret, 'token-secret')}`;
     this.#records.set(machine.metadata.uid, { state: 'live', name, uid, token, expiresMs, isLegacy: isLegacy(secret) });
     return token;
   }
@@ -197,12 +196,7 @@ export class BootstrapTokens {
 }
 
 async function read(target: TokenTarget, name: string, signal: AbortSignal): Promise<Secret | undefined> {
-  try {
-    return await target.reader.get(secrets, { namespace: NAMESPACE, name }, { signal });
-  } catch (err) {
-    if (isNotFound(err)) return undefined;
-    throw err;
-  }
+  return await target.reader.get(secrets, { namespace: NAMESPACE, name }, { signal }).catch(ignoreNotFound);
 }
 
 async function discard(
@@ -239,10 +233,6 @@ function isLegacy(secret: Secret): boolean {
 function isCreatedFor(secret: Secret, { metadata: { name } }: Machine): boolean {
   const named = LEGACY_DESCRIPTION.exec(decode(secret, 'description'))?.[1] ?? name;
   return isLegacy(secret) && named === name;
-}
-
-function tokenOf(secret: Secret): string {
-  return `${decode(secret, 'token-id')}.${decode(secret, 'token-secret')}`;
 }
 
 function decode(secret: Secret, key: string): string {

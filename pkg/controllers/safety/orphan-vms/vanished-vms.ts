@@ -5,7 +5,7 @@ import { toTimestamp } from '../../../base/clock/clock.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { CONTROL, type Cluster } from '../../../kube/gate/gate.ts';
 import type { Trust } from '../../../kube/gate/leader-gate.ts';
-import { isNotFound } from '../../../kube/client/errors.ts';
+import { ignoreNotFound } from '../../../kube/client/errors.ts';
 import { statusPatch } from '../../../kube/client/patch.ts';
 import { machines as machineResource, nodes } from '../../../kube/client/resource.ts';
 import type { OrphanVMMetrics } from './metrics.ts';
@@ -156,13 +156,8 @@ export class VanishedVMs {
     const target = targets.of(machine);
     const name = nodeNameOf(machine);
     if (target === undefined || name === '') return false;
-    try {
-      const { status } = await target.reader.get(nodes, { name }, { signal });
-      return isHealthy(status?.conditions ?? [], watchedConditionsOf(machine, settings));
-    } catch (err) {
-      if (isNotFound(err)) return false;
-      throw err;
-    }
+    const node = await target.reader.get(nodes, { name }, { signal }).catch(ignoreNotFound);
+    return node !== undefined && isHealthy(node.status?.conditions ?? [], watchedConditionsOf(machine, settings));
   }
 
   /** The write holds only for the Machine as it is now, and only if it still is the one that was looked at. */

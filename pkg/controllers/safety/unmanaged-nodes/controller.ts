@@ -8,7 +8,7 @@ import type { Node } from '../../../apis/wire.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Lister } from '../../../kube/cache/lister.ts';
 import { CONTROL } from '../../../kube/gate/gate.ts';
-import { isNotFound } from '../../../kube/client/errors.ts';
+import { ignoreNotFound } from '../../../kube/client/errors.ts';
 import { strategicPatch } from '../../../kube/client/patch.ts';
 import { machines as machineResource, nodes } from '../../../kube/client/resource.ts';
 import type { UnmanagedNodeMetrics } from './metrics.ts';
@@ -133,12 +133,10 @@ export class UnmanagedNodesController {
   ): Promise<StepResult> {
     const { reader, namespace, metrics, log } = this.#deps;
     const { name } = node.metadata;
-    try {
-      await reader.get(machineResource, { namespace, name: left?.name ?? name }, { signal });
-      return waitFor('the Machine of the Node');
-    } catch (err) {
-      if (!isNotFound(err)) throw err;
-    }
+    const live = await reader
+      .get(machineResource, { namespace, name: left?.name ?? name }, { signal })
+      .catch(ignoreNotFound);
+    if (live !== undefined) return waitFor('the Machine of the Node');
     await nodeAccess(target, this.#deps.machines).remove(node, signal);
     metrics.inc({ action: 'removed' });
     log.info({ node: name, providerID: left?.providerID }, 'deleted a node that joined after its machine was deleted');

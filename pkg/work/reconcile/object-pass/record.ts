@@ -2,15 +2,9 @@ import { hasFinalizer } from '../../../apis/finalizers.ts';
 import { isBeingDeleted, refOf, type KubeObject } from '../../../apis/meta.ts';
 import { CONTROL } from '../../../kube/gate/gate.ts';
 import type { Writer } from '../../../kube/client/client.ts';
-import { isNotFound } from '../../../kube/client/errors.ts';
+import { ignoreNotFound } from '../../../kube/client/errors.ts';
 import type { Patch } from '../../../kube/client/patch.ts';
 import type { Resource } from '../../../apis/resource.ts';
-
-/** What is recorded of objects of a kind outside of their status, with the finalizer that keeps them. */
-export interface RecordKind<T extends KubeObject> {
-  readonly resource: Resource<T>;
-  readonly finalizer: string;
-}
 
 /** Whether a pass takes our finalizer from an object that is being deleted. */
 export function isRelease(finalizer: string, before: KubeObject, after: KubeObject): boolean {
@@ -25,18 +19,15 @@ export function isRelease(finalizer: string, before: KubeObject, after: KubeObje
  */
 export async function writeRecord<T extends KubeObject>(
   writer: Pick<Writer, 'patch'>,
-  { resource, finalizer }: RecordKind<T>,
+  { resource, finalizer }: { readonly resource: Resource<T>; readonly finalizer: string },
   { observed, after, patch }: { readonly observed: T; readonly after: KubeObject; readonly patch: Patch | undefined },
   signal: AbortSignal,
 ): Promise<T | undefined> {
   if (patch === undefined) return observed;
   const intent = isRelease(finalizer, observed, after) ? 'destroy' : 'change';
   const clusters = intent === 'destroy' ? [CONTROL] : [];
-  try {
-    const written = await writer.patch(intent, resource, refOf(observed), patch, { signal, clusters });
-    return isBeingDeleted(observed) && after.metadata.finalizers?.length === 0 ? undefined : written;
-  } catch (err) {
-    if (isNotFound(err)) return undefined;
-    throw err;
-  }
+  const written = await writer
+    .patch(intent, resource, refOf(observed), patch, { signal, clusters })
+    .catch(ignoreNotFound);
+  return isBeingDeleted(observed) && after.metadata.finalizers?.length === 0 ? undefined : written;
 }

@@ -17,7 +17,7 @@ import type {
 import { DriverError } from '../../../driver/error.ts';
 import type { Clock } from '../../../base/clock/clock.ts';
 import type { New, Reader, Writer } from '../../../kube/client/client.ts';
-import { isAlreadyExists, isConflict, isNotFound } from '../../../kube/client/errors.ts';
+import { ignoreAlreadyExists, isConflict, isNotFound } from '../../../kube/client/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../../kube/client/patch.ts';
 import { secrets } from '../../../kube/client/resource.ts';
 import type { Resource } from '../../../apis/resource.ts';
@@ -324,11 +324,10 @@ export class ClusterAPIDriver implements Driver {
     object: New<T>,
     { marks }: Plan,
   ): Promise<T> {
-    try {
-      return await this.#deps.writer.create('create', resource, object, { signal: world.signal });
-    } catch (err) {
-      if (!isAlreadyExists(err)) throw err;
-    }
+    const made = await this.#deps.writer
+      .create('create', resource, object, { signal: world.signal })
+      .catch(ignoreAlreadyExists);
+    if (made !== undefined) return made;
     const what = `${resource.kind} ${object.metadata.name}`;
     const there = await world.read(resource, object.metadata.name);
     if (there === undefined || isBeingDeleted(there)) throw inTheWay({ kind: 'going', what });

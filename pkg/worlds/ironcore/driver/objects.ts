@@ -3,7 +3,7 @@ import type { KubeObject } from '../../../apis/meta.ts';
 import type { Secret } from '../../../apis/wire.ts';
 import { DriverError } from '../../../driver/error.ts';
 import type { New } from '../../../kube/client/client.ts';
-import { ignoreNotFound, isAlreadyExists, isConflict, isNotFound } from '../../../kube/client/errors.ts';
+import { ignoreNotFound, ignoreAlreadyExists, isConflict, isNotFound } from '../../../kube/client/errors.ts';
 import { mergePatch } from '../../../kube/client/patch.ts';
 import { secrets } from '../../../kube/client/resource.ts';
 import type { Resource } from '../../../apis/resource.ts';
@@ -77,11 +77,8 @@ export async function makeMachine(
   { at, machine, labels, signal }: MachineScope,
   wanted: New<IronCoreMachine>,
 ): Promise<{ readonly made: IronCoreMachine; readonly isNew: boolean }> {
-  try {
-    return { made: await at.writer.create('create', ironCoreMachines, wanted, { signal }), isNew: true };
-  } catch (err) {
-    if (!isAlreadyExists(err)) throw err;
-  }
+  const made = await at.writer.create('create', ironCoreMachines, wanted, { signal }).catch(ignoreAlreadyExists);
+  if (made !== undefined) return { made, isNew: true };
   const known = await readMachine(at, wanted.metadata.name, signal);
   if (known === undefined)
     throw new DriverError('Aborted', `Machine ${wanted.metadata.name} of IronCore was deleted in the meantime`);
@@ -101,12 +98,8 @@ export async function makeMachine(
 /** Makes the Secret, or brings the one that an earlier call has made up to date: its token may have run out meanwhile. */
 export async function ensureSecret({ at, machine, signal }: MachineScope, wanted: New<Secret>): Promise<void> {
   const ref = { namespace: at.namespace, name: wanted.metadata.name };
-  try {
-    await at.writer.create('create', secrets, wanted, { signal });
-    return;
-  } catch (err) {
-    if (!isAlreadyExists(err)) throw err;
-  }
+  const made = await at.writer.create('create', secrets, wanted, { signal }).catch(ignoreAlreadyExists);
+  if (made !== undefined) return;
   const known = await at.reader.get(secrets, ref, { signal }).catch(ignoreNotFound);
   if (known === undefined)
     throw new DriverError('Aborted', `Secret ${ref.namespace}/${ref.name} was deleted in the meantime`);

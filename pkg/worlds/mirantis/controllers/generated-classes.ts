@@ -4,7 +4,7 @@ import { isBeingDeleted, keyOf, refOf, type KubeObject } from '../../../apis/met
 import { REGION_LABEL } from '../api/machine.ts';
 import { CLASS_INDEX } from '../../../operator/indexes/class-index.ts';
 import type { New } from '../../../kube/client/client.ts';
-import { ignoreNotFound, isAlreadyExists } from '../../../kube/client/errors.ts';
+import { ignoreNotFound, ignoreAlreadyExists } from '../../../kube/client/errors.ts';
 import { configMaps, machineClasses, secrets } from '../../../kube/client/resource.ts';
 import { NEEDED_SETTINGS, readClusterSettings, type ClusterSettings } from './cluster-settings.ts';
 import type { Read, DesiredServer } from './provider-value.ts';
@@ -45,13 +45,8 @@ export class GeneratedClasses {
     const { name, namespace = '' } = wanted.metadata;
     const known = this.#deps.classes.get(`${namespace}/${name}`);
     if (known !== undefined) return isBeingDeleted(known) ? [`MachineClass ${name}: is being deleted, wait`] : [];
-    try {
-      await this.#deps.writer.create('create', machineClasses, wanted, { signal });
-      return [];
-    } catch (err) {
-      if (isAlreadyExists(err)) return [];
-      throw err;
-    }
+    await this.#deps.writer.create('create', machineClasses, wanted, { signal }).catch(ignoreAlreadyExists);
+    return [];
   }
 
   /** Deletes the classes of the namespace that were made here and that nothing uses any more. */
