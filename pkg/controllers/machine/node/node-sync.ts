@@ -74,6 +74,15 @@ export const nodeSync = (collaborators: Deps): MachineStep => {
   return { name: 'node-sync', run: (ctx) => reconcile(deps, ctx), forget: (uid) => void deps.refused.delete(uid) };
 };
 
+/** A Node that is brought in step with its Machine, without what was refused and is not due yet. */
+interface Syncing {
+  readonly deps: Own;
+  readonly ctx: MachineContext;
+  readonly nodes: NodeAccess;
+  readonly node: Node;
+  readonly without: ReadonlySet<string>;
+}
+
 async function reconcile(deps: Own, ctx: MachineContext): Promise<StepResult> {
   const { machine, nodes, pass, signal } = ctx;
   const node = nodes?.get(nodeNameOf(machine));
@@ -84,16 +93,17 @@ async function reconcile(deps: Own, ctx: MachineContext): Promise<StepResult> {
   const leftMs = known === undefined ? 0 : Math.max(0, known.retryAtMs - deps.clock.monotonicMs());
   const without = new Set(leftMs > 0 ? known?.refusals.map(({ what }) => what) : []);
   const capacity = without.has(CAPACITY) ? undefined : capacityChange(classOf(deps, ctx), node);
-  const change = changeOf(deps, ctx, node, capacity, without);
+  const syncing: Syncing = { deps, ctx, nodes, node, without };
+  const change = changeOf(syncing, capacity);
   const isWhole = change === undefined && capacity === undefined && leftMs === 0;
   const forbidden = judgeLabels(machine, node, deps.labelPolicies.list()).refusals;
   report(deps, ctx, isWhole, [...(known?.refusals ?? []), ...forbidden]);
   if (leftMs > 0) pass.alsoAfter(leftMs, 'the API server to accept the refused changes of the Node');
   if ((change !== undefined || capacity !== undefined) && !without.has(ALL_CHANGES)) {
-    const syncing = sync(deps, ctx, nodes, node, without);
+    const synced = sync(syncing);
     // What it ends with is looked at when the Machine was written.
-    await withDeadline(deps.clock, PATIENCE_MS, 'node sync', () => syncing, signal).catch(() => undefined);
-    pass.afterwards(() => syncing);
+    await withDeadline(deps.clock, PATIENCE_MS, 'node sync', () => synced, signal).catch(() => undefined);
+    pass.afterwards(() => synced);
   }
   return next;
 }
@@ -111,12 +121,7 @@ function askedOf(deps: Own, ctx: MachineContext, node: Node): string {
 }
 
 /** Tells on the Machine what is refused; `isWhole`: all else that is asked for is there. */
-function report(
-  deps: Own,
-  { machine, pass }: MachineContext,
-  isWhole: boolean,
-  refusals: readonly NodeRefusal[],
-): void {
+function report(deps: Own, { machine, pass }: MachineContext, isWhole: boolean, refusals: NodeRefusal[]): void {
   const { [NODE_SYNC_REFUSED_ANNOTATION]: told, ...others } = machine.metadata.annotations ?? {};
   if (isWhole) deps.refused.delete(machine.metadata.uid);
   if (isWhole && refusals.length === 0 && told !== undefined) machine.metadata.annotations = others;
@@ -127,23 +132,18 @@ function report(
   pass.event('NodeSyncRefused', `Changes of the Node are refused: ${text}`);
 }
 
-async function sync(
-  deps: Own,
-  ctx: MachineContext,
-  nodes: NodeAccess,
-  node: Node,
-  without: ReadonlySet<string>,
-): Promise<void> {
+async function sync(syncing: Syncing): Promise<void> {
+  const { deps, ctx, node, without } = syncing;
   const { machine, pass, log } = ctx;
   const { uid } = machine.metadata;
   const known = knownOf(deps, ctx, node);
   const isRetry = without.size === 0;
   const refusals: NodeRefusal[] = isRetry ? [] : [...(known?.refusals ?? [])];
-  refusals.push(...(await syncCapacity(deps, ctx, nodes, node, without)));
+  refusals.push(...(await syncCapacity(syncing)));
   const capacity = refusals.some(({ what }) => what === CAPACITY)
     ? undefined
     : capacityChange(classOf(deps, ctx), node);
-  refusals.push(...(await syncTemplate(deps, ctx, nodes, node, capacity, without)));
+  refusals.push(...(await syncTemplate(syncing, capacity)));
   if (refusals.length === 0) {
     deps.refused.delete(uid);
     return;
@@ -160,13 +160,7 @@ async function sync(
   pass.alsoAfter(isNews ? 0 : waitMs, 'the API server to accept the refused changes of the Node');
 }
 
-async function syncCapacity(
-  deps: Own,
-  ctx: MachineContext,
-  nodes: NodeAccess,
-  node: Node,
-  without: ReadonlySet<string>,
-): Promise<NodeRefusal[]> {
+async function syncCapacity({ deps, ctx, nodes, node, without }: Syncing): Promise<NodeRefusal[]> {
   const capacity = without.has(CAPACITY) ? undefined : capacityChange(classOf(deps, ctx), node)?.capacity;
   if (capacity === undefined) return [];
   try {
@@ -179,20 +173,14 @@ async function syncCapacity(
 }
 
 /** At once if the API server takes it, in parts otherwise. */
-async function syncTemplate(
-  deps: Own,
-  ctx: MachineContext,
-  nodes: NodeAccess,
-  node: Node,
-  capacity: CapacityChange | undefined,
-  without: ReadonlySet<string>,
-): Promise<readonly NodeRefusal[]> {
+async function syncTemplate(syncing: Syncing, capacity: CapacityChange | undefined): Promise<readonly NodeRefusal[]> {
+  const { deps, ctx, node, without } = syncing;
   const { machine, log } = ctx;
   const { name } = node.metadata;
-  const change = changeOf(deps, ctx, node, capacity, without);
+  const change = changeOf(syncing, capacity);
   if (change === undefined) return [];
   try {
-    await apply(deps, ctx, nodes, node, capacity, without, change.taints === undefined);
+    await apply(syncing, capacity, change.taints === undefined);
     log.info({ node: name }, 'applied the node template');
     return [];
   } catch (err) {
@@ -204,7 +192,7 @@ async function syncTemplate(
       some.filter((one) => !without.has(one)),
     );
     return await applyInParts(marks ?? [], entries ?? [], name, (part) =>
-      apply(deps, ctx, nodes, node, capacity, part, false),
+      apply({ ...syncing, without: part }, capacity, false),
     );
   }
 }
@@ -223,13 +211,8 @@ function allowedOf({ labelPolicies }: Own, { machine }: MachineContext, node: No
 }
 
 /** What the Node itself lacks, the record of its virtual capacity included. */
-function changeOf(
-  deps: Own,
-  ctx: MachineContext,
-  node: Node,
-  capacity: CapacityChange | undefined,
-  without: ReadonlySet<string>,
-): NodeChange | undefined {
+function changeOf(syncing: Syncing, capacity: CapacityChange | undefined): NodeChange | undefined {
+  const { deps, ctx, node, without } = syncing;
   const change = nodeChange(allowedOf(deps, ctx, node), node, without);
   const more = {
     ...(capacity?.record !== undefined && { [LAST_APPLIED_CAPACITY_ANNOTATION]: capacity.record }),
@@ -249,19 +232,12 @@ function holdOfRollout(deps: Own, { machine }: MachineContext, node: Node): Reco
  * One patch of the Node. Taints are one list without merge key: a taint that somebody adds at the same moment must not be lost, so
  * that the Node is read live, unless it is known that no taint changes.
  */
-async function apply(
-  deps: Own,
-  ctx: MachineContext,
-  nodes: NodeAccess,
-  cached: Node,
-  capacity: CapacityChange | undefined,
-  without: ReadonlySet<string>,
-  trustsCache: boolean,
-): Promise<void> {
+async function apply(syncing: Syncing, capacity: CapacityChange | undefined, trustsCache: boolean): Promise<void> {
+  const { deps, ctx, nodes, node: cached } = syncing;
   const { signal } = ctx;
   const live = trustsCache ? cached : await nodes.read(cached.metadata.name, signal);
   if (live === undefined || live.metadata.uid !== cached.metadata.uid || isBeingDeleted(live)) return;
-  const change = changeOf(deps, ctx, live, capacity, without);
+  const change = changeOf({ ...syncing, node: live }, capacity);
   if (change === undefined) return;
   const { metadata, taints } = change;
   // Before it is written: its deletion may be told before the answer comes.
