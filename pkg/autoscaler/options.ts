@@ -64,7 +64,7 @@ export function optionsReply(
     const ns = own.durationsNs.get(key) ?? fromPlain(defaults[plain]) ?? defaults[embedded]?.nanoseconds;
     if (ns === undefined) return undefined;
     options[embedded] = { nanoseconds: ns };
-    options[plain] = toPlain(ns);
+    options[plain] = { seconds: ns / NS_PER_SECOND, nanos: Number(ns % NS_PER_SECOND) };
   }
   return options;
 }
@@ -81,8 +81,4 @@ function parseDelay(text: string): bigint | undefined {
 
 function fromPlain(duration: Duration | undefined): bigint | undefined {
   return duration && duration.seconds * NS_PER_SECOND + BigInt(duration.nanos);
-}
-
-function toPlain(ns: bigint): Duration {
-  return { seconds: ns / NS_PER_SECOND, nanos: Number(ns % NS_PER_SECOND) };
 }

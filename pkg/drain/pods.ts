@@ -66,7 +66,7 @@ export function planDrain(
   pods: readonly Pod[],
   { isVolumeBlind }: Pick<DrainRequest, 'isVolumeBlind'> = {},
 ): { readonly parallel: readonly Pod[]; readonly serial: readonly Pod[] } {
-  const leaving = pods.toSorted(byName);
+  const leaving = pods.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
   if (isVolumeBlind === true) return { parallel: leaving, serial: [] };
   return {
     parallel: leaving.filter((pod) => !hasClaim(pod)),
@@ -96,8 +96,4 @@ export function graceMsOf(pod: Pod): number {
 
 function priorityOf(pod: Pod): number {
   return pod.spec?.priority ?? 0;
-}
-
-function byName(a: Pod, b: Pod): number {
-  return keyOf(a) < keyOf(b) ? -1 : 1;
 }

@@ -125,11 +125,8 @@ async function hasRecovered(
     const node = name === '' ? undefined : await access.read(name, signal);
     if (node === undefined || !belongsTo(node, machine, machines)) continue;
     if (node.metadata.labels?.[SELECTED_FOR_UPDATE_LABEL] !== undefined) return false;
-    return isHealthy(node.status?.conditions ?? [], conditionsOf(machine) ?? nodeConditions);
+    const watched = machine.spec.nodeConditions?.split(',').map((type) => type.trim());
+    return isHealthy(node.status?.conditions ?? [], watched ?? nodeConditions);
   }
   return false;
-}
-
-function conditionsOf(machine: Machine): string[] | undefined {
-  return machine.spec.nodeConditions?.split(',').map((type) => type.trim());
 }

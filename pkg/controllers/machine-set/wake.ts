@@ -28,7 +28,8 @@ export function wakeMachineSets(
     for (const set of machineSets.byIndex(CONTROLLER_INDEX, current.metadata.uid)) queue.add(keyOf(set), 'normal');
   });
   machines.onChange((old, current) => {
-    if (old !== undefined && current !== undefined && !isOfInterest(old, current)) return;
+    // Nothing follows for the set from heartbeats of the Node, progress texts, or the Machine's own settings.
+    if (old !== undefined && current !== undefined && isDeepStrictEqual(concern(old), concern(current))) return;
     const machine = current ?? old;
     if (machine === undefined) return;
     const priority = priorityFor(machines, isBeingDeleted(machine));
@@ -43,11 +44,6 @@ export function wakeMachineSets(
       for (const set of ownersSelecting(machineSets, current)) queue.add(keyOf(set), priority);
     }
   });
-}
-
-/** Changes from which nothing follows for the set: heartbeats of the Node, progress texts, the Machine's own settings. */
-function isOfInterest(old: Machine, current: Machine): boolean {
-  return !isDeepStrictEqual(concern(old), concern(current));
 }
 
 function concern({ metadata, spec, status }: Machine): unknown[] {

@@ -141,9 +141,6 @@ function wasGivenUp(machine: Machine): boolean {
  */
 function neverHadVM(machine: Machine): boolean {
   const isUntouched = phaseOf(machine) === '' && machine.status?.lastOperation === undefined;
-  return knowsNoVM(machine) && (isBeingDeleted(machine) || isUntouched || wasNeverRequested(machine));
-}
-
-function knowsNoVM({ metadata, spec }: Machine): boolean {
-  return providerIDOf({ spec }) === '' && nodeNameOf({ metadata }) === '';
+  const knowsNoVM = providerIDOf(machine) === '' && nodeNameOf(machine) === '';
+  return knowsNoVM && (isBeingDeleted(machine) || isUntouched || wasNeverRequested(machine));
 }

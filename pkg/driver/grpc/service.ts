@@ -201,14 +201,12 @@ function pageOf(
   pageSize: number,
   pageToken: string,
 ): { machines: wire.ListedMachine[]; nextPageToken: string } {
-  const rest = machines.filter((vm) => vm.providerID > pageToken).toSorted(byId);
+  const rest = machines
+    .filter((vm) => vm.providerID > pageToken)
+    .toSorted((a, b) => (a.providerID < b.providerID ? -1 : 1));
   const page = rest.slice(0, pageSize);
   const isLast = rest.length <= pageSize;
   return { machines: page.map(toListedMachine), nextPageToken: isLast ? '' : (page.at(-1)?.providerID ?? '') };
-}
-
-function byId(a: ListedMachine, b: ListedMachine): number {
-  return a.providerID < b.providerID ? -1 : 1;
 }
 
 /** Runs a decoder; what it throws is the caller's fault. */

@@ -14,11 +14,6 @@ export function revisionOf({ metadata }: Annotated): number {
   return /^\d+$/.test(text) ? Number(text) : 0;
 }
 
-/** The revision that the set of the present template should have: one more than the highest old one. */
-function nextRevision(oldSets: readonly MachineSet[]): number {
-  return 1 + Math.max(0, ...oldSets.map(revisionOf));
-}
-
 /**
  * The annotations of the new set that have to change: those of the MachineDeployment are copied, the revision is raised but
  * never lowered, and the revision that it had before goes into its history. What the MachineDeployment no longer has stays.
@@ -32,7 +27,8 @@ export function newSetAnnotations(
   const changes = Object.fromEntries(
     Object.entries(annotationsForSets(deployment)).filter(([key, value]) => present[key] !== value),
   );
-  const [before, after] = [revisionOf(newSet), nextRevision(oldSets)];
+  // That of the present template is one more than the highest old one.
+  const [before, after] = [revisionOf(newSet), 1 + Math.max(0, ...oldSets.map(revisionOf))];
   if (before >= after) return changes;
 
   const history = historyWith(present[REVISION_HISTORY_ANNOTATION], before);

@@ -129,7 +129,8 @@ export class VanishedVMs {
       return;
     }
     // The pace goes by phases, which follow the Node with the machine's next pass, and by what looks show where there are no Nodes.
-    if (isYetToBeUnknown(machine)) return;
+    // Its Node was seen: it is to become Unknown first.
+    if (phaseOf(machine) === 'Running' && (machine.status?.conditions ?? []).length > 0) return;
     const isLost = (other: Machine): boolean => this.#evidence.has(other.metadata.uid) && hasSettled(other);
     const facts = paceFactsOf(this.#deps, machine, isLost);
     if (facts !== undefined && pace.waitMs(facts) > 0) return this.#delay(machine, hold('pace'));
@@ -199,11 +200,6 @@ export class VanishedVMs {
 
 function vanished(machine: Pick<Machine, 'spec'>): string {
   return `VM ${providerIDOf(machine)} no longer exists`;
-}
-
-/** One whose Node was seen, and that counts as well although this one is not. */
-function isYetToBeUnknown(machine: Machine): boolean {
-  return phaseOf(machine) === 'Running' && (machine.status?.conditions ?? []).length > 0;
 }
 
 /** Phases of machines that get their first VM, or need none any more. */
