@@ -55,13 +55,8 @@ const NODE_GPU = 'nvidia.com/gpu';
  * What the next Node of a group will look like. Labels and taints are those that its Machines ask for; resources are what Nodes of the class
  * were seen to have, or else what the class says that they have, or else what its provider announces.
  */
-export function templateNode({
-  id,
-  deployment,
-  machineClass,
-  learned,
-  announced,
-}: TemplateFacts): TemplateNode | NoTemplate {
+export function templateNode(facts: TemplateFacts): TemplateNode | NoTemplate {
+  const { id, deployment, machineClass, learned, announced } = facts;
   const { template } = deployment.spec;
   const ofClass = machineClass?.nodeTemplate ?? announced?.nodeTemplate;
   const reserved = reservedIn(machineClass);

@@ -25,14 +25,8 @@ export interface DriverCluster {
 }
 
 /** Opens no connection yet. Throws ConfigError. */
-export async function openDriverCluster({
-  kubeconfig,
-  env,
-  clock,
-  userAgent,
-  openDispatcher,
-  openEndpoint,
-}: DriverClusterOptions): Promise<DriverCluster> {
+export async function openDriverCluster(options: DriverClusterOptions): Promise<DriverCluster> {
+  const { kubeconfig, env, clock, userAgent, openDispatcher, openEndpoint } = options;
   const endpoint = openEndpoint?.(kubeconfig) ?? (await loadEndpoint({ kubeconfig, clock, env }));
   const transport = new Transport({ endpoint, clock, userAgent, openDispatcher });
   const writer = new GatedWriter({ transport, gate: openGate, cluster: 'target' });

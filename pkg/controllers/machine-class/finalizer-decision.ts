@@ -46,17 +46,9 @@ export const LONGEST_HOLD_MS = 10 * MINUTE_MS;
  * After a Machine was let go by force it is kept until two lists in a row, some time apart, show no VM, however long that takes: a list that is
  * wrong once would have its VM forgotten. Without that one list is enough, because each Machine went only after its VM.
  */
-export function decideFinalizer({
-  hasMachines,
-  isHeld,
-  isDeleting,
-  isUnconfirmed,
-  mayComeLate,
-  ownerless,
-  waitedMs,
-  emptyForMs,
-  graceMs,
-}: ClassState): FinalizerDecision {
+export function decideFinalizer(state: ClassState): FinalizerDecision {
+  const { hasMachines, isHeld, isDeleting, isUnconfirmed, mayComeLate } = state;
+  const { ownerless, waitedMs, emptyForMs, graceMs } = state;
   if (hasMachines) return isHeld || isDeleting ? 'leave' : 'add';
   if (!isHeld) return 'leave';
   if (ownerless === undefined) return 'ask';

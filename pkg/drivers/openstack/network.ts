@@ -188,15 +188,8 @@ export class Network {
 }
 
 /** Without port security Neutron takes neither groups nor addresses beside the port's own, and limits nothing. */
-function portBody({
-  name,
-  networkID,
-  description,
-  subnetIDs,
-  securityGroupIDs,
-  addressPairs,
-  settings,
-}: DesiredPort): object {
+function portBody(wanted: DesiredPort): object {
+  const { name, networkID, description, subnetIDs, securityGroupIDs, addressPairs, settings } = wanted;
   const { hasPortSecurity, vnicType, profile, fixedIP } = settings;
   const isLimited = hasPortSecurity !== false;
   const fixedIPs = fixedIP === undefined ? subnetIDs.map((id) => ({ subnet_id: id })) : [{ ip_address: fixedIP }];

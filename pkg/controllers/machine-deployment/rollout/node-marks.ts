@@ -68,13 +68,8 @@ export interface MarkFacts {
  * | hold  | the last of a rollout are going: for each of these one Machine, the last that came, whose pods are to come      |
  * | taint | the Machine is of an old template (which the rollout puts once)                                                |
  */
-export function nodeMarksDue({
-  current,
-  old,
-  stage,
-  replacements,
-  holdsScaleDown,
-}: MarkFacts): Map<Machine, RolloutMarks> {
+export function nodeMarksDue(facts: MarkFacts): Map<Machine, RolloutMarks> {
+  const { current, old, stage, replacements, holdsScaleDown } = facts;
   const awaiting = new Set(stage === 'emptying' ? lastCome(current).slice(0, leavingPods(old).length) : []);
   const holdOf = (machine: Machine): Pick<RolloutMarks, 'holdScaleDown'> => {
     if (!holdsScaleDown) return { holdScaleDown: false };

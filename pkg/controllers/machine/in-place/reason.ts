@@ -58,13 +58,8 @@ export function inPlaceFacts(node: Node, phase: MachinePhase | ''): InPlaceFacts
  * | result `successful`    | any other than UpdateSuccessful, and Running | UpdateSuccessful   |
  * | result `failed`        | any other than UpdateFailed                  | UpdateFailed       |
  */
-export function nextReason({
-  isCandidate,
-  isSelected,
-  result,
-  reason,
-  phase,
-}: InPlaceFacts): InPlaceReason | undefined {
+export function nextReason(facts: InPlaceFacts): InPlaceReason | undefined {
+  const { isCandidate, isSelected, result, reason, phase } = facts;
   if (!isCandidate) return undefined;
   if (reason === undefined || reason === '') return 'CandidateForUpdate';
   if (reason === 'UpdateSuccessful' && result === undefined) return 'CandidateForUpdate';

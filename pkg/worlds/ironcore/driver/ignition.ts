@@ -44,14 +44,11 @@ const BASE: Butane = {
 
 /** The Ignition config of a machine, as JSON. Throws InvalidArgument that names the member of the provider spec. */
 export function ignitionFor(
-  {
-    ignition = {},
-    ignitionOverride,
-    dnsServers,
-  }: Pick<IronCoreProviderSpec, 'ignition' | 'ignitionOverride' | 'dnsServers'>,
+  spec: Pick<IronCoreProviderSpec, 'ignition' | 'ignitionOverride' | 'dnsServers'>,
   hostname: string,
   userData: string,
 ): string {
+  const { ignition = {}, ignitionOverride, dnsServers } = spec;
   const joined = joinButane(BASE, ignition, ignitionOverride);
   const whole = joinButane(joined, dnsConfig(dnsServers), false);
   return JSON.stringify(ignitionOf(fillIn(whole, { Hostname: hostname, UserData: userData })));

@@ -32,13 +32,8 @@ export function classZoneOf({ nodeTemplate }: MachineClass): string | undefined 
 }
 
 /** The Machine of IronCore, as Gardener's provider makes it, with our tags. Throws InvalidArgument for a class without instance type. */
-export function ironCoreMachineFor({
-  machine,
-  machineClass,
-  spec,
-  namespace,
-  isZoneAPool,
-}: MachinePlan): New<IronCoreMachine> {
+export function ironCoreMachineFor(plan: MachinePlan): New<IronCoreMachine> {
+  const { machine, machineClass, spec, namespace, isZoneAPool } = plan;
   const { instanceType = '', region = '' } = machineClass.nodeTemplate ?? {};
   if (instanceType === '') {
     throw invalid('nodeTemplate.instanceType: must be set to the name of the MachineClass of IronCore');

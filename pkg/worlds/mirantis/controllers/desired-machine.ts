@@ -139,12 +139,8 @@ export function desiredMachine(machine: ClusterMachine, value: ProviderValue, cl
 }
 
 /** Every annotation of our Machines that follows from the value: those of the list below that are not here must not be there. */
-function annotationsFor({
-  maintenance,
-  upgradeIndex,
-  deletionPolicy = DEFAULT_POLICY,
-  delete: isToGo,
-}: ProviderValue): Record<string, string> {
+function annotationsFor(value: ProviderValue): Record<string, string> {
+  const { maintenance, upgradeIndex, deletionPolicy = DEFAULT_POLICY, delete: isToGo } = value;
   return {
     [DELETION_POLICY_ANNOTATION]: deletionPolicy,
     ...(maintenance && { [MAINTENANCE_ANNOTATION]: 'true' }),

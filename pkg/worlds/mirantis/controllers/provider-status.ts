@@ -87,11 +87,8 @@ export function ipAddressOf(
 }
 
 /** The state in one word, as the documentation of the product has them, as far as there is anything that they could be taken from. */
-export function providerStateOf({
-  machine,
-  ours,
-  node,
-}: Pick<ProviderFacts, 'machine' | 'ours' | 'node'>): ProviderState {
+export function providerStateOf(facts: Pick<ProviderFacts, 'machine' | 'ours' | 'node'>): ProviderState {
+  const { machine, ours, node } = facts;
   if (ours === undefined) return 'Provision';
   if (isInMaintenance(ours)) return 'Maintenance';
   switch (phaseOf(ours)) {

@@ -52,7 +52,7 @@ export class KeptMachines {
         : [releaseHint(release, { kind: 'machinepools.compute.ironcore.dev', metadata: { name } })]),
     ];
     const hint = hints.join('. ');
-    const said = keptCondition({ kept, why, hint });
+    const said = keptCondition(kept, why, hint);
     if (hasCondition(pool, said)) return;
     if (why !== undefined) {
       const named = kept.slice(0, NAMED).map(nameOf);
@@ -71,15 +71,11 @@ export class KeptMachines {
   }
 }
 
-function keptCondition({
-  kept,
-  why,
-  hint,
-}: {
-  readonly kept: readonly RuntimeMachine[];
-  readonly why: keyof typeof WHY | undefined;
-  readonly hint: string;
-}): PoolConditionValue {
+function keptCondition(
+  kept: readonly RuntimeMachine[],
+  why: keyof typeof WHY | undefined,
+  hint: string,
+): PoolConditionValue {
   const status = why === undefined ? 'False' : 'True';
   const more = kept.length > NAMED ? ` and ${kept.length - NAMED} more` : '';
   const message =

@@ -203,17 +203,9 @@ export class MissingMachines {
   #isBelieved(
     machine: IronCoreMachine,
     poolName: string,
-    {
-      note,
-      isMany,
-      isVouchedFor,
-      connection,
-    }: Pick<Shortage, 'connection'> & {
-      readonly note: DeletionNote;
-      readonly isMany: boolean;
-      readonly isVouchedFor: boolean;
-    },
+    known: Pick<Shortage, 'connection'> & Readonly<{ note: DeletionNote; isMany: boolean; isVouchedFor: boolean }>,
   ): boolean {
+    const { note, isMany, isVouchedFor, connection } = known;
     const { sightings } = this.#deps;
     const id = runtimeIDOf(machine);
     // Whoever has told it to go, be it the provider: it was seen going, and however many were.
