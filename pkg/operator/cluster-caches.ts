@@ -47,6 +47,8 @@ export interface OpenCache<T extends KubeObject> {
 export interface OpenOptions<T extends KubeObject> extends Omit<CacheOptions<T>, 'optionalFor'> {
   /** Told each time that the server refuses to let it be read. */
   readonly refused: (err: ApiError) => void;
+  /** Once it was filled, nobody does without: while the server refuses it, all work of the cluster is held. */
+  readonly isNeeded?: boolean;
 }
 
 /** Before the first answer it is not known whether the server can be reached at all. */
@@ -105,11 +107,12 @@ export class ClusterCaches implements Member {
    * Adds a cache while the process runs, which begins to be filled at once, or as soon as the server lets us. What it is for does without
    * until then. Nobody who waits for the caches of the cluster waits for it.
    */
-  open<T extends KubeObject>(resource: Resource<T>, { refused, ...how }: OpenOptions<T>): OpenCache<T> {
-    const { informer, member } = this.#make(resource, {
-      ...how,
-      optionalFor: `objects of kind ${kindOf(resource)}`,
-    });
+  open<T extends KubeObject>(
+    resource: Resource<T>,
+    { refused, isNeeded = false, ...how }: OpenOptions<T>,
+  ): OpenCache<T> {
+    const optionalFor = `objects of kind ${kindOf(resource)}`;
+    const { informer, member } = this.#make(resource, { ...how, optionalFor }, !isNeeded);
     const closing = new AbortController();
     const signal = AbortSignal.any([this.#stopping.signal, closing.signal]);
     member.continuity.remove();
@@ -129,12 +132,12 @@ export class ClusterCaches implements Member {
   #make<T extends KubeObject>(
     resource: Resource<T>,
     options: CacheOptions<T>,
+    isOptional = options.optionalFor !== undefined,
   ): { readonly informer: ReflectedInformer<T>; readonly member: CacheMember } {
     const { cluster, transport, reader, prober } = this.#access;
     const { clock, log, random, metrics, outages, freeze } = this.#options;
     const { namespace, labelSelector, metadataOnly, indexes, transform, optionalFor } = options;
     const history = new ObservedHistory();
-    const isOptional = optionalFor !== undefined;
     const continuity = this.#access.continuity.add(
       { resource, namespace, reader: prober, history },
       { isOptional, refused: isOptional ? undefined : this.#showRefused(resource) },

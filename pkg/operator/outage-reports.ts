@@ -54,6 +54,8 @@ export class OutageReports {
 
   /** Reports outages on the Lease of `listener` from now on, and those that others could not report. */
   subscribe({ elector, recorder, subject: instead }: OutageListener): void {
+    // Several leaderships may report on the same.
+    if (instead !== undefined && this.#listeners.some(({ subject }) => subject?.uid === instead.uid)) return;
     const subject = { elector, recorder, subject: instead, last: elector?.lease };
     this.#listeners.push(subject);
     const nowMs = this.#clock.monotonicMs();

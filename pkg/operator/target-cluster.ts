@@ -1,21 +1,21 @@
+import type { KubeObject } from '../apis/meta.ts';
 import type { Pod } from '../apis/wire.ts';
 import { podsOnNode } from '../drain/node-pods.ts';
 import type { Gate } from '../kube/gate/gate.ts';
 import type { Interceptor } from '../kube/gate/interceptor.ts';
-import type { ApiError } from '../kube/client/errors.ts';
 import { HttpListWatch, type ListWatch } from '../kube/client/list-watch.ts';
 import { pods } from '../kube/client/resource.ts';
 import type { Target } from '../kube/targets/targets.ts';
 import { addKinds, type CachingProcess, type Informers } from './cached/kind.ts';
 import { TARGET_KINDS } from './cached/target.ts';
-import { ClusterCaches, type ClusterCachesOptions } from './cluster-caches.ts';
+import { ClusterCaches, type ClusterCachesOptions, type OpenOptions } from './cluster-caches.ts';
 import { type ClusterAccess, writerTo } from './clusters.ts';
 
 /** What is cached of a target cluster, and how. */
 export interface TargetClusterOptions extends ClusterCachesOptions {
   readonly process: CachingProcess;
-  /** Told each time that it refuses to let a kind be read, which nobody waits for then; without it the process does not start. */
-  readonly refused?: (err: ApiError) => void;
+  /** How caches are filled that nobody waits for; without it the process does not start until they are. */
+  readonly later?: Pick<OpenOptions<KubeObject>, 'refused' | 'isNeeded'>;
 }
 
 /** A cluster in which Machines become Nodes: the way to its API server, and its caches. */
@@ -24,15 +24,15 @@ export class TargetCluster {
   readonly caches: ClusterCaches;
   readonly informers: Informers<typeof TARGET_KINDS>;
 
-  /** Makes the caches; with `refused` they begin to be filled at once, else when they are started. */
+  /** Makes the caches; with `later` they begin to be filled at once, else when they are started. */
   constructor(access: ClusterAccess, options: TargetClusterOptions) {
-    const { process, refused } = options;
+    const { process, later } = options;
     const caches = new ClusterCaches(access, options);
     this.access = access;
     this.caches = caches;
     this.informers = addKinds(
       TARGET_KINDS,
-      refused === undefined ? caches : { add: (resource, how) => caches.open(resource, { ...how, refused }).informer },
+      later === undefined ? caches : { add: (resource, how) => caches.open(resource, { ...how, ...later }).informer },
       process,
     );
   }

@@ -44,11 +44,11 @@ export class TargetClusters implements Member {
   }
 
   /**
-   * Adds one for good; only before the start. Its caches are started with the others of the process, but with `refused`, see
+   * Adds one for good; only before the start. Its caches are started with the others of the process, but with `later`, see
    * TargetClusterOptions.
    */
-  add(access: ClusterAccess, roleFile: string, refused?: TargetClusterOptions['refused']): TargetCluster {
-    const added = new TargetCluster(access, { ...this.#options, roleFile, ...(refused && { refused }) });
+  add(access: ClusterAccess, roleFile: string, later?: TargetClusterOptions['later']): TargetCluster {
+    const added = new TargetCluster(access, { ...this.#options, roleFile, ...(later && { later }) });
     this.#clusters.set(access.cluster, added);
     return added;
   }

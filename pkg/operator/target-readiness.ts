@@ -29,6 +29,8 @@ export interface CachedCluster {
   readonly kinds: readonly CacheSource[];
   /** Where nobody has waited for the first lists before the work began: resolves when all are there; rejects with the signal's reason. */
   readonly untilRead?: (signal: AbortSignal) => Promise<void>;
+  /** How long the work waits for it at most, whatever is wrong; without it until the target has an outage. */
+  readonly longestWaitMs?: number;
 }
 
 const RECHECK_MS = 5_000;
@@ -57,10 +59,14 @@ export class TargetReadiness {
    * the signal is aborted, whatever the target answers meanwhile. Rejects with the signal's reason, and with errors of our own.
    */
   async begin(signal: AbortSignal): Promise<void> {
-    const { outages, log, target } = this.#options;
+    const { clock, outages, log, target } = this.#options;
     if (target === undefined) return;
     const catchingUp = this.#catchUp(target, signal);
-    await Promise.race([catchingUp, untilAborted(untilOutage(outages, target.cluster), signal)]);
+    await Promise.race([
+      catchingUp,
+      untilAborted(untilOutage(outages, target.cluster), signal),
+      ...(target.longestWaitMs === undefined ? [] : [clock.sleep(target.longestWaitMs, signal)]),
+    ]);
     if (this.#isReady) return;
 
     log.warn({ cluster: target.cluster }, 'started without the target cluster: only forced deletions are possible');

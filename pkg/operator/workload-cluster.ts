@@ -46,7 +46,7 @@ export class OpenWorkload {
       this.#refusal = err;
       changed();
     };
-    this.cluster = new TargetCluster(access, { ...options, refused });
+    this.cluster = new TargetCluster(access, { ...options, later: { refused } });
     this.target = this.cluster.behind(gate, intercept);
     for (const probed of probesOf([access], [this.cluster.caches])) outages.add(probed, () => changed());
     void this.#read();

@@ -33,7 +33,7 @@ export class TestCell implements AsyncDisposable {
     options: Pick<PoolOptions, 'replicas' | 'machine'>,
   ): Promise<TestCell> {
     await using stack = new AsyncDisposableStack();
-    const target = stack.use(await Site.drawn());
+    const target = stack.use(await Site.drawnTarget());
     const cloud = stack.use(await SimulatedCloud.start({ site: target }));
     const pool = stack.use(await Pool.create({ site: control, cloud, target, provider, ...options }));
     const cell = new TestCell(control, { target, cloud, pool, provider }, stack.move());

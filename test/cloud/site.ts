@@ -10,11 +10,15 @@ import { writeKubeconfig } from '../../hack/control-plane/kubeconfig.ts';
 import type { CrdSet } from '../env/crds.ts';
 import { privateApiServer, type TestServer } from '../env/api-server.ts';
 import { privateControlPlane } from '../env/environment.ts';
-import { grant } from '../integration/shipped-roles.ts';
+import { grant, type RoleFile } from '../integration/shipped-roles.ts';
 
 /** The users that deploy/rbac binds. */
 const MANAGER_USER = 'machinist';
 const SIM_DRIVER_USER = 'machinist-sim-driver';
+
+/** Roles of a site that is control cluster and target, and of one that is a cell's target. */
+const ONE_CLUSTER: readonly RoleFile[] = ['control-identity', 'target', 'sim-driver'];
+const TARGET_OF_CELL: readonly RoleFile[] = ['target', 'cells-target', 'sim-driver'];
 
 /** How the control plane is made. */
 export interface SiteOptions extends Pick<ControlPlaneOptions, 'extraArguments' | 'controllerManager'> {
@@ -44,22 +48,26 @@ export class Site<P extends TestServer = TestServer> implements AsyncDisposable 
   static async open(options: SiteOptions = {}): Promise<Site<ControlPlane>> {
     const { installed = true, ...more } = options;
     const startPlane = installed ? privateControlPlane : startControlPlane;
-    return await Site.#over(await startPlane({ controllerManager: false, ...more }), installed);
+    return await Site.#over(await startPlane({ controllerManager: false, ...more }), installed ? ONE_CLUSTER : []);
   }
 
   /** For tests that are about what the program does: their API server is simulated, but for a sample. Of a real one the options are obeyed. */
   static async drawn(options: Omit<SiteOptions, 'installed'> = {}): Promise<Site> {
-    return await Site.#over(await privateApiServer({ controllerManager: false, ...options }), true);
+    return await Site.#over(await privateApiServer({ controllerManager: false, ...options }), ONE_CLUSTER);
   }
 
-  static async #over<P extends TestServer>(plane: P, installed: boolean): Promise<Site<P>> {
+  /** The same, as the target cluster of a cell, and nothing else. */
+  static async drawnTarget(): Promise<Site> {
+    return await Site.#over(await privateApiServer({ controllerManager: false }), TARGET_OF_CELL);
+  }
+
+  static async #over<P extends TestServer>(plane: P, files: readonly RoleFile[]): Promise<Site<P>> {
     const { connection } = plane;
     const site = new Site(
       plane,
       await connection.kubeconfigFor({ user: MANAGER_USER }),
       await connection.kubeconfigFor({ user: SIM_DRIVER_USER }),
     );
-    const files = installed ? (['control-identity', 'target', 'sim-driver'] as const) : [];
     for (const file of files) await grant(site.api, file, 'default');
     return site;
   }

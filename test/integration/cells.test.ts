@@ -9,6 +9,12 @@ import { grant } from './shipped-roles.ts';
 const LEASES = 'machinist';
 const TEST_MS = 300_000;
 const PATIENCE = { timeoutMs: 60_000, intervalMs: 100 };
+const QUICK_LEASES = {
+  'leader-elect': 'true',
+  'leader-elect-lease-duration': '6s',
+  'leader-elect-renew-deadline': '4s',
+  'leader-elect-retry-period': '500ms',
+};
 const SELECTED = { labels: { cell: '' } };
 
 let control: Site;
@@ -122,7 +128,7 @@ test(
     await cell.pool.untilUp(1);
 
     await annotate('never');
-    await untilTold(cell, /"never" is not valid.*The former settings stay in use\.$/);
+    await untilTold(cell, /"never" is not valid.*What was valid before stays in use\.$/);
     await cell.pool.scale(2);
     await cell.pool.untilUp(2);
   },
@@ -210,18 +216,12 @@ test(
     for (let i = 0; i < 4; i++) {
       cells.push(stack.use(await TestCell.create(control, `provider${i}`, { replicas: 1 })));
     }
-    const flags = {
-      'leader-elect': 'true',
-      'leader-elect-lease-duration': '6s',
-      'leader-elect-renew-deadline': '4s',
-      'leader-elect-retry-period': '500ms',
-    };
-    const first = stack.use(await start(...cells, flags));
+    const first = stack.use(await start(...cells, QUICK_LEASES));
     for (const cell of cells) await cell.mark(control, SELECTED);
     for (const cell of cells) await cell.pool.untilUp(1);
     expect(first.process.cells.running.size).toBe(4);
 
-    const second = stack.use(await start(...cells, flags));
+    const second = stack.use(await start(...cells, QUICK_LEASES));
     await eventually(() => {
       const held = [first, second].map(({ process }) => process.shards.held.map(({ index }) => index));
       expect(held.flat()).toHaveLength(16);
@@ -238,6 +238,48 @@ test(
       expect(cloud.created).toHaveLength(2);
       expect([...cloud.doubled]).toEqual([]);
     }
+  },
+  TEST_MS,
+);
+
+test(
+  'a replica with another number of shards takes none while another one lives, and says so',
+  async () => {
+    await using cell = await TestCell.create(control, 'one', { replicas: 1 });
+    await using first = await start(cell, QUICK_LEASES);
+    await cell.mark(control, SELECTED);
+    await cell.pool.untilUp(1);
+
+    await using second = await start(cell, { ...QUICK_LEASES, 'cell-shards': '4' });
+    await eventually(async () => {
+      expect(await second.page('/readyz?verbose')).toContain(
+        `replica ${first.identity} has --cell-shards=16, this one 4`,
+      );
+    }, PATIENCE);
+    expect(second.process.shards.held).toEqual([]);
+    await first.terminate();
+    await cell.pool.scale(2);
+    await cell.pool.untilUp(2);
+
+    expect(second.process.shards.held).toHaveLength(4);
+    expect(cell.cloud.created).toHaveLength(2);
+  },
+  TEST_MS,
+);
+
+test(
+  'a change of settings whose kubeconfig cannot be used any more ends nothing',
+  async () => {
+    await using cell = await TestCell.create(control, 'one', { replicas: 1 });
+    await using _manager = await start(cell);
+    await cell.mark(control, SELECTED);
+    await cell.pool.untilUp(1);
+
+    await cell.setKubeconfig(control, 'clusters: []');
+    await untilTold(cell, /^InvalidKubeconfig: .*What was valid before stays in use\.$/);
+    await cell.mark(control, { annotations: { 'cell.machine.sapcloud.io/safety-up': '3' } });
+    await cell.pool.scale(2);
+    await cell.pool.untilUp(2);
   },
   TEST_MS,
 );

@@ -16,6 +16,7 @@ const FOLDER = join(import.meta.dirname, '../../deploy/rbac');
 /** A file of deploy/rbac. */
 export type RoleFile =
   | 'cells'
+  | 'cells-target'
   | 'control'
   | 'control-identity'
   | 'control-manager'

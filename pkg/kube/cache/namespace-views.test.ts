@@ -22,14 +22,15 @@ function start() {
     [object('a', 'one', 'red'), object('a', 'two', 'blue'), object('b', 'one', 'red')],
     indexesByNamespace(INDEXES),
   );
-  const views = new NamespaceViews(informer);
+  const failed: unknown[] = [];
+  const views = new NamespaceViews(informer, (err) => void failed.push(err));
   const heard: string[] = [];
   const listen = (namespace: string): void =>
     views.of(namespace).onChange((old, current) => {
       const { name = '' } = (current ?? old)?.metadata ?? {};
       heard.push(`${namespace} ${current === undefined ? 'lost' : old === undefined ? 'got' : 'changed'} ${name}`);
     });
-  return { informer, views, heard, listen };
+  return { informer, views, heard, listen, failed };
 }
 
 const names = (objects: readonly KubeObject[]): string[] => objects.map(({ metadata }) => metadata.name).toSorted();
@@ -70,6 +71,20 @@ test('a view of a namespace hears of what is there, of changes in it, and of not
     'b changed one',
   ]);
   expect(names(views.of('a').byIndex('colour', 'red'))).toEqual(['one']);
+});
+
+test('a handler that throws keeps no other from hearing', () => {
+  const { informer, views, heard, listen, failed } = start();
+  const err = new Error('bug');
+
+  views.of('a').onChange(() => {
+    throw err;
+  });
+  listen('a');
+  informer.put(object('a', 'one', 'green', 2));
+
+  expect(heard).toEqual(['a got one', 'a got two', 'a changed one']);
+  expect(failed).toEqual([err, err, err]);
 });
 
 test('a namespace whose name begins with that of another is another', () => {

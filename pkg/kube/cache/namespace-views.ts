@@ -20,12 +20,16 @@ export class NamespaceViews<T extends KubeObject> {
   readonly #informer: Informer<T>;
   readonly #handlers = new Map<string, Set<ChangeHandler<T>>>();
 
-  constructor(informer: Informer<T>) {
+  readonly #failed: (err: unknown) => void;
+
+  /** `failed` is told what a handler has thrown, which keeps no other from hearing of a change. */
+  constructor(informer: Informer<T>, failed: (err: unknown) => void) {
     this.#informer = informer;
+    this.#failed = failed;
     informer.onChange((old, current) => {
       const object = current ?? old;
       if (object === undefined) return;
-      for (const handler of this.#handlers.get(namespaceOf(object)) ?? []) handler(old, current);
+      for (const handler of this.#handlers.get(namespaceOf(object)) ?? []) this.#tell(handler, old, current);
     });
   }
 
@@ -41,7 +45,7 @@ export class NamespaceViews<T extends KubeObject> {
         const handlers = this.#handlers.get(namespace) ?? new Set();
         handlers.add(handler);
         this.#handlers.set(namespace, handlers);
-        for (const object of informer.byIndex(NAMESPACE_INDEX, namespace)) handler(undefined, object);
+        for (const object of informer.byIndex(NAMESPACE_INDEX, namespace)) this.#tell(handler, undefined, object);
       },
       get hasSynced() {
         return informer.hasSynced;
@@ -53,6 +57,14 @@ export class NamespaceViews<T extends KubeObject> {
       wrote: (object) => informer.wrote(object),
       deleted: (object: ObjectIdentity) => informer.deleted(object),
     };
+  }
+
+  #tell(handler: ChangeHandler<T>, old: T | undefined, current: T | undefined): void {
+    try {
+      handler(old, current);
+    } catch (err) {
+      this.#failed(err);
+    }
   }
 
   /** Nobody reads a namespace any more: those who listened hear of nothing that happens from now on. */

@@ -10,6 +10,7 @@ import type { Controller } from '../../work/reconcile/controller.ts';
 import { cachingProcess } from '../cell.ts';
 import { writerTo } from '../clusters.ts';
 import type { CellsConfig } from '../config/cells.ts';
+import { DriverGreetings } from '../driver-greetings.ts';
 import { leasesOf, reportingGate } from '../election.ts';
 import { ManagerProcess, type OperatorOptions } from '../manager-process.ts';
 import { connectionsMember, healthMember, probesMember, recorderMember } from '../members.ts';
@@ -66,7 +67,10 @@ export class CellsProcess {
     const selected = ofControl.add<KubeObject>(namespaces, { labelSelector: config.selector, metadataOnly: true });
     const replicas = ofControl.add(leases, { namespace: leader.namespace, labelSelector: CELL_REPLICA_LABEL });
     // As a cell's: of no namespace, so that nothing is cached that only the one of the Leases needs.
-    const shared = new SharedCaches(ofControl, cachingProcess(process, config.of('', {})));
+    const shared = new SharedCaches(ofControl, cachingProcess(process, config.of('', {})), ({ kind }, err) => {
+      metrics.kube.handlerErrors.inc({ kind });
+      log.error({ kind, err }, 'cache handler failed');
+    });
     this.#claims = new TargetClaims({
       leases: leasesOf(process.election),
       isNeededBy: async (name) =>
@@ -104,8 +108,7 @@ export class CellsProcess {
       running: running.size,
       refused: [...refused.keys()],
       shards: held.length,
-      // Without leader election nobody says that it lives.
-      replicas: Math.max(1, replicas.length),
+      replicas,
     };
   }
 
@@ -120,7 +123,8 @@ export class CellsProcess {
 
   /** Runs the process to its end and resolves with the exit code. */
   run(): Promise<number> {
-    const { clusters, identity, lifecycle, thread, ofControl, outages, held, registry, options } = this.#process;
+    const { clusters, identity, lifecycle, thread, ofControl, outages, held, random, registry, options } =
+      this.#process;
     const { config, clock, log, hooks } = options;
     const health = {
       server: config.server,
@@ -144,6 +148,7 @@ export class CellsProcess {
     lifecycle.add(this.#startCheck());
     lifecycle.add(ofControl, ...(config.drivers.length > 0 ? [identity] : []));
     lifecycle.add(recorderMember(CELL_EVENT_SOURCE, this.#recorder), this.#drivers);
+    lifecycle.add(new DriverGreetings({ drivers: this.#drivers.greeted, clock, random, log }));
     lifecycle.add(this.#cellsMember());
     lifecycle.add(this.shards);
     return lifecycle.run();

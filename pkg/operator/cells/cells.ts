@@ -42,6 +42,8 @@ interface Known {
   readonly running?: { readonly cell: RunningCell; readonly madeOf: string };
   /** Last reported. */
   readonly refusal?: string;
+  /** Its Secrets have changed since they were last looked at. */
+  readonly isUnchecked?: boolean;
 }
 
 /** What a cell has to be made of; a difference makes it another one. */
@@ -57,6 +59,8 @@ const CONCURRENCY = 20;
 const PASS_TIMEOUT_MS = 120_000;
 /** A cell whose Secret or settings are wrong is looked at so often, apart from changes of either. */
 const RETRY_MS = 30_000;
+/** What is aborted gets so long to end. */
+const END_MS = 10_000;
 /** What a cell that ends while the process goes on leaves to its running calls. */
 const GRACE_MS = 20_000;
 
@@ -111,12 +115,11 @@ export class Cells {
   /** Hears of namespaces and their Secrets from now on. */
   watch(): void {
     const { namespaces, shared, config } = this.#options;
-    namespaces.onChange((old, current) => {
-      if (old !== undefined && current === undefined) this.#reportRelease(old);
-      this.#queue.add(((current ?? old) as KubeObject).metadata.name);
-    });
+    namespaces.onChange((old, current) => this.#queue.add(((current ?? old) as KubeObject).metadata.name));
     shared.onSecret([config.kubeconfigSecret, config.tokenSecret], (namespace) => {
-      this.#known.get(namespace)?.running?.cell.kubeconfigChanged();
+      const known = this.#known.get(namespace);
+      known?.running?.cell.kubeconfigChanged();
+      if (known !== undefined) this.#known.set(namespace, { ...known, isUnchecked: true });
       this.#queue.add(namespace);
     });
   }
@@ -150,20 +153,35 @@ export class Cells {
   }
 
   async #reconcile(name: string, signal: AbortSignal): Promise<StepResult> {
-    const known = this.#known.get(name) ?? {};
     const wanted = this.#want(name);
-    const { running } = known;
-    if (running !== undefined && (wanted === undefined || wanted.madeOf !== running.madeOf)) {
-      // Settings that are wrong do not end what runs by those that were right.
-      if (wanted === undefined && this.#isRefused(name)) return requeue(RETRY_MS, 'valid settings');
-      await this.#end(name, running.cell, GRACE_MS);
-    }
+    const { running, isUnchecked = false } = this.#known.get(name) ?? {};
     if (wanted === undefined) {
-      if (!this.#isRefused(name)) this.#known.delete(name);
-      return this.#isRefused(name) ? requeue(RETRY_MS, 'valid settings') : stop;
+      // Settings that are wrong do not end what runs by those that were right.
+      if (this.#isRefused(name)) return requeue(RETRY_MS, 'valid settings');
+      if (running !== undefined) await this.#end(name, running.cell, GRACE_MS);
+      this.#known.delete(name);
+      return stop;
     }
-    if (this.#known.get(name)?.running !== undefined) return stop;
-    return this.#begin(name, wanted, signal);
+    const isSame = running?.madeOf === wanted.madeOf;
+    if (isSame && !isUnchecked) {
+      this.#accept(name);
+      return stop;
+    }
+    // Before anything ends: a cell that could not begin again goes on.
+    let endpoint: Endpoint | undefined;
+    try {
+      endpoint = await this.#endpointOf(name, wanted.config);
+    } catch (err) {
+      if (!(err instanceof ConfigError)) throw err;
+      this.#refuse(wanted.namespace, 'InvalidKubeconfig', `${err.message}.`);
+      return requeue(RETRY_MS, 'a usable kubeconfig');
+    }
+    signal.throwIfAborted();
+    this.#accept(name);
+    if (isSame) return stop;
+    if (running !== undefined) await this.#end(name, running.cell, GRACE_MS);
+    this.#begin(name, wanted, endpoint);
+    return stop;
   }
 
   /** Undefined: no cell is to be there, or its settings are wrong, which is reported. */
@@ -189,19 +207,9 @@ export class Cells {
     }
   }
 
-  async #begin(name: string, { namespace, config, shard, madeOf }: Wanted, signal: AbortSignal): Promise<StepResult> {
+  #begin(name: string, { namespace, config, shard, madeOf }: Wanted, endpoint: Endpoint | undefined): void {
     const { process, shared, drivers, controllersOf, holding } = this.#options;
-    let endpoint: Endpoint | undefined;
-    try {
-      endpoint = await this.#endpointOf(name, config);
-    } catch (err) {
-      if (!(err instanceof ConfigError)) throw err;
-      this.#refuse(namespace, 'InvalidKubeconfig', `${err.message}.`);
-      return requeue(RETRY_MS, 'a usable kubeconfig');
-    }
-    signal.throwIfAborted();
-    // Nothing is awaited from here on: what is begun is known.
-    if (holding(shard.index) !== shard || this.#isEnding) return stop;
+    if (holding(shard.index) !== shard || this.#isEnding) return;
     const cell = new RunningCell({
       process,
       shared,
@@ -215,7 +223,6 @@ export class Cells {
     });
     this.#known.set(name, { running: { cell, madeOf } });
     process.options.log.info({ cell: name, shard: shard.index, server: endpoint?.url }, 'started managing a cell');
-    return stop;
   }
 
   async #endpointOf(name: string, config: Config): Promise<Endpoint | undefined> {
@@ -235,10 +242,20 @@ export class Cells {
     this.#queue.add(name);
   }
 
+  /** Never rejects. What does not end in time may still change something: then the process ends, and its Leases with it. */
   async #end(name: string, cell: RunningCell, graceMs: number): Promise<void> {
-    await cell.end(graceMs);
-    this.#known.delete(name);
-    this.#options.process.options.log.info({ cell: name }, 'stopped managing a cell');
+    const { process, namespaces } = this.#options;
+    const { clock, log } = process.options;
+    const ended = new AbortController();
+    const late = clock.sleep(graceMs + END_MS, ended.signal).then(
+      () => process.lifecycle.fatal(`cell ${name} did not end in time`),
+      () => undefined,
+    );
+    await Promise.race([cell.end(graceMs), late]);
+    ended.abort(new Error('the cell has ended'));
+    if (namespaces.get(name) === undefined) this.#reportRelease(cell.namespace);
+    if (this.#known.get(name)?.running?.cell === cell) this.#known.delete(name);
+    log.info({ cell: name }, 'stopped managing a cell');
   }
 
   /** Rejects while another cell has it. */
@@ -257,7 +274,7 @@ export class Cells {
   }
 
   #accept(name: string): void {
-    const { refusal: _solved, ...known } = this.#known.get(name) ?? {};
+    const { refusal: _solved, isUnchecked: _checked, ...known } = this.#known.get(name) ?? {};
     if (known.running !== undefined) this.#known.set(name, known);
     else this.#known.delete(name);
   }
@@ -271,11 +288,11 @@ export class Cells {
     const known = this.#known.get(name) ?? {};
     if (known.refusal !== message) {
       const { process } = this.#options;
-      const goesOn = known.running === undefined ? 'Machines are not managed' : 'The former settings stay in use';
+      const goesOn = known.running === undefined ? 'Machines are not managed' : 'What was valid before stays in use';
       this.#report(namespace, reason, `${message} ${goesOn}.`);
       process.options.log.warn({ cell: name, err: message }, 'could not manage a cell');
     }
-    this.#known.set(name, { ...known, refusal: message });
+    this.#known.set(name, { ...known, refusal: message, isUnchecked: false });
   }
 
   /** Of a namespace that lost its label; of one that was removed nothing is left. */

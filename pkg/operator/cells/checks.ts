@@ -17,10 +17,11 @@ export function cellChecks(cells: Cells, shards: Shards): readonly Check[] {
 function cellsResult(cells: Cells, shards: Shards): CheckResult {
   const { running } = cells;
   const wrong = [
+    ...(shards.trouble === undefined ? [] : [shards.trouble]),
     ...[...cells.refused].map(([name, why]) => `cell ${name}: ${why}`),
     ...[...running].flatMap(([name, cell]) => troubleOf(cell).map((why) => `cell ${name}: ${why}`)),
   ];
-  const counts = `${running.size} cells running in ${shards.held.length} shards, ${shards.replicas.length} replicas`;
+  const counts = `${running.size} cells running in ${shards.held.length} shards, ${shards.replicas} replicas`;
   const shown = wrong.slice(0, SHOWN);
   const more = wrong.length > SHOWN ? [`and ${wrong.length - SHOWN} more`] : [];
   const detail = [counts, ...shown, ...more].join('; ');

@@ -11,7 +11,9 @@ import type { MetricFailures } from '../../base/metrics/metric-failures.ts';
 /** A metric as it is read. */
 type Read = MetricObjectWithValues<MetricValue<string>>;
 
-/** So many cells, the first by name, have series of their own; those of the others are added up, with an empty label. */
+const COUNTED: ReadonlySet<string> = new Set(['counter', 'histogram']);
+
+/** So many cells, the first by name, have series of their own; those of the others are one, with an empty label. */
 export const NAMED_CELLS = 50;
 
 /**
@@ -31,7 +33,12 @@ export async function mergedMetrics(
         : labelled(await readAll(registry, failures), '').filter(({ name }) => !name.endsWith('_timestamp_seconds')),
     ),
   );
-  return AggregatorRegistry.aggregate([await readAll(process, failures), ...ofCells]);
+  return AggregatorRegistry.aggregate([await readAll(process, failures), ...ofCells].map(combined));
+}
+
+/** Of a state, the worst of several cells; of what is counted, the sum. Series with different labels stay as they are. */
+function combined(metrics: readonly Read[]): Read[] {
+  return metrics.map((metric) => ({ ...metric, aggregator: COUNTED.has(String(metric.type)) ? 'sum' : 'max' }));
 }
 
 async function readAll(registry: Registry, failures: MetricFailures): Promise<readonly Read[]> {

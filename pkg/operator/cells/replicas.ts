@@ -1,10 +1,18 @@
+import { CELL_REPLICA_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Lease } from '../../apis/wire.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Informer } from '../../kube/cache/lister.ts';
 import { holderOf, nothingSeen, observe, type Observation } from '../../kube/leader/lease.ts';
 
+/** A process that manages cells. */
+export interface Replica {
+  readonly identity: string;
+  /** Number of shards by its flags. */
+  readonly shards: string;
+}
+
 /** A Lease that nobody has renewed for so long is of a replica that is gone. */
-const GONE_MS = 600_000;
+const GONE_MS = 3_600_000;
 
 /**
  * Which replicas live, by Leases that they renew: from when a renewal was first seen here, for the duration of the Lease. Clocks are not
@@ -27,11 +35,13 @@ export class Replicas {
     });
   }
 
-  /** Identities of those that live. */
-  get live(): readonly string[] {
+  /** Those that live. */
+  get live(): readonly Replica[] {
     const nowMs = this.#clock.monotonicMs();
     return [...this.#observations.values()].flatMap(({ lease, heldUntilMs }) =>
-      lease !== undefined && nowMs < heldUntilMs ? [holderOf(lease)] : [],
+      lease !== undefined && nowMs < heldUntilMs
+        ? [{ identity: holderOf(lease), shards: lease.metadata.labels?.[CELL_REPLICA_LABEL] ?? '' }]
+        : [],
     );
   }
 

@@ -19,6 +19,7 @@ import { Operator } from '../operator.ts';
 import { probesOf } from '../probes.ts';
 import type { LeaderWork } from '../process/leadership.ts';
 import type { TargetCluster } from '../target-cluster.ts';
+import { openedNow } from './cell-fence.ts';
 import type { SharedCaches } from './shared-caches.ts';
 import type { SharedDrivers } from './shared-drivers.ts';
 import type { HeldShard } from './shards.ts';
@@ -46,6 +47,8 @@ export interface RunningCellOptions {
 /** Name of the target within a cell, in metrics, logs and the gate. */
 const TARGET = 'target';
 const ROLE_FILE = 'deploy/rbac/target.yaml';
+/** Work that needs no target, such as forced deletions, begins then at the latest. */
+const LONGEST_WAIT_MS = 10_000;
 
 /** The subject of Events about a cell: its Namespace, in that namespace. */
 export function cellSubject(namespace: KubeObject): EventSubject {
@@ -59,6 +62,7 @@ export class RunningCell {
   readonly held: HeldWork;
   /** What would make it another cell. */
   readonly shard: HeldShard;
+  readonly namespace: KubeObject;
   readonly #options: RunningCellOptions;
   readonly #target: TargetCluster | undefined;
   readonly #work: LeaderWork;
@@ -73,6 +77,7 @@ export class RunningCell {
     const { statusCheckPeriodMs: periodMs, statusCheckTimeoutMs: timeoutMs, graceMs } = config.safety;
     this.#options = options;
     this.shard = shard;
+    this.namespace = namespace;
     this.outages = new Outages({ clock, log, metrics: metrics.gate, periodMs, timeoutMs, shared: process.outages });
     this.held = new HeldWork({ clock });
     heldWorkMetrics(this.registry, () => this.held.list());
@@ -80,7 +85,8 @@ export class RunningCell {
     const own = { log, outages: this.outages, held: this.held, metrics: metrics.kube };
     const targets = targetsOf(process, caching, own);
     this.#target = this.#openTarget(targets, own);
-    const gate = gateBehind(shard.fence, { clock, outages: this.outages, metrics: metrics.gate, graceMs });
+    const fence = openedNow(shard.fence, clock.monotonicMs());
+    const gate = gateBehind(fence, { clock, outages: this.outages, metrics: metrics.gate, graceMs });
     const cell: Cell = {
       config,
       log,
@@ -91,7 +97,7 @@ export class RunningCell {
       caches: shared.of(caching),
       targets,
       target: this.#target,
-      elect: () => ({ gate, elector: shard.elector, fence: shard.fence }),
+      elect: () => ({ gate, elector: shard.elector, fence }),
       cachedTarget: this.#target && this.#cachedTarget(this.#target),
       subject: cellSubject(namespace),
       openDriver: (provider) => drivers.of(provider),
@@ -127,7 +133,7 @@ export class RunningCell {
     const { process, endpoint } = this.#options;
     if (endpoint === undefined) return undefined;
     const access = accessTo(endpoint, { ...accessOptions(process), ...own });
-    const target = targets.add(access, ROLE_FILE, () => undefined);
+    const target = targets.add(access, ROLE_FILE, { isNeeded: true, refused: () => undefined });
     for (const probed of probesOf([access], [target.caches])) this.outages.add(probed);
     return target;
   }
@@ -139,6 +145,7 @@ export class RunningCell {
       get kinds() {
         return caches.kinds;
       },
+      longestWaitMs: LONGEST_WAIT_MS,
       async untilRead(signal) {
         await caches.untilFilled(signal);
         const { metadata } = await access.reader.get(namespaces, { name: 'kube-system' }, { signal });

@@ -46,6 +46,12 @@ interface Candidacy {
   acquiring: Promise<void>;
 }
 
+/** Of a Lease for which nobody competes. */
+const UNCOUNTED = {
+  isLeader: { set: () => undefined },
+  renewals: { inc: () => undefined },
+};
+
 /** What is given to others while the process goes on gets so long to end what runs. */
 const HANDOVER_GRACE_MS = 20_000;
 
@@ -64,6 +70,7 @@ export class Shards implements Member {
   #running: Promise<void> = Promise.resolve();
   #handingOver: Promise<void> | undefined;
   #live = '';
+  #trouble: string | undefined;
   #changedMs: number;
 
   constructor(options: ShardsOptions) {
@@ -84,9 +91,19 @@ export class Shards implements Member {
     return candidacy?.isHeld === true ? candidacy.shard : undefined;
   }
 
-  /** Identities of the replicas that live. */
-  get replicas(): readonly string[] {
-    return this.#replicas.live;
+  /** How many replicas live. */
+  get replicas(): number {
+    // Without leader election nobody says that it lives.
+    return Math.max(1, this.#replicas.live.length);
+  }
+
+  /** Why no further shard is applied for; undefined: nothing keeps us from it. */
+  get trouble(): string | undefined {
+    const { count } = this.#options;
+    const other = this.#replicas.live.find(({ shards }) => shards !== String(count));
+    return other === undefined
+      ? undefined
+      : `replica ${other.identity} has --cell-shards=${other.shards}, this one ${count}: two replicas could manage one namespace, so no further shard is taken before one of them ends`;
   }
 
   async start(signal: AbortSignal): Promise<void> {
@@ -97,8 +114,11 @@ export class Shards implements Member {
       return;
     }
     const name = `machinist-replica-${createHash('sha256').update(identity).digest('hex').slice(0, 16)}`;
-    const labels = { [CELL_REPLICA_LABEL]: 'true' };
-    this.#membership = createElection(name, recorder, { ...process.election, labels });
+    const labels = { [CELL_REPLICA_LABEL]: String(count) };
+    const { election } = process;
+    // Nobody else can hold it: it says nothing about who leads.
+    const elector = { ...election.elector, metrics: UNCOUNTED };
+    this.#membership = createElection(name, recorder, { ...election, elector, labels });
     await this.#membership.elector?.acquire(signal);
     this.#running = this.#keepSettling();
   }
@@ -126,19 +146,24 @@ export class Shards implements Member {
   #settle(): void {
     const { process, count } = this.#options;
     const { identity, config, clock } = process.options;
-    const live = [...new Set([identity, ...this.#replicas.live])].toSorted();
+    const live = [...new Set([identity, ...this.#replicas.live.map((replica) => replica.identity)])].toSorted();
     if (live.join() !== this.#live) {
       this.#live = live.join();
       this.#changedMs = clock.monotonicMs();
       process.options.log.info({ replicas: live.length }, 'other replicas share the cells from now on');
     }
+    const { trouble } = this;
+    if (trouble !== undefined && trouble !== this.#trouble)
+      process.options.log.error({ err: trouble }, 'took no shard');
+    this.#trouble = trouble;
     const isSettled = clock.monotonicMs() - this.#changedMs >= config.leader.leaseDurationMs;
     for (let index = 0; index < count; index++) {
       const isOurs = replicaFor(index, live) === identity;
       const candidacy = this.#candidacies.get(index);
       if (candidacy === undefined) {
-        if (isOurs) this.#apply(index);
-      } else if (!isOurs && !candidacy.isHeld) candidacy.stop.abort(new Error('another replica is to hold the shard'));
+        if (isOurs && trouble === undefined) this.#apply(index);
+      } else if ((!isOurs || trouble !== undefined) && !candidacy.isHeld)
+        candidacy.stop.abort(new Error('another replica is to hold the shard'));
       else if (!isOurs && isSettled) this.#handOver(candidacy);
     }
   }

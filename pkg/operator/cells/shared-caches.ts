@@ -14,14 +14,18 @@ export class SharedCaches {
   readonly #views = new Map<Resource<any>, NamespaceViews<any>>();
   readonly #informers = new Map<Resource<KubeObject>, Informer<KubeObject>>();
 
-  /** Adds the kinds that a cell needs to those of the control cluster; only before these start. */
-  constructor(control: ClusterCaches, process: CachingProcess) {
+  /** `failed` is told what handlers of changes throw. Adds the kinds that a cell needs to those of the control cluster; only before these start. */
+  constructor(
+    control: ClusterCaches,
+    process: CachingProcess,
+    failed: (resource: Resource<KubeObject>, err: unknown) => void,
+  ) {
     addKinds(
       OWN_KINDS,
       {
         add: (resource, { namespace: _all, indexes, ...how }) => {
           const informer = control.add(resource, { ...how, indexes: indexesByNamespace(indexes) });
-          this.#views.set(resource, new NamespaceViews(informer));
+          this.#views.set(resource, new NamespaceViews(informer, (err) => failed(resource, err)));
           this.#informers.set(resource, informer);
           return informer;
         },

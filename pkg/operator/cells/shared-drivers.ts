@@ -1,4 +1,5 @@
 import type { Driver } from '../../driver/driver.ts';
+import type { MachineDriver } from '../../driver/gated-driver.ts';
 import type { OpenDriver } from '../drivers.ts';
 import { openDriver } from '../drivers.ts';
 import type { ManagerProcess } from '../manager-process.ts';
@@ -21,6 +22,14 @@ export class SharedDrivers implements Member {
     const opened = this.#opened.get(provider);
     if (opened === undefined) throw new Error(`no driver for provider ${provider}`);
     return opened.driver;
+  }
+
+  /** Those that are asked who they are, see DriverGreetings. */
+  get greeted(): readonly Pick<MachineDriver, 'capabilities' | 'provider'>[] {
+    return [...this.#opened].map(([provider, { driver }]) => ({
+      provider,
+      capabilities: (signal) => driver.capabilities(signal),
+    }));
   }
 
   start(): Promise<void> {

@@ -1,12 +1,14 @@
 import { CELL_TARGET_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Lease } from '../../apis/wire.ts';
-import { isAlreadyExists, isConflict, isNotFound } from '../../kube/client/errors.ts';
+import { ApiError, isAlreadyExists, isConflict, isNotFound } from '../../kube/client/errors.ts';
 import type { HttpLeaseClient } from '../../kube/client/lease-client.ts';
 import { holderOf } from '../../kube/leader/lease.ts';
 
-/** Why a cell must not have its target cluster. */
-export class TargetTakenError extends Error {
-  override readonly name = 'TargetTakenError';
+/** Another cell has the target cluster: tried again, as what an API server refuses. */
+export class TargetTakenError extends ApiError {
+  constructor(message: string) {
+    super(409, 'Conflict', message);
+  }
 }
 
 export interface TargetClaimsOptions {

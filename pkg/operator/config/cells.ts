@@ -12,7 +12,7 @@ export interface CellsConfig {
   readonly selector: string;
   /** The same for labels. */
   readonly isSelected: LabelMatcher;
-  /** Name of the Secret in each with the kubeconfig of its target cluster; '': all have that of the flags. */
+  /** Name of the Secret in each with the kubeconfig of its target cluster; '': cells have none. */
   readonly kubeconfigSecret: string;
   /** Name of the Secret in each with the token for it; '': the kubeconfig has its credentials. */
   readonly tokenSecret: string;

@@ -97,7 +97,7 @@ export const OWN_FLAGS: readonly Flag[] = [
       {
         name: 'cell-kubeconfig-secret',
         kind: 'string',
-        help: 'With --cells: name of the Secret in each namespace whose key "kubeconfig" leads to its target cluster. If empty, all have the target cluster of --target-kubeconfig.',
+        help: 'With --cells: name of the Secret in each namespace whose key "kubeconfig" leads to its target cluster. Required, unless --target-kubeconfig is none.',
       },
       {
         name: 'cell-token-secret',

@@ -270,6 +270,27 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
     ],
   },
   {
+    file: 'deploy/rbac/cells-target.yaml',
+    comment: 'Each target cluster of a process for many namespaces (--cells), besides deploy/rbac/target.yaml.',
+    isFor: () => false,
+    roles: [
+      {
+        name: 'machinist-cells-target',
+        cluster: 'target',
+        place: 'cluster',
+        grants: [
+          {
+            group: '',
+            resources: ['namespaces'],
+            name: 'kube-system',
+            needed: ['get'],
+            why: 'Its UID identifies the cluster, which belongs to one namespace only.',
+          },
+        ],
+      },
+    ],
+  },
+  {
     file: 'deploy/rbac/control-identity.yaml',
     comment: 'Control cluster, all layouts with drivers.',
     isFor: ({ leases, callsDrivers }) => callsDrivers && leases.has(MACHINE_LEASE),
