@@ -59,6 +59,7 @@ export const NOT_RUN: readonly (readonly [words: RegExp, why: string])[] = [
     'kubectl takes `machine` for theirs from then on; test/integration/cluster-api.test.ts applies and reads them',
   ],
   [/ironcore/, 'their names would stand before ours in kubectl; ironcore-crds.test.ts applies them'],
+  [/annotate namespace cell-a /, 'a namespace of a cell; cells.test.ts annotates one'],
   [
     /two-namespaces|machinist-rescue|machines-(?:rescue|namespace)|get namespace machinist/,
     'a cluster of its own; namespace-deletion.test.ts takes these steps',
