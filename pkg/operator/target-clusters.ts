@@ -2,6 +2,7 @@ import type { Pod } from '../apis/wire.ts';
 import type { Cluster, Gate } from '../kube/gate/gate.ts';
 import type { Interceptor } from '../kube/gate/interceptor.ts';
 import { foreignEndpoint } from '../kube/client/config.ts';
+import type { Endpoint } from '../kube/client/endpoint.ts';
 import type { ListWatch } from '../kube/client/list-watch.ts';
 import { nodes } from '../kube/client/resource.ts';
 import type { Member } from './process/lifecycle.ts';
@@ -53,6 +54,16 @@ export class TargetClusters implements Member {
     return added;
   }
 
+  /** The same for an API server of which only the endpoint is known, under a name that no other has. */
+  addEndpoint(
+    cluster: Cluster,
+    endpoint: Endpoint,
+    roleFile: string,
+    later: TargetClusterOptions['later'],
+  ): TargetCluster {
+    return this.add(this.#accessTo(cluster, endpoint), roleFile, later);
+  }
+
   /**
    * Opens the way to the API server of a kubeconfig of a foreign hand, under a name that no other has. Throws ConfigError, and Error
    * while one of that name is open.
@@ -62,9 +73,11 @@ export class TargetClusters implements Member {
     const endpoint = await foreignEndpoint({ content: kubeconfig, clock });
     // Before anything is started, which nobody would stop; nothing is awaited from here on.
     if (this.#clusters.has(cluster)) throw new Error(`cluster ${cluster} is already open`);
-    const probe = { resource: nodes, namespace: undefined };
-    const access = accessTo(endpoint, { ...this.#options, cluster, probe });
-    const opened = new OpenWorkload(access, { ...this.#options, ...options, roleFile: ROLE_FILE });
+    const opened = new OpenWorkload(this.#accessTo(cluster, endpoint), {
+      ...this.#options,
+      ...options,
+      roleFile: ROLE_FILE,
+    });
     this.#clusters.set(cluster, opened.cluster);
     this.#open.set(cluster, opened);
     return {
@@ -90,6 +103,10 @@ export class TargetClusters implements Member {
   async stop(): Promise<void> {
     for (const [cluster, opened] of this.#open) this.#close(cluster, opened);
     await Promise.all(this.#closing);
+  }
+
+  #accessTo(cluster: Cluster, endpoint: Endpoint): ClusterAccess {
+    return accessTo(endpoint, { ...this.#options, cluster, probe: { resource: nodes, namespace: undefined } });
   }
 
   #close(cluster: Cluster, opened: OpenWorkload): void {

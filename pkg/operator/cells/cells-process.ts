@@ -2,6 +2,7 @@ import type { Registry } from 'prom-client';
 
 import { CELL_REPLICA_LABEL, CELL_TARGET_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { KubeObject } from '../../apis/meta.ts';
+import { withDeadline } from '../../base/clock/deadline.ts';
 import type { MetricFailures } from '../../base/metrics/metric-failures.ts';
 import { EventRecorder } from '../../kube/events/recorder.ts';
 import { ignoreNotFound } from '../../kube/client/errors.ts';
@@ -165,10 +166,12 @@ export class CellsProcess {
   async #tidyClaims(): Promise<void> {
     const { clusters, election, options } = this.#process;
     const { namespace } = election;
-    const how = { namespace, labelSelector: CELL_TARGET_LABEL };
     try {
-      const { items } = await clusters.control.reader.list(leases, how);
-      await this.#claims.tidy(items, AbortSignal.timeout(TIDY_MS));
+      await withDeadline(options.clock, TIDY_MS, 'deleting claims of target clusters', async (signal) => {
+        const how = { namespace, labelSelector: CELL_TARGET_LABEL, signal };
+        const { items } = await clusters.control.reader.list(leases, how);
+        await this.#claims.tidy(items, signal);
+      });
     } catch (err) {
       options.log.debug({ err }, 'could not delete claims of target clusters');
     }

@@ -8,7 +8,6 @@ import { requeue, type StepResult, stop } from '../../work/reconcile/result.ts';
 import { Worker } from '../../work/reconcile/worker.ts';
 import { Backoff } from '../../work/workqueue/backoff.ts';
 import { KeyedQueue } from '../../work/workqueue/keyed-queue.ts';
-import { cachingProcess } from '../cell.ts';
 import { type CellsConfig, CellSettingsError } from '../config/cells.ts';
 import type { Config } from '../config/config.ts';
 import type { ManagerProcess } from '../manager-process.ts';
@@ -170,7 +169,7 @@ export class Cells {
     // Before anything ends: a cell that could not begin again goes on.
     let endpoint: Endpoint | undefined;
     try {
-      endpoint = await this.#endpointOf(name, wanted.config);
+      endpoint = await this.#endpointOf(name);
     } catch (err) {
       if (!(err instanceof ConfigError)) throw err;
       this.#refuse(wanted.namespace, 'InvalidKubeconfig', `${err.message}.`);
@@ -225,11 +224,11 @@ export class Cells {
     process.options.log.info({ cell: name, shard: shard.index, server: endpoint?.url }, 'started managing a cell');
   }
 
-  async #endpointOf(name: string, config: Config): Promise<Endpoint | undefined> {
+  async #endpointOf(name: string): Promise<Endpoint | undefined> {
     const { process, shared, config: names } = this.#options;
     if (names.kubeconfigSecret === '') return undefined;
     const { reader } = process.clusters.control;
-    const { secrets } = shared.of(cachingProcess(process, config));
+    const secrets = shared.secretsIn(name);
     const moved = (): void => this.#remake(name);
     return await cellEndpoint({ reader, secrets, namespace: name, names, clock: process.options.clock, moved });
   }

@@ -4,13 +4,12 @@ import type { KubeObject } from '../../apis/meta.ts';
 import { heldWorkMetrics } from '../../base/metrics/held-work.ts';
 import { HeldWork } from '../../health/held-work.ts';
 import type { Endpoint } from '../../kube/client/endpoint.ts';
-import { namespaces, nodes } from '../../kube/client/resource.ts';
+import { namespaces } from '../../kube/client/resource.ts';
 import type { EventSubject } from '../../kube/events/correlator.ts';
 import { subjectOf } from '../../kube/events/event-object.ts';
 import { Outages } from '../../kube/gate/outages.ts';
 import type { Controller } from '../../work/reconcile/controller.ts';
 import { cachingProcess, type Cell, targetsOf } from '../cell.ts';
-import { accessTo } from '../clusters.ts';
 import type { Config } from '../config/config.ts';
 import { gateBehind } from '../election.ts';
 import type { ManagerProcess } from '../manager-process.ts';
@@ -19,6 +18,7 @@ import { Operator } from '../operator.ts';
 import { probesOf } from '../probes.ts';
 import type { LeaderWork } from '../process/leadership.ts';
 import type { TargetCluster } from '../target-cluster.ts';
+import type { TargetClusters } from '../target-clusters.ts';
 import { openedNow } from './cell-fence.ts';
 import type { SharedCaches } from './shared-caches.ts';
 import type { SharedDrivers } from './shared-drivers.ts';
@@ -84,7 +84,7 @@ export class RunningCell {
     const caching = cachingProcess(process, config);
     const own = { log, outages: this.outages, held: this.held, metrics: metrics.kube };
     const targets = targetsOf(process, caching, own);
-    this.#target = this.#openTarget(targets, own);
+    this.#target = this.#openTarget(targets);
     const fence = openedNow(shard.fence, clock.monotonicMs());
     const gate = gateBehind(fence, { clock, outages: this.outages, metrics: metrics.gate, graceMs });
     const cell: Cell = {
@@ -126,15 +126,11 @@ export class RunningCell {
     this.registry.clear();
   }
 
-  #openTarget(
-    targets: ReturnType<typeof targetsOf>,
-    own: Pick<ReturnType<typeof accessOptions>, 'log' | 'metrics'>,
-  ): TargetCluster | undefined {
-    const { process, endpoint } = this.#options;
+  #openTarget(targets: TargetClusters): TargetCluster | undefined {
+    const { endpoint } = this.#options;
     if (endpoint === undefined) return undefined;
-    const access = accessTo(endpoint, { ...accessOptions(process), ...own });
-    const target = targets.add(access, ROLE_FILE, { isNeeded: true, refused: () => undefined });
-    for (const probed of probesOf([access], [target.caches])) this.outages.add(probed);
+    const target = targets.addEndpoint(TARGET, endpoint, ROLE_FILE, { isNeeded: true, refused: () => undefined });
+    for (const probed of probesOf([target.access], [target.caches])) this.outages.add(probed);
     return target;
   }
 
@@ -153,20 +149,4 @@ export class RunningCell {
       },
     };
   }
-}
-
-function accessOptions({ metrics, options, userAgent }: ManagerProcess) {
-  const { config, clock, log, hooks } = options;
-  return {
-    ...config.api,
-    cluster: TARGET,
-    probe: { resource: nodes, namespace: undefined },
-    userAgent,
-    clock,
-    log,
-    metrics: metrics.kube,
-    clockMetrics: metrics.clock,
-    onRequest: hooks?.onRequest,
-    openDispatcher: hooks?.openDispatcher,
-  };
 }

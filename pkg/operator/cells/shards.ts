@@ -15,8 +15,6 @@ import { Replicas } from './replicas.ts';
 /** A part of the cells, for as long as this process looks after them. */
 export interface HeldShard {
   readonly index: number;
-  /** Name of its Lease. */
-  readonly lease: string;
   readonly fence: Fence;
   /** Undefined without leader election. */
   readonly elector: LeaseElector | undefined;
@@ -38,7 +36,6 @@ export interface ShardsOptions {
 
 /** A candidacy for a shard, and what became of it. */
 interface Candidacy {
-  readonly election: Election;
   readonly stop: AbortController;
   readonly shard: HeldShard;
   isHeld: boolean;
@@ -177,13 +174,10 @@ export class Shards implements Member {
 
   #apply(index: number): void {
     const { process, recorder } = this.#options;
-    const lease = `machinist-shard-${index}`;
-    const election = createElection(lease, recorder, process.election);
-    const { fence, elector } = election;
+    const { fence, elector } = createElection(`machinist-shard-${index}`, recorder, process.election);
     const candidacy: Candidacy = {
-      election,
       stop: new AbortController(),
-      shard: { index, lease, fence, elector },
+      shard: { index, fence, elector },
       isHeld: false,
       acquiring: Promise.resolve(),
     };
@@ -193,14 +187,14 @@ export class Shards implements Member {
 
   /** Never rejects. */
   async #acquire(candidacy: Candidacy): Promise<void> {
-    const { election, stop, shard } = candidacy;
+    const { stop, shard } = candidacy;
     const signal = AbortSignal.any([stop.signal, this.#stopping.signal]);
     try {
-      await election.elector?.acquire(signal);
+      await shard.elector?.acquire(signal);
     } catch {
       // Only with the signal; the Lease may have been taken all the same.
       if (this.#stopping.signal.aborted) return;
-      await election.elector?.release(() => Promise.resolve());
+      await shard.elector?.release(() => Promise.resolve());
       this.#candidacies.delete(shard.index);
       return;
     }
@@ -210,12 +204,12 @@ export class Shards implements Member {
 
   /** Never rejects. */
   async #leave(candidacy: Candidacy, graceMs: number): Promise<void> {
-    const { shard, election } = candidacy;
+    const { shard } = candidacy;
     await candidacy.acquiring;
     const wasHeld = candidacy.isHeld;
     candidacy.isHeld = false;
     const leave = (): Promise<void> => (wasHeld ? this.#options.leave(shard, graceMs) : Promise.resolve());
-    await (election.elector === undefined ? leave() : election.elector.release(leave));
+    await (shard.elector === undefined ? leave() : shard.elector.release(leave));
     this.#candidacies.delete(shard.index);
   }
 

@@ -38,11 +38,7 @@ export class SharedCaches {
   of(process: CachingProcess): Caches {
     const { namespace } = process;
     const adder: CacheAdder = {
-      add: <T extends KubeObject>(resource: Resource<T>): Informer<T> => {
-        const views: NamespaceViews<T> | undefined = this.#views.get(resource);
-        if (views === undefined) throw new Error(`${resource.plural} are not cached for cells`);
-        return views.of(namespace);
-      },
+      add: <T extends KubeObject>(resource: Resource<T>): Informer<T> => this.#viewIn(resource, namespace),
     };
     const none = (): never => {
       throw new Error('a cell serves no other API');
@@ -58,9 +54,20 @@ export class SharedCaches {
     });
   }
 
+  /** Metadata of the Secrets of a namespace. */
+  secretsIn(namespace: string): Informer<KubeObject> {
+    return this.#viewIn(secrets, namespace);
+  }
+
   /** How many Machines a namespace has. */
   machinesIn(namespace: string): number {
-    return this.#views.get(machines)?.of(namespace).list().length ?? 0;
+    return this.#viewIn(machines, namespace).list().length;
+  }
+
+  #viewIn<T extends KubeObject>(resource: Resource<T>, namespace: string): Informer<T> {
+    const views: NamespaceViews<T> | undefined = this.#views.get(resource);
+    if (views === undefined) throw new Error(`${resource.plural} are not cached for cells`);
+    return views.of(namespace);
   }
 
   /** A cell has ended. */
