@@ -126,9 +126,12 @@ describe('machinist top without a terminal', () => {
 
       await world.patch(machineDeployments, 'd', { spec: { replicas: 2 } });
 
+      // Each kind has its own watch: which of the two is seen first is open.
       await live.says('2/2 ready, 2 updated', 60_000);
+      await live.says('created: ', 60_000);
       expect(live.stdout).toContain(says('d'));
       expect(live.stdout).toMatch(/machine\/d-\S+.*created: /);
+      expect(live.stdout).not.toContain('events cannot be read');
       live.kill('SIGTERM');
       expect(await live.ended()).toMatchObject({ code: 0, stderr: '' });
     },

@@ -89,7 +89,14 @@ export const BUILT_IN: readonly Kind[] = [
   builtIn('v1', 'configmaps', 'ConfigMap', { shortNames: ['cm'] }),
   builtIn('v1', 'events', 'Event', {
     shortNames: ['ev'],
-    fields: ['involvedObject.kind', 'involvedObject.name', 'involvedObject.namespace', 'involvedObject.uid', 'reason'],
+    fields: [
+      ...['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'].map(
+        (one) => `involvedObject.${one}`,
+      ),
+      'reason',
+      'reportingComponent',
+      'type',
+    ],
   }),
   builtIn('v1', 'persistentvolumes', 'PersistentVolume', { shortNames: ['pv'], namespaced: false, hasStatus: true }),
   builtIn('v1', 'persistentvolumeclaims', 'PersistentVolumeClaim', { shortNames: ['pvc'], hasStatus: true }),

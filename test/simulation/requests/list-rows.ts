@@ -43,6 +43,12 @@ export const LIST_ROWS: readonly Row[] = [
   }),
   get('pods by Node', 'pods', { query: '?fieldSelector=spec.nodeName%3Dnowhere' }),
   get('pods by Node that is none', 'pods', { query: '?fieldSelector=spec.nodeName!%3D' }),
+  ...['apiVersion', 'kind', 'namespace', 'name', 'uid', 'resourceVersion', 'fieldPath'].map((field) =>
+    get(`events by ${field} of their object`, 'events', { query: `?fieldSelector=involvedObject.${field}%3Dnone` }),
+  ),
+  ...['reason', 'reportingComponent', 'type'].map((field) =>
+    get(`events by ${field}`, 'events', { query: `?fieldSelector=${field}%3Dnone` }),
+  ),
   get('a page', 'machines', { query: listed('limit=2'), save: 'page' }),
   get('the next page', 'machines', {
     query: (given: Given) => listed(`limit=2&continue=${tokenOf(given, 'page')}`),
