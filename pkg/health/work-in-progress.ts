@@ -57,6 +57,27 @@ export interface FailureDeadline {
   readonly failsAt: string;
 }
 
+/** A namespace that a process with cells has to manage. */
+export interface CellState {
+  readonly cell: string;
+  /** Refused: its settings or its kubeconfig cannot be used, and nothing is done about its Machines. */
+  readonly state: 'running' | 'refused';
+  /** Why it is refused, or what is wrong although it runs. */
+  readonly troubles: readonly string[];
+}
+
+/** What a process with cells has to manage. */
+export interface CellsInProgress {
+  /** Label selector of the namespaces. */
+  readonly selector: string;
+  /** How many shards there are, in all replicas. */
+  readonly shards: number;
+  /** Those that this process holds. */
+  readonly held: readonly number[];
+  /** The cells in them. */
+  readonly states: readonly CellState[];
+}
+
 /** What a process does about single machines, which no object records; only a leader does anything. Served on /work, for `machinist`. */
 export interface WorkInProgress {
   readonly activities: readonly RunningActivity[];
@@ -65,4 +86,6 @@ export interface WorkInProgress {
   readonly drains: readonly OpenDrain[];
   /** Absent from the answer of an older process. */
   readonly deadlines?: readonly FailureDeadline[];
+  /** Absent from the answer of a process of one namespace. */
+  readonly cells?: CellsInProgress;
 }

@@ -182,6 +182,11 @@ export class Operator {
     this.#work = work;
   }
 
+  /** What is shown of it at this moment; undefined: nothing is ever done about Machines. */
+  get workInProgress(): WorkInProgress | undefined {
+    return this.#work?.();
+  }
+
   /** What makes pages for people, for the same port; to be called before `run`. */
   showPage(make: (process: ObservedProcess) => Page): void {
     this.#makePage = make;

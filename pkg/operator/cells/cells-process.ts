@@ -21,6 +21,7 @@ import { workloadOf } from '../preflight/workload.ts';
 import type { Member } from '../process/lifecycle.ts';
 import { StartCheck } from '../start-check.ts';
 import { Cells } from './cells.ts';
+import { cellsWork } from './cells-work.ts';
 import { cellChecks } from './checks.ts';
 import { CELL_EVENT_SOURCE } from './events.ts';
 import { type CellCounts, cellMetrics } from './metrics.ts';
@@ -41,6 +42,7 @@ export class CellsProcess {
   readonly cells: Cells;
   readonly shards: Shards;
   readonly #process: ManagerProcess;
+  readonly #config: CellsConfig;
   readonly #drivers: SharedDrivers;
   readonly #claims: TargetClaims;
   readonly #recorder: EventRecorder;
@@ -54,6 +56,7 @@ export class CellsProcess {
     const { clock, log, hooks } = process.options;
     const { leader, safety } = process.options.config;
     this.#process = process;
+    this.#config = config;
     this.#drivers = new SharedDrivers(process);
     const gate = reportingGate({ clock, outages, metrics: metrics.gate, graceMs: safety.graceMs });
     const writer = writerTo(clusters.control, { gate, observer: ofControl.ownWrites, intercept: hooks?.intercept });
@@ -134,7 +137,7 @@ export class CellsProcess {
       caches: [ofControl],
       outages,
       held,
-      work: undefined,
+      work: () => cellsWork(this.cells, this.shards, this.#config),
       makePage: undefined,
       identity: options.identity,
       version: options.version,

@@ -19,7 +19,7 @@ function cellsResult(cells: Cells, shards: Shards): CheckResult {
   const wrong = [
     ...(shards.trouble === undefined ? [] : [shards.trouble]),
     ...[...cells.refused].map(([name, why]) => `cell ${name}: ${why}`),
-    ...[...running].flatMap(([name, cell]) => troubleOf(cell).map((why) => `cell ${name}: ${why}`)),
+    ...[...running].flatMap(([name, cell]) => troublesOf(cell).map((why) => `cell ${name}: ${why}`)),
   ];
   const counts = `${running.size} cells running in ${shards.held.length} shards, ${shards.replicas} replicas`;
   const shown = wrong.slice(0, SHOWN);
@@ -28,7 +28,8 @@ function cellsResult(cells: Cells, shards: Shards): CheckResult {
   return wrong.length === 0 ? { ok: true, detail } : { ...DEGRADED, detail };
 }
 
-function troubleOf({ outages, held }: RunningCell): readonly string[] {
+/** What is wrong with a cell that runs. */
+export function troublesOf({ outages, held }: RunningCell): readonly string[] {
   const outageTexts = outages
     .current()
     .filter(({ cluster }) => cluster !== CONTROL)

@@ -3,6 +3,7 @@ import { Registry } from 'prom-client';
 import type { KubeObject } from '../../apis/meta.ts';
 import { heldWorkMetrics } from '../../base/metrics/held-work.ts';
 import { HeldWork } from '../../health/held-work.ts';
+import type { WorkInProgress } from '../../health/work-in-progress.ts';
 import type { Endpoint } from '../../kube/client/endpoint.ts';
 import { namespaces } from '../../kube/client/resource.ts';
 import type { EventSubject } from '../../kube/events/correlator.ts';
@@ -65,6 +66,7 @@ export class RunningCell {
   readonly namespace: KubeObject;
   readonly #options: RunningCellOptions;
   readonly #target: TargetCluster | undefined;
+  readonly #operator: Operator;
   readonly #work: LeaderWork;
   readonly #ending = new AbortController();
   readonly #begun: Promise<void>;
@@ -102,11 +104,16 @@ export class RunningCell {
       subject: cellSubject(namespace),
       openDriver: (provider) => drivers.of(provider),
     };
-    const operator = new Operator(process, cell);
-    this.#work = operator.work(controllersOf(operator));
+    this.#operator = new Operator(process, cell);
+    this.#work = this.#operator.work(controllersOf(this.#operator));
     this.#begun = this.#work.begin(this.#ending.signal).catch((err: unknown) => {
       if (!this.#ending.signal.aborted) log.error({ err }, 'could not begin the work of a cell');
     });
+  }
+
+  /** What is being done about its Machines; undefined: nothing ever is. */
+  get workInProgress(): WorkInProgress | undefined {
+    return this.#operator.workInProgress;
   }
 
   /** The next request to the target loads what its Secrets tell now. */
