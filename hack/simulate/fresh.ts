@@ -11,7 +11,16 @@ export function firstSeedOf(commit: string): number {
 }
 
 /** Worlds take their turns, those more often in which more can happen. */
-const TURNS: readonly WorldName[] = ['machines', 'autoscaler', 'ironcore', 'machines', 'cluster-api', 'mirantis'];
+const TURNS: readonly WorldName[] = [
+  'machines',
+  'cells',
+  'autoscaler',
+  'ironcore',
+  'machines',
+  'cells',
+  'cluster-api',
+  'mirantis',
+];
 
 /** The world of a seed of a commit. */
 export function worldOf(seed: number): WorldName {

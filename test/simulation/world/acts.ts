@@ -1,7 +1,7 @@
 import type { MachineDeploymentStrategy } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { Random } from '../../../pkg/base/random/random.ts';
 import type { Ledger } from './ledger.ts';
-import { type MachinesWorld, pathOf } from './machines-world.ts';
+import type { MachinesWorld } from './machines-world.ts';
 import { integerIn, oneOf } from './seeded-random.ts';
 
 /** Something that somebody does, or that happens. */
@@ -83,7 +83,7 @@ export const mishap: Act = (world, ledger, random) => oneOf(random, Object.value
 /** A user deletes a Machine. */
 export function deleteMachine(world: MachinesWorld, ledger: Pick<Ledger, 'askedFor'>, name: string): void {
   ledger.askedFor(name);
-  world.act('DELETE', pathOf('machines', name), {});
+  world.act('DELETE', world.pathOf('machines', name), {});
 }
 
 /** How a pool is rolled: at least one machine may be missing, so that a rollout ends. */

@@ -13,16 +13,20 @@ interface Holder {
 /** Times in Leases are those of clocks that are read before a request is sent. */
 const SLACK_MS = 100;
 
-/** Who holds the Leases of a world. */
+/** Who holds the Leases of a world, or the one under which a cell is managed. */
 export class Leaders {
   readonly #holders = new Map<string, Holder>();
+  /** How many Leases there are at least before one knows who leads. */
+  readonly #least: number;
 
   /** `find` is told when a Lease is taken from a process that had not lost it. */
   constructor(world: MachinesWorld, find: (what: string) => void) {
+    this.#least = world.lease === undefined ? 2 : 1;
     world.servers.control.objects.onChange(({ plural }, { object }) => {
       // Those of other namespaces are no Leases to lead by.
       if (plural !== 'leases' || object.metadata.namespace !== NAMESPACE) return;
       const { name } = object.metadata;
+      if (world.lease !== undefined && name !== world.lease) return;
       const nowMs = world.time.elapsedMs;
       const { holderIdentity: identity = '', leaseDurationSeconds = 0 } = (object as unknown as Lease).spec ?? {};
       const durationMs = leaseDurationSeconds * 1_000;
@@ -54,7 +58,7 @@ export class Leaders {
   hadLost(identity: string, sentAtMs: number): boolean {
     const holders = [...this.#holders.values()];
     return (
-      holders.length > 1 &&
+      holders.length >= this.#least &&
       holders.every((holder) => holder.identity !== '' && holder.identity !== identity && holder.sinceMs < sentAtMs)
     );
   }

@@ -59,6 +59,7 @@ export class Ledger {
       if (event === 'deleted') this.#lookAtVM(vm);
     });
     world.servers.control.objects.onChange(({ plural }, { type, object, previous }) => {
+      if (object.metadata.namespace !== world.namespace) return;
       if (plural === 'machinedeployments') this.#bounds.observe(object as unknown as MachineDeployment);
       if (plural !== 'machines') return;
       if (previous === undefined) this.#lookAtNumber();
@@ -67,7 +68,9 @@ export class Ledger {
       else this.#lookAtFailure(object as unknown as Machine, previous as unknown as Machine);
     });
     const leaders = new Leaders(world, (what) => this.find(what));
-    world.processes.onRequest(({ identity, method, path, sentAtMs }) => {
+    world.processes.onRequest((request) => {
+      if (!world.concerns(request)) return;
+      const { identity, method, path, sentAtMs } = request;
       if (leaders.hadLost(identity, sentAtMs))
         this.find(`${identity} asked for a change after another process led: ${method} ${path}`);
       if (path.endsWith('/eviction')) this.#noteEviction(path, identity);
@@ -88,7 +91,7 @@ export class Ledger {
   /** The control cluster was set back. */
   setBack(): void {
     this.#bounds.observe(this.#world.pool);
-    this.#ledBefore = this.#world.processes.leader;
+    this.#ledBefore = this.#world.leader;
     this.#isSetBack = true;
     this.#setBackMs = this.#world.time.elapsedMs;
   }
@@ -120,8 +123,9 @@ export class Ledger {
 
   /** Notes something that must not be. */
   find(what: string): void {
-    this.#world.trace.add(`finding ${what}`);
-    this.findings.push(`${(this.#world.time.elapsedMs / 1_000).toFixed(0)} s: ${what}`);
+    const where = this.#world.lease === undefined ? '' : `${this.#world.namespace}: `;
+    this.#world.trace.add(`finding ${where}${what}`);
+    this.findings.push(`${(this.#world.time.elapsedMs / 1_000).toFixed(0)} s: ${where}${what}`);
   }
 
   /** Whether nothing else can be learned from this world: something goes round in it. */
@@ -215,8 +219,8 @@ export class Ledger {
     // A call that was under way when the cluster was set back cannot be taken back.
     const calledMs = this.#calledMs.get(machineName) ?? Infinity;
     if (calledMs < this.#setBackMs && this.#world.time.elapsedMs - calledMs < CALL_MS) return;
-    const { forgotten, processes } = this.#world;
-    if (processes.leader === this.#ledBefore && machineUID !== undefined && forgotten.has(machineUID)) {
+    const { forgotten, leader } = this.#world;
+    if (leader === this.#ledBefore && machineUID !== undefined && forgotten.has(machineUID)) {
       this.find(`VM ${providerID} was deleted although its Machine ${machineName} was only forgotten`);
     }
     const machine = this.#machineOf(machineName);
@@ -225,8 +229,7 @@ export class Ledger {
       const left = this.#world.workload?.pods.filter(({ spec }) => spec?.nodeName === node) ?? [];
       if (left.length > 0) this.find(`VM ${providerID} was deleted although ${left.length} pods were still on it`);
       const attached = this.#world.workload?.volumes.attachments.filter(
-        ({ spec, metadata: { name } }) =>
-          spec.nodeName === node && this.#sentAwayBy.get(name) === this.#world.processes.leader.identity,
+        ({ spec, metadata: { name } }) => spec.nodeName === node && this.#sentAwayBy.get(name) === leader.identity,
       );
       if (attached !== undefined && attached.length > 0) {
         this.find(`VM ${providerID} was deleted although ${attached.length} volumes were still attached to it`);

@@ -73,16 +73,16 @@ export class Life {
   }
 
   async #trouble({ plan, steps }: Phase): Promise<void> {
-    const { weather, simulation, trace } = this.#world;
+    const { weather, cells, trace } = this.#world;
     trace.add(`trouble ${JSON.stringify(plan)}`);
     weather.rates = plan.rates;
-    simulation.faults.set(plan.driver);
+    for (const { simulation } of cells) simulation.faults.set(plan.driver);
     for (let i = 0; i < steps && !this.#isOver; i++) await this.#step(plan);
     this.#world.processes.death = undefined;
     this.#world.processes.pause = undefined;
     weather.rates = FINE;
     weather.isDown = false;
-    simulation.faults.set([]);
+    for (const { simulation } of cells) simulation.faults.set([]);
     trace.add('calm');
     this.#population.calm();
   }
@@ -132,7 +132,7 @@ export class Life {
   async #advance(ms: number, isEnough: () => boolean = () => false): Promise<void> {
     const world = this.#world;
     const untilMs = world.time.elapsedMs + ms;
-    const hasEnded = (): boolean => world.processes.running.length === 0;
+    const hasEnded = (): boolean => world.processes.lacksOne;
     while (world.time.elapsedMs < untilMs && !isEnough() && !this.#isOver) {
       await world.time.advance(
         untilMs - world.time.elapsedMs,
@@ -196,8 +196,9 @@ export class Life {
     if (left.length > 0) population.ledger.find(`after the end of the pool there are left: ${left.join(', ')}`);
     await this.#advance(REST_MS);
     if (this.#isOver) return;
+    const most = MOST_PENDING * this.#world.cells.length;
     for (const { identity, pending } of this.#world.processes.running) {
-      if (pending.timers <= MOST_PENDING && pending.requests <= MOST_PENDING) continue;
+      if (pending.timers <= most && pending.requests <= most) continue;
       const what = `${pending.timers} timers and ${pending.requests} requests`;
       population.ledger.find(`long after the end of the pool ${identity} still waits for ${what}`);
     }

@@ -6,6 +6,7 @@ import type {
   MachineDeployment,
   MachineDeploymentStrategy,
 } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
+import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Lease, Node } from '../../../pkg/apis/wire.ts';
 import { Simulation } from '../../../packages/providers/sim/simulation.ts';
 import type { ServedWorld } from '../../../pkg/controllers/world.ts';
@@ -17,9 +18,18 @@ import { type Kind, kindsWith } from '../api-server/kinds.ts';
 import type { StoredObject } from '../api-server/stored-object.ts';
 import { collectGarbage } from './garbage-collector.ts';
 import { SimulatedConnection } from './network.ts';
-import { type Caller, type ClusterName, endpointOf, Processes, type Servers } from './processes.ts';
+import {
+  type Caller,
+  type ClusterName,
+  endpointOf,
+  Processes,
+  type ProcessRequest,
+  type Reached,
+  type Servers,
+} from './processes.ts';
 import { integerIn, seededRandom } from './seeded-random.ts';
-import type { Flags } from './simulated-process.ts';
+import type { Flags, SimulatedProcess } from './simulated-process.ts';
+import { askerAt, targetAt } from './target-address.ts';
 import { Trace } from './trace.ts';
 import { cleanTokens } from './token-cleaner.ts';
 import { VirtualClock, VirtualTime } from './virtual-clock.ts';
@@ -56,9 +66,21 @@ export interface MachinesWorldOptions {
   readonly simulatedSpec?: (providerSpec: unknown) => unknown;
   /** In place of all that a process serves, where some is reached in another way here. */
   readonly worlds?: ((world: MachinesWorld, caller: Caller) => readonly ServedWorld[]) | undefined;
+  /** Processes that run side by side. */
+  readonly managers?: number;
+  /** It is a namespace of another world, with a target cluster and a cloud of its own. */
+  readonly cell?: CellOptions | undefined;
   readonly keepsTrace?: boolean;
   /** Wall time of its beginning; the first moment of 2026 unless it is given. */
   readonly epochMs?: number | undefined;
+}
+
+/** What makes a world a cell of another one, whose time, control cluster and processes it shares. */
+export interface CellOptions {
+  readonly of: MachinesWorld;
+  readonly namespace: string;
+  /** Under which processes manage it. */
+  readonly lease: string;
 }
 
 /** Where all namespaced objects of the world are. */
@@ -82,7 +104,13 @@ const MERGE_PATCH = 'application/merge-patch+json';
 export class MachinesWorld implements AsyncDisposable {
   readonly time: VirtualTime;
   readonly trace: Trace;
-  /** Of the processes' ways to the API servers; that of the kubelets is always fine. */
+  /** Where its pool is. */
+  readonly namespace: string;
+  /** Under which its pool is managed; undefined: all that there are. */
+  readonly lease: string | undefined;
+  /** Places with a pool: itself, unless its processes manage many namespaces. */
+  readonly cells: MachinesWorld[];
+  /** Of the processes' ways to the API servers, of a cell to its target cluster; that of the kubelets is always fine. */
   readonly weather: SeededWeather;
   readonly servers: Servers;
   /** The program. */
@@ -93,6 +121,7 @@ export class MachinesWorld implements AsyncDisposable {
   hasForgotten = false;
   #cloud: Simulation | undefined;
   readonly #options: Required<MachinesWorldOptions>;
+  readonly #random: (name: string) => Random;
   #workload: Workload | undefined;
 
   private constructor(options: MachinesWorldOptions) {
@@ -111,45 +140,91 @@ export class MachinesWorld implements AsyncDisposable {
       furnish: undefined,
       simulatedSpec: (providerSpec) => providerSpec,
       worlds: undefined,
+      managers: 1,
+      cell: undefined,
       keepsTrace: false,
       epochMs: undefined,
       ...options,
     };
-    const { seed, hasTarget, keepsTrace, epochMs } = this.#options;
-    this.time = new VirtualTime(seededRandom(seed, 'order'), epochMs);
-    this.trace = new Trace(() => this.time.elapsedMs, { keepsAll: keepsTrace });
-    this.weather = new SeededWeather(seededRandom(seed, 'weather'), seededRandom(seed, 'forbidden'));
-    const control = this.#server(seededRandom(seed, 'control cluster'));
-    this.servers = { control, target: hasTarget ? this.#server(seededRandom(seed, 'target cluster')) : control };
-    const { time, trace, weather, servers } = this;
-    const { worlds, simulatedSpec } = this.#options;
-    this.processes = new Processes({
+    const { seed, hasTarget, keepsTrace, epochMs, cell } = this.#options;
+    const random = (name: string): Random =>
+      seededRandom(seed, cell === undefined ? name : `${name} of ${cell.namespace}`);
+    const { of } = cell ?? {};
+    this.#random = random;
+    this.namespace = cell?.namespace ?? NAMESPACE;
+    this.lease = cell?.lease;
+    this.time = of?.time ?? new VirtualTime(random('order'), epochMs);
+    this.trace = of?.trace ?? new Trace(() => this.time.elapsedMs, { keepsAll: keepsTrace });
+    this.weather = new SeededWeather(random('weather'), random('forbidden'));
+    const control = of?.servers.control ?? this.#server(random('control cluster'));
+    this.servers = { control, target: hasTarget ? this.#server(random('target cluster')) : control };
+    this.cells = this.#hasCells ? [] : [this];
+    of?.cells.push(this);
+    this.processes = of?.processes ?? this.#openProcesses();
+  }
+
+  /** Whether its processes manage many namespaces, each of which is a world like this one. */
+  get #hasCells(): boolean {
+    return this.#options.flags['cells'] !== undefined;
+  }
+
+  #openProcesses(): Processes {
+    const { time, trace } = this;
+    const { seed, managers, worlds, simulatedSpec } = this.#options;
+    return new Processes({
       seed,
       time,
       trace,
-      weather,
-      servers,
       flags: this.#flags(),
-      simulation: () => this.simulation,
+      replicas: managers,
+      reach: (host) => this.#reach(host),
+      simulation: (provider) => (this.#hasCells ? this.#cellNamed(provider) : this).simulation,
       simulatedSpec,
-      holders: () =>
-        new Set((this.#list('control', 'leases') as readonly Lease[]).map(({ spec }) => spec?.holderIdentity)),
+      leases: () => this.#list('control', 'leases') as readonly Lease[],
       worlds: worlds && ((caller) => worlds(this, caller)),
     });
   }
 
-  /** A world with a pool that is asked for, and a first process. */
+  /** The server at an address; that of a cell's target is reached by each cell under another one. */
+  #reach(host: string): Reached {
+    const target = targetAt(host);
+    if (target !== undefined) {
+      const { servers, weather } = this.#cellNamed(target);
+      return { server: servers.target, weather };
+    }
+    return { server: host === 'target' ? this.servers.target : this.servers.control, weather: this.weather };
+  }
+
+  #cellNamed(name: string): MachinesWorld {
+    const cell = this.cells.find(({ namespace }) => namespace === name);
+    if (cell === undefined) throw new Error(`there is no cell ${name}`);
+    return cell;
+  }
+
+  /** Whether a process asks for something that belongs to this pool. */
+  concerns({ to, path }: ProcessRequest): boolean {
+    if (this.lease === undefined) return true;
+    if (to === 'control') return path.includes(`/namespaces/${this.namespace}/`);
+    return to === this.namespace || askerAt(to) === this.namespace;
+  }
+
+  /** The process that manages the pool, or else the newest. */
+  get leader(): SimulatedProcess {
+    return this.processes.leaderBy(this.lease);
+  }
+
+  /** A world with a pool that is asked for, and a first process; one with cells is empty at first. */
   static async create(options: MachinesWorldOptions): Promise<MachinesWorld> {
     const world = new MachinesWorld(options);
     world.#furnish();
-    const { pods } = world.#options;
+    const { pods, cell } = world.#options;
     if (pods !== undefined) {
       const { servers, time } = world;
-      const random = seededRandom(options.seed, 'volumes');
-      world.#workload = new Workload({ ...pods, server: servers.target, time, random });
+      world.#workload = new Workload({ ...pods, server: servers.target, time, random: world.#random('volumes') });
     }
-    await world.#openCloud();
-    await world.processes.start();
+    // Where there will be cells, each has a cloud, without which no process starts.
+    if (!world.#hasCells) await world.#openCloud();
+    if (!world.#hasCells && cell === undefined) await world.processes.start();
     return world;
   }
 
@@ -165,10 +240,20 @@ export class MachinesWorld implements AsyncDisposable {
   /** The control cluster goes on from a backup: its servers are away for a while, and Nodes without a VM are noticed after it. */
   restore(backup: Backup): void {
     const { control } = this.servers;
-    const healthy = this.#healthyMachines();
-    const all = this.machines.map(({ metadata }) => metadata.uid);
+    const noticed = this.cells.map((cell) => cell.#remember());
     this.trace.add(`the control cluster is set back from ${control.objects.revisions.current} to ${backup.rv}`);
     control.objects.restore(backup);
+    for (const notice of noticed) notice();
+  }
+
+  /** What there is of Machines; what is returned notes which were forgotten meanwhile. */
+  #remember(): () => void {
+    const healthy = this.#healthyMachines();
+    const all = this.machines.map(({ metadata }) => metadata.uid);
+    return () => this.#noticeForgotten(healthy, all);
+  }
+
+  #noticeForgotten(healthy: readonly string[], all: readonly string[]): void {
     const present = new Set(this.machines.map(({ metadata }) => metadata.uid));
     this.forgotten = new Set([...this.forgotten, ...healthy].filter((uid) => !present.has(uid)));
     this.hasForgotten ||= all.some((uid) => !present.has(uid));
@@ -218,11 +303,16 @@ export class MachinesWorld implements AsyncDisposable {
 
   /** Changes the MachineDeployment as a user does. */
   changePool(change: object): void {
-    this.act('PATCH', pathOf('machinedeployments', POOL), change);
+    this.act('PATCH', this.pathOf('machinedeployments', POOL), change);
+  }
+
+  /** Path of an object of the project in its namespace. */
+  pathOf(plural: string, name?: string): string {
+    return pathOf(plural, name, this.namespace);
   }
 
   get pool(): MachineDeployment | undefined {
-    return this.#list('control', 'machinedeployments')[0] as MachineDeployment | undefined;
+    return this.#own('machinedeployments')[0] as MachineDeployment | undefined;
   }
 
   /** What runs on the Nodes. */
@@ -230,16 +320,21 @@ export class MachinesWorld implements AsyncDisposable {
     return this.#workload;
   }
 
+  /** What it is made from. */
+  get options(): Required<MachinesWorldOptions> {
+    return this.#options;
+  }
+
   get isHonest(): boolean {
     return this.#options.isHonest;
   }
 
   get machines(): readonly Machine[] {
-    return this.#list('control', 'machines') as readonly Machine[];
+    return this.#own('machines') as readonly unknown[] as readonly Machine[];
   }
 
   get sets(): readonly MachineSet[] {
-    return this.#list('control', 'machinesets') as readonly MachineSet[];
+    return this.#own('machinesets') as readonly unknown[] as readonly MachineSet[];
   }
 
   get nodes(): readonly Node[] {
@@ -248,12 +343,18 @@ export class MachinesWorld implements AsyncDisposable {
 
   /** How many objects of a kind of the project there are. */
   count(plural: string): number {
-    return this.#list('control', plural).length;
+    return this.#own(plural).length;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.processes.kill();
-    await this.#cloud?.[Symbol.asyncDispose]();
+    for (const { simulation } of this.cells) await simulation[Symbol.asyncDispose]();
+  }
+
+  /** Of the control cluster, in its namespace. */
+  #own(plural: string): readonly KubeObject[] {
+    const all = this.#list('control', plural) as readonly KubeObject[];
+    return this.lease === undefined ? all : all.filter(({ metadata }) => metadata.namespace === this.namespace);
   }
 
   #list(cluster: ClusterName, plural: string): readonly unknown[] {
@@ -278,19 +379,21 @@ export class MachinesWorld implements AsyncDisposable {
 
   #furnish(): void {
     const { control, target } = this.servers;
-    for (const server of new Set([control, target])) {
+    const { furnish, cell } = this.#options;
+    for (const server of cell === undefined ? new Set([control, target]) : [target]) {
       for (const name of ['kube-system', 'kube-node-lease', 'default', NAMESPACE]) {
         server.handle({ method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name } } });
       }
     }
-    const { furnish } = this.#options;
-    if (furnish === undefined) this.#furnishPool();
+    if (furnish === undefined) this.furnishPool();
     else furnish(this);
   }
 
-  #furnishPool(): void {
-    const { replicas, strategy, annotations } = this.#options;
-    const metadata = { name: POOL, namespace: NAMESPACE };
+  /** Asks for its pool, in its namespace. */
+  furnishPool(): void {
+    const { replicas, strategy, annotations, cell } = this.#options;
+    const { namespace } = this;
+    const metadata = { name: POOL, namespace };
     const apiVersion = 'machine.sapcloud.io/v1alpha1';
     const secret = {
       apiVersion: 'v1',
@@ -298,19 +401,19 @@ export class MachinesWorld implements AsyncDisposable {
       metadata,
       stringData: { userData: 'token: <<BOOTSTRAP_TOKEN>>' },
     };
-    this.act('POST', `/api/v1/namespaces/${NAMESPACE}/secrets`, secret);
+    this.act('POST', `/api/v1/namespaces/${namespace}/secrets`, secret);
     const providerSpec = { zone: 'a' };
     const machineClass = {
       apiVersion,
       kind: 'MachineClass',
       metadata,
-      provider: 'sim',
+      provider: cell?.namespace ?? 'sim',
       providerSpec,
       secretRef: metadata,
     };
-    this.act('POST', pathOf('machineclasses'), machineClass);
+    this.act('POST', this.pathOf('machineclasses'), machineClass);
     const labels = { pool: POOL };
-    this.act('POST', pathOf('machinedeployments'), {
+    this.act('POST', this.pathOf('machinedeployments'), {
       apiVersion,
       kind: 'MachineDeployment',
       metadata: { ...metadata, ...(annotations && { annotations }) },
@@ -332,13 +435,14 @@ export class MachinesWorld implements AsyncDisposable {
   }
 
   async #openCloud(): Promise<void> {
+    const { seed, cell } = this.#options;
     const clock = new VirtualClock(this.time);
-    const calm = new SeededWeather(seededRandom(this.#options.seed, 'kubelets'), () => 1);
+    const calm = new SeededWeather(this.#random('kubelets'), () => 1);
     const observer = { asked: () => true, answered: () => undefined };
     this.#cloud = await Simulation.start({
       clock,
       log: silentLogger,
-      seed: String(this.#options.seed),
+      seed: cell === undefined ? String(seed) : `${seed} ${cell.namespace}`,
       settings: { latencyMs: { ...LATENCIES, ...this.#options.latencyMs }, quota: 10_000 },
       capabilities: { idempotentCreate: this.#options.idempotentCreate },
       cluster: {
@@ -352,7 +456,8 @@ export class MachinesWorld implements AsyncDisposable {
       },
     });
     this.cloud.onEvent((vm, event) => {
-      this.trace.add(`VM ${vm.providerID} of ${vm.machineName} ${event}`);
+      const where = this.lease === undefined ? '' : ` in ${this.namespace}`;
+      this.trace.add(`VM ${vm.providerID} of ${vm.machineName} ${event}${where}`);
       const { providerID } = this.machines.find(({ metadata }) => metadata.name === vm.machineName)?.spec ?? {};
       // A Machine does not know the Node of a VM that it has not recorded: its creation was not answered, or with another VM.
       const isUnrecorded = event === 'deleted' && providerID !== vm.providerID;
@@ -377,8 +482,8 @@ export class MachinesWorld implements AsyncDisposable {
 }
 
 /** Path of the project's objects. */
-export function pathOf(plural: string, name?: string): string {
-  return `${GROUP}/namespaces/${NAMESPACE}/${plural}${name === undefined ? '' : `/${name}`}`;
+export function pathOf(plural: string, name?: string, namespace = NAMESPACE): string {
+  return `${GROUP}/namespaces/${namespace}/${plural}${name === undefined ? '' : `/${name}`}`;
 }
 
 /** Whether the pool is as it is asked for, with nothing more and nothing less. */

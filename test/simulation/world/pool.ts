@@ -4,7 +4,7 @@ import type { Random } from '../../../pkg/base/random/random.ts';
 import { deleteMachine, mishap, USER_ACTS, type ActTable, userAct } from './acts.ts';
 import { leftoversIn } from './at-rest.ts';
 import { Ledger } from './ledger.ts';
-import { isAsAsked, type MachinesWorld, NAMESPACE, pathOf, POOL } from './machines-world.ts';
+import { isAsAsked, type MachinesWorld, POOL } from './machines-world.ts';
 import type { Population } from './population.ts';
 import { untruthsIn } from './statuses.ts';
 
@@ -68,8 +68,8 @@ export class Pool implements Population {
   end(): void {
     const { world } = this;
     world.workload?.end();
-    for (const plural of ['machinedeployments', 'machineclasses']) world.act('DELETE', pathOf(plural, POOL), {});
-    world.act('DELETE', `/api/v1/namespaces/${NAMESPACE}/secrets/${POOL}`, {});
+    for (const plural of ['machinedeployments', 'machineclasses']) world.act('DELETE', world.pathOf(plural, POOL), {});
+    world.act('DELETE', `/api/v1/namespaces/${world.namespace}/secrets/${POOL}`, {});
   }
 
   left(): readonly string[] {
@@ -106,7 +106,7 @@ export class Pool implements Population {
     world.time.schedule(RELEASE_MS, () => {
       if (world.count('machineclasses') === 0) return;
       const annotations = { [DELETE_ORPHAN_VMS_UNTIL_ANNOTATION]: until };
-      world.act('PATCH', pathOf('machineclasses', POOL), { metadata: { annotations } });
+      world.act('PATCH', world.pathOf('machineclasses', POOL), { metadata: { annotations } });
       this.ledger.released();
     });
   }

@@ -1,4 +1,5 @@
 import { fixedEndpoint } from '../../../hack/control-plane/fixed-endpoint.ts';
+import type { Lease } from '../../../pkg/apis/wire.ts';
 import { parseDuration } from '../../../pkg/apis/duration.ts';
 import type { Driver, DriverCall, MachineRequest } from '../../../pkg/driver/driver.ts';
 import type { Simulation } from '../../../packages/providers/sim/simulation.ts';
@@ -10,6 +11,7 @@ import type { APIRequest, SimulatedAPIServer } from '../api-server/api-server.ts
 import { type RequestFault, SimulatedConnection } from './network.ts';
 import { seededRandom } from './seeded-random.ts';
 import { type Flags, SimulatedProcess } from './simulated-process.ts';
+import { targetAt } from './target-address.ts';
 import type { Trace } from './trace.ts';
 import { VirtualClock, type VirtualTime } from './virtual-clock.ts';
 import type { Weather } from './network.ts';
@@ -18,15 +20,26 @@ import type { Weather } from './network.ts';
 export type ClusterName = 'control' | 'target';
 export type Servers = Readonly<Record<ClusterName, SimulatedAPIServer>>;
 
+/** What is at an address. */
+export interface Reached {
+  readonly server: SimulatedAPIServer;
+  readonly weather: Weather;
+}
+
 /** A change that a process has asked for, of which it is not sure that it was done; reports are none. */
 export interface ProcessRequest {
   readonly identity: string;
+  /** The host of a server, or a provider. */
+  readonly to: string;
   readonly method: string;
   readonly path: string;
   readonly sentAtMs: number;
 }
 
-/** What happens to the leading process at one of its requests from now on: any, or one for a change, of a server or of the driver. */
+/**
+ * What happens to the leading process at one of its requests from now on: any, or one for a change, of a server or of the driver. Where many
+ * namespaces are managed, several lead, and it happens to the one that asks.
+ */
 export interface Blow<T> {
   after: number;
   readonly countsChanges: boolean;
@@ -47,15 +60,16 @@ export interface ProcessesParts {
   readonly seed: number;
   readonly time: VirtualTime;
   readonly trace: Trace;
-  readonly weather: Weather;
-  readonly servers: Servers;
   readonly flags: Flags;
-  /** The cloud that they call by the driver. */
-  readonly simulation: () => Simulation;
+  /** How many there are side by side. */
+  readonly replicas: number;
+  /** What is at the host of an address. */
+  readonly reach: (host: string) => Reached;
+  /** The cloud that they call by the driver of a provider. */
+  readonly simulation: (provider: string) => Simulation;
   /** What the cloud takes in place of the provider spec of a class. */
   readonly simulatedSpec: (providerSpec: unknown) => unknown;
-  /** Identities by which Leases are held. */
-  readonly holders: () => ReadonlySet<string | undefined>;
+  readonly leases: () => readonly Lease[];
   /** The way of a process to the runtime of a pool of IronCore. */
   readonly worlds: ((caller: Caller) => readonly ServedWorld[]) | undefined;
 }
@@ -73,19 +87,28 @@ export class Processes {
   requests = 0;
   /** The most that all processes sent within one second. */
   mostInASecond = 0;
+  /** How many are to be there side by side. */
+  replicas: number;
   readonly #parts: ProcessesParts;
   #second = { number: 0, requests: 0 };
   #all: SimulatedProcess[] = [];
   #starts = 0;
-  #onRequest: (request: ProcessRequest) => void = () => undefined;
+  readonly #listeners: ((request: ProcessRequest) => void)[] = [];
 
   constructor(parts: ProcessesParts) {
     this.#parts = parts;
+    this.replicas = parts.replicas;
   }
 
   /** The process that leads, or else the newest, which may have ended. */
   get leader(): SimulatedProcess {
-    const holders = this.#parts.holders();
+    return this.leaderBy(undefined);
+  }
+
+  /** The same of one Lease; undefined: of any. */
+  leaderBy(lease: string | undefined): SimulatedProcess {
+    const leases = this.#parts.leases().filter(({ metadata }) => lease === undefined || metadata.name === lease);
+    const holders = new Set(leases.map(({ spec }) => spec?.holderIdentity));
     const process = this.running.find(({ identity }) => holders.has(identity)) ?? this.#all.at(-1);
     if (process === undefined) throw new Error('no process was started yet');
     return process;
@@ -94,6 +117,11 @@ export class Processes {
   /** Processes that have not ended; they may stand still. */
   get running(): readonly SimulatedProcess[] {
     return this.#all.filter(({ clock, exitCode }) => !clock.isDead && exitCode === undefined);
+  }
+
+  /** Whether fewer run than are to be there. */
+  get lacksOne(): boolean {
+    return this.running.length < this.replicas;
   }
 
   /** Whether they lead by Leases, so that another one may be started beside the first. */
@@ -107,46 +135,52 @@ export class Processes {
     return parseDuration(typeof duration === 'string' ? duration : '15s') ?? 0;
   }
 
-  /** Told of each change that a process asks for, of servers and of providers. One listener only. */
+  /** Told of each change that a process asks for, of servers and of providers. */
   onRequest(listener: (request: ProcessRequest) => void): void {
-    this.#onRequest = listener;
+    this.#listeners.push(listener);
+  }
+
+  #tell(request: ProcessRequest): void {
+    for (const listener of this.#listeners) listener(request);
   }
 
   /** Starts a process; those before go on unless they were killed. */
   async start(): Promise<SimulatedProcess> {
-    const { seed, time, trace, servers, weather, flags, simulation, simulatedSpec, worlds } = this.#parts;
+    const { seed, time, trace, reach, flags, simulation, simulatedSpec, worlds } = this.#parts;
     this.#starts += 1;
     const clock = new VirtualClock(time);
     const name = `process ${this.#starts}`;
     const random = seededRandom(seed, name);
     const identity = `manager-${hexOf(random, 6)}`;
+    const ask = (to: string, method: string, of: string, isOfChange: boolean): boolean => {
+      if (isOfChange) this.#tell({ identity, to, method, path: of, sentAtMs: time.elapsedMs });
+      return this.#strike(clock, `${method} ${of}`, isOfChange);
+    };
     const caller: Caller = {
       name,
       identity,
       clock,
-      asked: (method, of, isOfChange) => {
-        if (isOfChange) this.#onRequest({ identity, method, path: of, sentAtMs: time.elapsedMs });
-        return this.#strike(clock, `${method} ${of}`, isOfChange);
-      },
+      asked: (method, of, isOfChange) => ask('', method, of, isOfChange),
     };
     const started = await SimulatedProcess.start({
       flags,
       clock,
       identity,
       random,
-      driver: fenced(simulation(), simulatedSpec, (method, machine) => {
-        trace.add(`${name} driver ${method} ${machine}`);
-        return caller.asked(method, machine, true);
-      }),
+      openDriver: (provider) =>
+        fenced(simulation(provider), simulatedSpec, (method, machine) => {
+          trace.add(`${name} driver ${method} ${machine}`);
+          return ask(provider, method, machine, true);
+        }),
       worlds: worlds?.(caller) ?? WORLDS,
       openEndpoint: endpointOf,
       told: (text) => trace.add(`${name} log ${text}`),
-      openDispatcher: (server) =>
-        new SimulatedConnection({
+      openDispatcher: (address) => {
+        const to = new URL(address).hostname;
+        return new SimulatedConnection({
           time,
           clock,
-          server: servers[clusterAt(server)],
-          weather,
+          ...reach(to),
           observer: {
             asked: (request) => {
               this.requests += 1;
@@ -154,9 +188,10 @@ export class Processes {
               return this.#strike(clock, `${request.method} ${request.path}`, isChange(request));
             },
             answered: (request, code, fate, sentAtMs) =>
-              this.#answered({ name, identity }, request, { code, fate, sentAtMs }),
+              this.#answered({ name, identity, to }, request, { code, fate, sentAtMs }),
           },
-        }),
+        });
+      },
     });
     this.#all = [...this.running, started];
     trace.add(`${name} started`);
@@ -171,7 +206,9 @@ export class Processes {
   /** Lets what is in store for the leader happen at a request of a process; false: it died before. */
   #strike(clock: VirtualClock, what: string, isOfChange: boolean): boolean {
     if (this.death === undefined && this.pause === undefined) return true;
-    if (clock !== this.leader.clock) return true;
+    const hasCells = this.#parts.flags['cells'] !== undefined;
+    const struck = hasCells ? this.running.find((process) => process.clock === clock) : this.leader;
+    if (struck === undefined || clock !== struck.clock) return true;
     const isDue = (blow: Blow<unknown> | undefined): boolean =>
       blow !== undefined && (isOfChange || !blow.countsChanges) && (blow.after -= 1) <= 0;
     if (isDue(this.pause)) this.#standStill(clock, this.pause!.how, what);
@@ -179,8 +216,8 @@ export class Processes {
     const { how } = this.death!;
     this.death = undefined;
     this.#parts.trace.add(`death ${how} ${what}`);
-    this.#parts.trace.add(`process ${this.leader.identity} died`);
-    this.leader.kill();
+    this.#parts.trace.add(`process ${struck.identity} died`);
+    struck.kill();
     return how === 'after';
   }
 
@@ -200,16 +237,17 @@ export class Processes {
   }
 
   #answered(
-    { name, identity }: { readonly name: string; readonly identity: string },
+    { name, identity, to }: { readonly name: string; readonly identity: string; readonly to: string },
     { method, path, body }: APIRequest,
     { code, fate, sentAtMs }: { readonly code: number; readonly fate: RequestFault; readonly sentAtMs: number },
   ): void {
     if (isChange({ method, path })) {
       if (code >= 200 && code < 300) this.writes += 1;
-      this.#onRequest({ identity, method, path, sentAtMs });
+      this.#tell({ identity, to, method, path, sentAtMs });
     }
     const sent = body === undefined ? '' : ` ${JSON.stringify(body)}`;
-    this.#parts.trace.add(`${name} ${method} ${path}${sent} ${code} ${fate}`);
+    const where = targetAt(to) === undefined ? '' : `//${to}`;
+    this.#parts.trace.add(`${name} ${method} ${where}${path}${sent} ${code} ${fate}`);
   }
 }
 
@@ -219,10 +257,6 @@ export const endpointOf = (cluster: string): Endpoint => fixedEndpoint(`http://$
 /** Events, Leases and questions for permissions are none. */
 function isChange({ method, path }: Pick<APIRequest, 'method' | 'path'>): boolean {
   return method !== 'GET' && !/\/(events|leases|selfsubject[a-z]+reviews)(\/|$|\?)/.test(path);
-}
-
-function clusterAt(server: string): ClusterName {
-  return new URL(server).hostname === 'target' ? 'target' : 'control';
 }
 
 /** The driver behind the guard that those of other processes have. `asked` is told of calls that change something. */

@@ -1,6 +1,7 @@
 import { Life } from './life.ts';
 import { MachinesWorld } from './machines-world.ts';
 import { scriptOf, type ScriptLimits } from './script.ts';
+import type { WorldKind } from '../worlds/kind.ts';
 import { WORLDS } from '../worlds/worlds.ts';
 
 /** What became of one seed. */
@@ -31,7 +32,8 @@ export async function run(seed: number, options: RunOptions = {}): Promise<RunRe
   const { keepsTrace = false, endsWithFinding = false } = options;
   const script = scriptOf(seed, options);
   await using world = await MachinesWorld.create({ ...script.world, keepsTrace });
-  const population = WORLDS[options.world ?? 'machines'].populate(world, seed);
+  const kind: WorldKind = WORLDS[options.world ?? 'machines'];
+  const population = await kind.populate(world, seed);
   const life = new Life(world, population, { seed, endsWithFinding });
   await life.live(script.phases);
   return {

@@ -8,8 +8,12 @@ import { configFrom } from '../../../pkg/operator/config/config.ts';
 import { controllers } from '../../../pkg/controllers/index.ts';
 import type { ServedWorld } from '../../../pkg/controllers/world.ts';
 import type { Driver } from '../../../pkg/driver/driver.ts';
+import { foreignEndpoint } from '../../../pkg/kube/client/config.ts';
 import type { OpenEndpoint } from '../../../pkg/kube/client/endpoint.ts';
 import type { LogFields, Logger } from '../../../pkg/base/log/logger.ts';
+import { CellsProcess } from '../../../pkg/operator/cells/cells-process.ts';
+import type { Cells } from '../../../pkg/operator/cells/cells.ts';
+import type { OperatorOptions } from '../../../pkg/operator/manager-process.ts';
 import { Operator } from '../../../pkg/operator/operator.ts';
 import type { Random } from '../../../pkg/base/random/random.ts';
 import type { VirtualClock } from './virtual-clock.ts';
@@ -28,7 +32,8 @@ export interface ProcessParts {
   /** By which it holds Leases. */
   readonly identity: string;
   readonly random: Random;
-  readonly driver: Driver;
+  /** That of a provider. */
+  readonly openDriver: (provider: string) => Driver;
   readonly worlds: readonly ServedWorld[];
   readonly openDispatcher: (server: string) => Connection;
   readonly openEndpoint: OpenEndpoint;
@@ -56,6 +61,8 @@ export class SimulatedProcess {
   exitCode: number | undefined;
   /** Answers cluster-autoscalers; undefined: it has no port for them, or not yet. */
   answer: RpcHandler | undefined;
+  /** The cells that it manages; undefined: it manages the namespace of its flags. */
+  cells: Cells | undefined;
   readonly #host: Host;
   readonly #connections: readonly Connection[];
 
@@ -76,13 +83,14 @@ export class SimulatedProcess {
     const { clock, identity, random, told, openDispatcher, openEndpoint } = parts;
     const host = new Host();
     const connections: Connection[] = [];
-    const operator = await Operator.open({
+    const config = configFrom(
+      'machinist run',
+      new Map(Object.entries(parts.flags).map(([name, given]) => [name, [given].flat()])),
+      WORLD_FLAGS,
+    );
+    const options: OperatorOptions = {
       worlds: parts.worlds,
-      config: configFrom(
-        'machinist run',
-        new Map(Object.entries(parts.flags).map(([name, given]) => [name, [given].flat()])),
-        WORLD_FLAGS,
-      ),
+      config,
       identity,
       version: 'simulation',
       env: {},
@@ -97,11 +105,20 @@ export class SimulatedProcess {
           return connection;
         },
         openEndpoint,
-        openDriver: () => mortal(parts.driver, clock),
+        openDriver: (provider) => mortal(parts.openDriver(provider), clock),
         leasesInMainThread: true,
         servesHealth: false,
       },
-    });
+    };
+    if (config.cells !== undefined) {
+      await readReader(clock);
+      const process = await CellsProcess.open(options, config.cells, (operator) => controllers(operator, []));
+      const started = new SimulatedProcess(identity, clock, host, connections);
+      started.cells = process.cells;
+      void started.#follow(process.run());
+      return started;
+    }
+    const operator = await Operator.open(options);
     const started = new SimulatedProcess(identity, clock, host, connections);
     const listen: ListenForAutoscalers = ({ answer }) => {
       started.answer = answer;
@@ -128,6 +145,23 @@ export class SimulatedProcess {
   kill(): void {
     this.clock.kill();
   }
+}
+
+/** Loads what reads kubeconfigs, which the host takes its time for once. */
+async function readReader(clock: VirtualClock): Promise<void> {
+  const content = kubeconfigOf('https://nowhere', 'none');
+  await (await foreignEndpoint({ content, clock })).credentials();
+}
+
+/** As it stands in the Secret of a cell. */
+export function kubeconfigOf(server: string, token: string): string {
+  const name = 'target';
+  return JSON.stringify({
+    clusters: [{ name, cluster: { server } }],
+    users: [{ name, user: { token } }],
+    contexts: [{ name, context: { cluster: name, user: name } }],
+    'current-context': name,
+  });
 }
 
 /** A driver whose answers do not reach a process that has died; what it was asked goes on. */
@@ -163,7 +197,7 @@ function loggerTo(tell: (text: string) => void): Logger {
     warn: at('warn'),
     info: at('info'),
     debug: () => undefined,
-    child: () => logger,
+    child: ({ cell }) => (typeof cell === 'string' ? loggerTo((text) => tell(`${cell} ${text}`)) : logger),
   };
   return logger;
 }

@@ -15,5 +15,5 @@ export interface WorldKind {
   readonly isHonest?: boolean;
   /** What is different in it from what the seed has in store for a pool of machines. */
   readonly adapt: (options: MachinesWorldOptions, random: Random) => MachinesWorldOptions;
-  readonly populate: (world: MachinesWorld, seed: number) => Population;
+  readonly populate: (world: MachinesWorld, seed: number) => Population | Promise<Population>;
 }

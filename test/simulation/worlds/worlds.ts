@@ -3,6 +3,7 @@ import { InvalidArgumentError } from 'commander';
 import { USER_ACT_NAMES } from '../world/acts.ts';
 import { Pool } from '../world/pool.ts';
 import { AUTOSCALER } from './autoscaler/autoscaler-world.ts';
+import { CELLS } from './cells/cells-world.ts';
 import { CLUSTER_API } from './cluster-api/cluster-api-world.ts';
 import { IRONCORE } from './ironcore/ironcore-world.ts';
 import type { WorldKind } from './kind.ts';
@@ -20,6 +21,7 @@ const MACHINES: WorldKind = {
 export const WORLDS = {
   machines: MACHINES,
   autoscaler: AUTOSCALER,
+  cells: CELLS,
   'cluster-api': CLUSTER_API,
   ironcore: IRONCORE,
   mirantis: MIRANTIS,
