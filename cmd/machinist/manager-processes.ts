@@ -1,4 +1,5 @@
 import type { Pod } from '../../pkg/apis/wire.ts';
+import type { WorkInProgress } from '../../pkg/health/work-in-progress.ts';
 import { pods } from '../../pkg/kube/client/resource.ts';
 import type { Transport } from '../../pkg/kube/client/transport.ts';
 import type { CommandCluster } from './command-cluster.ts';
@@ -30,6 +31,18 @@ export async function managerProcesses(
   return items
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
     .flatMap((pod) => processesIn(pod, transport));
+}
+
+/** What a process does about single machines; undefined: it does not answer, or nothing that is known here. */
+export async function workOf(
+  { read }: Pick<ManagerProcess, 'read'>,
+  timeoutMs: number,
+): Promise<WorkInProgress | undefined> {
+  try {
+    return JSON.parse(await read('/work', timeoutMs)) as WorkInProgress;
+  } catch {
+    return undefined;
+  }
 }
 
 function processesIn({ metadata: { name, namespace = '' }, spec }: Pod, transport: Transport): ManagerProcess[] {

@@ -69,10 +69,9 @@ export interface ManagerOptions {
 }
 
 export function managerNamespaceOption(): Option {
-  return new Option('--manager-namespace <name>', 'namespace of the pods and Leases of the manager').default(
-    '',
-    'that of the machines',
-  );
+  return new Option('--manager-namespace <name>', 'namespace of the pods and Leases of the manager')
+    .default('', 'that of the machines')
+    .env('MACHINIST_MANAGER_NAMESPACE');
 }
 
 /** Processes of the manager that run elsewhere than in pods of the namespace. */

@@ -85,7 +85,17 @@ export function workBegun(list: () => readonly Held[], hasOutage: (cluster: Clus
 }
 
 /** `machine-controller held since 2026-01-01T00:00:00Z, catching up with the target cluster (nodes is forbidden)`. */
-function describe({ work, waitsFor, of, sinceMs, why }: Held): string {
+function describe(held: Held): string {
+  const { work, sinceMs, why } = held;
   const reason = why === undefined ? '' : ` (${why})`;
-  return `${work} held since ${toTimestamp(sinceMs)}, ${DOING[waitsFor](of)}${reason}`;
+  return `${work} held since ${toTimestamp(sinceMs)}, ${doing(held)}${reason}`;
+}
+
+function doing({ waitsFor, of }: Held): string {
+  return DOING[waitsFor](of);
+}
+
+/** Why work is held, without which. */
+export function whyHeld(held: Held): string {
+  return held.why ?? doing(held);
 }

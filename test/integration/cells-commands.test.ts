@@ -1,11 +1,14 @@
+import { join } from 'node:path';
+
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import type { WorkInProgress } from '../../pkg/health/work-in-progress.ts';
 import { CellsManager } from '../cloud/cells-manager.ts';
 import { TestCell } from '../cloud/cell.ts';
 import { Site } from '../cloud/site.ts';
-import { Program } from '../e2e/program.ts';
+import { Program, ROOT } from '../e2e/program.ts';
 import { eventually } from '../expect/eventually.ts';
+import { Terminal } from '../terminal/terminal.ts';
 import { grant } from './shipped-roles.ts';
 
 const LEASES = 'machinist';
@@ -80,6 +83,68 @@ test(
     );
     expect(described).toMatchObject({ code: 0, stderr: '' });
     expect(described.stdout).toMatch(/^Next Attempt: +.*; create, attempt /m);
+  },
+  TEST_MS,
+);
+
+test(
+  'status, top and describe find who manages a namespace, and say why one is not managed',
+  async () => {
+    await using healthy = await TestCell.create(control, 'healthy', { replicas: 1 });
+    await using broken = await TestCell.create(control, 'broken', { replicas: 1 });
+    await broken.setKubeconfig(control, 'clusters: []');
+    await using manager = await start(healthy, broken);
+    await healthy.pool.untilUp(1);
+    const { kubeconfig } = control.plane.connection;
+    const run = async (command: readonly string[], ...args: readonly string[]): ReturnType<typeof Program.run> =>
+      await Program.run('machinist', [...command, `--kubeconfig=${kubeconfig}`, ...args]);
+    const at = ['--manager-namespace', LEASES, '--url', manager.url];
+
+    const lost = await run(['status'], '-n', healthy.namespace);
+    const well = await run(['status'], '-n', healthy.namespace, ...at);
+    const refused = await run(['status'], '-n', broken.namespace, ...at);
+    const silent = await run(['status'], '-n', broken.namespace, '--manager-namespace', LEASES);
+    const described = await run(['describe', 'machinedeployment/pool'], '-n', broken.namespace, ...at);
+
+    expect(lost.stdout).toMatch(
+      /^FAIL +leaders .* has its Leases in namespace machinist\n +→ set --manager-namespace=machinist/m,
+    );
+    expect(well.stdout).toMatch(/^OK +leaders +16 of 16 shards are held by replica-\w+$/m);
+    expect(well.stdout).toMatch(
+      new RegExp(`^OK +cells +${healthy.namespace} is managed by ${manager.identity} \\(shard `, 'm'),
+    );
+    expect(well.stdout).toMatch(new RegExp(`^WARN +cells +1 of 2 cells not managed: ${broken.namespace}$`, 'm'));
+    expect(refused).toMatchObject({ code: 1, stderr: '' });
+    expect(refused.stdout).toMatch(
+      new RegExp(`^FAIL +cells +${broken.namespace} is not managed: Secret .*current context`, 'm'),
+    );
+    expect(silent.stdout).toMatch(
+      new RegExp(
+        `^WARN +cells +${broken.namespace} belongs to ${manager.identity} .* did not answer; last Event, .*: InvalidKubeconfig: `,
+        'm',
+      ),
+    );
+    expect(described.stdout).toMatch(/^Cell: +not managed: Secret .*current context/m);
+
+    await using terminal = await Terminal.start(
+      [
+        process.execPath,
+        join(ROOT, 'cmd/machinist/main.ts'),
+        'top',
+        '-n',
+        healthy.namespace,
+        `--kubeconfig=${kubeconfig}`,
+        ...at,
+      ],
+      { columns: 160, rows: 30 },
+      {},
+    );
+    await terminal.shows(
+      new RegExp(`16 of 16 shards are held by .* ${healthy.namespace} is managed by ${manager.identity}`),
+    );
+    await terminal.shows(new RegExp(`^! 1 of 2 cells not managed: ${broken.namespace}`, 'm'));
+    terminal.type('q');
+    await terminal.ended();
   },
   TEST_MS,
 );

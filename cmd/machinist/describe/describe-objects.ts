@@ -145,8 +145,9 @@ type ReadWork = () => Promise<readonly WorkInProgress[]>;
 
 /** Loads what describes a kind. */
 async function describerOf(kind: KindName, work: ReadWork): Promise<Describer> {
-  if (kind === MACHINE_DEPLOYMENT) return describer((await import('./machine-owner.ts')).describedMachineDeployment);
-  if (kind === MACHINE_SET) return describer((await import('./machine-owner.ts')).describedMachineSet);
+  if (kind === MACHINE_DEPLOYMENT)
+    return describer((await import('./machine-owner.ts')).describedMachineDeployment(work()));
+  if (kind === MACHINE_SET) return describer((await import('./machine-owner.ts')).describedMachineSet(work()));
   if (kind === MACHINE_CLASS) return describer((await import('./machine-class.ts')).describedMachineClass);
   if (kind === IRONCORE_MACHINE) return describer((await import('./ironcore-machine.ts')).describedIronCoreMachine);
   if (kind === CLUSTER_API_MACHINE) {

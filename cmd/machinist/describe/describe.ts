@@ -7,6 +7,7 @@ import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../pkg/apis/meta.ts';
 import type { Reader } from '../../../pkg/kube/client/client.ts';
 import { workOfMachine } from '../../../pkg/fleet/machine-work.ts';
+import { describedCell } from './described-cell.ts';
 import { isAnswer } from './read-named.ts';
 
 /** `all`: what the processes of the manager do. */
@@ -20,7 +21,9 @@ export function describedMachine(all: Promise<readonly WorkInProgress[]>): Descr
       const asked = outages.get(owner) ?? outageOf(reader, machine);
       outages.set(owner, asked);
       const outage = await asked;
-      return describe(machine, told, nowMs(), { outage, work: workOfMachine(machine, await all) });
+      const works = await all;
+      const { cell } = describedCell(works, machine.metadata.namespace);
+      return describe(machine, told, nowMs(), { outage, work: workOfMachine(machine, works), cell });
     },
     render: renderDescription,
   };

@@ -2,6 +2,7 @@ import { NODE_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../pkg/apis/meta.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
+import type { DescribedCell } from './described-cell.ts';
 import { describedCondition, eventsOf, type DescribedCondition, type DescribedEvent } from './described.ts';
 import { explain } from '../../../pkg/controllers/machine/explain/explain.ts';
 import { optionalMember } from '../../../pkg/apis/optional-member.ts';
@@ -12,6 +13,7 @@ import type { MachineWork } from '../../../pkg/fleet/machine-work.ts';
 export interface Description extends DescribedExplanation {
   /** Absent where no process of the manager answered, or none does anything about it. */
   readonly work?: MachineWork;
+  readonly cell?: DescribedCell;
   readonly name: string;
   readonly namespace: string;
   readonly phase: string;
@@ -34,13 +36,21 @@ export interface Description extends DescribedExplanation {
 
 /**
  * Describes a Machine with its Events, as they were read at `nowMs`. `outage`: what its MachineDeployment says of a cluster that
- * does not answer; `work`: what the manager does about it.
+ * does not answer; `work`: what the manager does about it; `cell`: what is wrong with the cell that its namespace is.
  */
 export function describe(
   machine: Machine,
   events: readonly Event[],
   nowMs: number,
-  { outage, work }: { readonly outage?: string | undefined; readonly work?: MachineWork | undefined } = {},
+  {
+    outage,
+    work,
+    cell,
+  }: {
+    readonly outage?: string | undefined;
+    readonly work?: MachineWork | undefined;
+    readonly cell?: DescribedCell | undefined;
+  } = {},
 ): Description {
   const { metadata, spec, status } = machine;
   const explanation = explain(machine, nowMs, outage);
@@ -52,6 +62,7 @@ export function describe(
     phase: explanation.phase,
     ...explanationOf(explanation, nowMs),
     ...(work !== undefined && { work }),
+    ...(cell !== undefined && { cell }),
     ...optionalMember('deletionTimestamp', metadata.deletionTimestamp),
     ...optionalMember('providerID', spec?.providerID),
     ...optionalMember('node', metadata.labels?.[NODE_LABEL]),

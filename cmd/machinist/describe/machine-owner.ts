@@ -5,8 +5,10 @@ import { controllerOf } from '../../../pkg/apis/meta.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
 import { machineDeployments, machines, machineSets } from '../../../pkg/kube/client/resource.ts';
 import { optionalMember } from '../../../pkg/apis/optional-member.ts';
+import type { WorkInProgress } from '../../../pkg/health/work-in-progress.ts';
 import { treeOf, type TreeNode } from '../../../pkg/fleet/tree.ts';
 import { renderTree } from '../tree/render.ts';
+import { cellText, type DescribedCell, describedCell } from './described-cell.ts';
 import { describedCondition, type DescribedCondition, type DescribedEvent, eventsOf } from './described.ts';
 import { conditionLines, eventLines, fieldLines } from './layout.ts';
 import type { DescribedKind } from './print-description.ts';
@@ -17,6 +19,7 @@ interface OwnerDescription {
   readonly namespace: string;
   readonly owner?: string;
   readonly machineClass: string;
+  readonly cell?: DescribedCell;
   readonly deletionTimestamp?: string;
   /** Of MachineDeployments. */
   readonly strategy?: string;
@@ -36,44 +39,56 @@ interface OwnerDescription {
   readonly events: readonly DescribedEvent[];
 }
 
-export const describedMachineDeployment: DescribedKind<MachineDeployment, OwnerDescription> = {
-  resource: machineDeployments,
-  async describe(reader, deployment, told, nowMs) {
-    const { name, namespace = '' } = deployment.metadata;
-    const [sets, found] = await Promise.all([
-      reader.list(machineSets, { namespace }),
-      reader.list(machines, { namespace }),
-    ]);
-    const objects = { deployments: [deployment], sets: sets.items, machines: found.items };
-    const { spec, status = {} } = deployment;
-    return {
-      ...common(deployment, told),
-      ...optionalMember('strategy', spec.strategy?.type),
-      isPaused: spec.paused === true,
-      replicas: { ...countsOf(replicasOf(deployment), status), updated: status.updatedReplicas ?? 0 },
-      tree: rootOf(treeOf(objects, nowMs(), new Set([name]))),
-      conditions: (status.conditions ?? []).map(describedCondition),
-    };
-  },
-  render,
-};
+/** `all`: what the processes of the manager do. */
+export function describedMachineDeployment(
+  all: Promise<readonly WorkInProgress[]>,
+): DescribedKind<MachineDeployment, OwnerDescription> {
+  return {
+    resource: machineDeployments,
+    async describe(reader, deployment, told, nowMs) {
+      const { name, namespace = '' } = deployment.metadata;
+      const [sets, found] = await Promise.all([
+        reader.list(machineSets, { namespace }),
+        reader.list(machines, { namespace }),
+      ]);
+      const objects = { deployments: [deployment], sets: sets.items, machines: found.items };
+      const { spec, status = {} } = deployment;
+      return {
+        ...common(deployment, told),
+        ...describedCell(await all, namespace),
+        ...optionalMember('strategy', spec.strategy?.type),
+        isPaused: spec.paused === true,
+        replicas: { ...countsOf(replicasOf(deployment), status), updated: status.updatedReplicas ?? 0 },
+        tree: rootOf(treeOf(objects, nowMs(), new Set([name]))),
+        conditions: (status.conditions ?? []).map(describedCondition),
+      };
+    },
+    render,
+  };
+}
 
-export const describedMachineSet: DescribedKind<MachineSet, OwnerDescription> = {
-  resource: machineSets,
-  async describe(reader, set, told, nowMs) {
-    const { uid, namespace = '' } = set.metadata;
-    const found = await reader.list(machines, { namespace });
-    const own = found.items.filter((machine) => controllerOf(machine)?.uid === uid);
-    const { status = {} } = set;
-    return {
-      ...common(set, told),
-      replicas: countsOf(replicasOf(set), status),
-      tree: rootOf(treeOf({ deployments: [], sets: [set], machines: own }, nowMs())),
-      conditions: (status.machineSetCondition ?? []).map(describedCondition),
-    };
-  },
-  render,
-};
+/** The same of a MachineSet. */
+export function describedMachineSet(
+  all: Promise<readonly WorkInProgress[]>,
+): DescribedKind<MachineSet, OwnerDescription> {
+  return {
+    resource: machineSets,
+    async describe(reader, set, told, nowMs) {
+      const { uid, namespace = '' } = set.metadata;
+      const found = await reader.list(machines, { namespace });
+      const own = found.items.filter((machine) => controllerOf(machine)?.uid === uid);
+      const { status = {} } = set;
+      return {
+        ...common(set, told),
+        ...describedCell(await all, namespace),
+        replicas: countsOf(replicasOf(set), status),
+        tree: rootOf(treeOf({ deployments: [], sets: [set], machines: own }, nowMs())),
+        conditions: (status.machineSetCondition ?? []).map(describedCondition),
+      };
+    },
+    render,
+  };
+}
 
 function common(
   object: MachineDeployment | MachineSet,
@@ -110,7 +125,7 @@ function rootOf([root]: readonly TreeNode[]): TreeNode {
 }
 
 function render(description: OwnerDescription, nowMs: number): string {
-  const { name, namespace, owner, machineClass, strategy, isPaused, deletionTimestamp, tree } = description;
+  const { name, namespace, owner, machineClass, cell, strategy, isPaused, deletionTimestamp, tree } = description;
   const { desired, current, updated, ready, available } = description.replicas;
   const counts = [
     `${desired} desired`,
@@ -125,6 +140,7 @@ function render(description: OwnerDescription, nowMs: number): string {
       ['Namespace', namespace],
       ['Owner', owner],
       ['Class', machineClass],
+      ['Cell', cellText(cell)],
       ['Revision', tree.revision],
       ['Strategy', strategy],
       ['Paused', isPaused === true ? 'true' : undefined],

@@ -1,6 +1,6 @@
 import type { WorkInProgress } from '../../../pkg/health/work-in-progress.ts';
 import type { CommandCluster } from '../command-cluster.ts';
-import { type ManagerProcess, managerProcesses } from '../manager-processes.ts';
+import { managerProcesses, workOf } from '../manager-processes.ts';
 import type { ManagerOptions } from '../options.ts';
 
 /** Nobody waits longer for what an object can be described without. */
@@ -12,14 +12,6 @@ const TIMEOUT_MS = 2_000;
  */
 export async function readWork(cluster: CommandCluster, options: ManagerOptions): Promise<readonly WorkInProgress[]> {
   const processes = await managerProcesses(cluster, options).catch(() => []);
-  const answers = await Promise.all(processes.map(workOf));
+  const answers = await Promise.all(processes.map((process) => workOf(process, TIMEOUT_MS)));
   return answers.filter((work) => work !== undefined);
-}
-
-async function workOf({ read }: ManagerProcess): Promise<WorkInProgress | undefined> {
-  try {
-    return JSON.parse(await read('/work', TIMEOUT_MS)) as WorkInProgress;
-  } catch {
-    return undefined;
-  }
 }

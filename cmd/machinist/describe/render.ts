@@ -3,6 +3,7 @@ import { ageOf } from '../../../pkg/fleet/age.ts';
 import { humanDuration } from '../../../pkg/fleet/human-duration.ts';
 import type { MachineWork } from '../../../pkg/fleet/machine-work.ts';
 import { conditionLines, eventLines, explanationFields, type Field, fieldLines } from './layout.ts';
+import { cellText } from './described-cell.ts';
 import type { Description } from './description.ts';
 
 /** A description as text, in the layout of `kubectl describe`. Ages count to `nowMs`. */
@@ -26,6 +27,7 @@ function fields(description: Description, nowMs: number): readonly string[] {
     ['Class', description.machineClass],
     ['VM', description.providerID],
     ['Node', description.node],
+    ['Cell', cellText(description.cell)],
     ['Phase', description.phase === '' ? '<none>' : description.phase],
     ...explanationFields(description, nowMs),
     ...workFields(description.work, nowMs),

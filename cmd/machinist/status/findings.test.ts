@@ -42,7 +42,7 @@ test.each([
     says: 'has not renewed the Lease for 31s; there is no leader',
   },
 ])('of Leases, $title: $status', ({ leases, status, says }) => {
-  expect(leaseFindings(leases, NOW_MS)).toEqual([
+  expect(leaseFindings({ leases }, NOW_MS)).toEqual([
     expect.objectContaining({ status, detail: expect.stringContaining(says) }),
   ]);
 });

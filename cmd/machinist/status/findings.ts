@@ -1,8 +1,8 @@
-import type { Lease } from '../../../pkg/apis/wire.ts';
-import { fromTimestamp } from '../../../pkg/base/clock/clock.ts';
-import { humanDuration } from '../../../pkg/fleet/human-duration.ts';
+import { ageOf } from '../../../pkg/fleet/age.ts';
 import type { TreeNode } from '../../../pkg/fleet/tree.ts';
 import { pendingAlerts, type Sample } from '../../../pkg/fleet/alerts.ts';
+import type { CellsInProgress, WorkInProgress } from '../../../pkg/health/work-in-progress.ts';
+import { isRenewed, type ManagerLeases } from '../manager-leases.ts';
 import { parseSamples } from './samples.ts';
 
 /** One thing that was checked. `fail`: the installation does not work; `warn`: something needs attention. */
@@ -10,6 +10,7 @@ export interface StatusFinding {
   readonly check:
     | 'cluster'
     | 'leaders'
+    | 'cells'
     | 'processes'
     | 'versions'
     | 'clusters'
@@ -29,27 +30,49 @@ export interface StatusFinding {
 export type ProcessAnswer = {
   /** A pod, or a URL. */
   readonly name: string;
-} & ({ readonly readyz: string; readonly metrics: string } | { readonly error: string });
+} & (
+  | {
+      readonly readyz: string;
+      readonly metrics: string;
+      /** Absent from an older process, and from one that does nothing about Machines. */
+      readonly work?: WorkInProgress | undefined;
+    }
+  | { readonly error: string }
+);
 
 /** How many objects are named. */
 const NAMED = 3;
 
-export function leaseFindings(leases: readonly Lease[], nowMs: number): readonly StatusFinding[] {
-  if (leases.length === 0) {
+export function leaseFindings(
+  { leases, elsewhere = [] }: Pick<ManagerLeases, 'leases' | 'elsewhere'>,
+  nowMs: number,
+): readonly StatusFinding[] {
+  if (leases.length === 0) return [noLease(elsewhere)];
+  return leases.map((lease) => {
+    const { metadata, spec = {} } = lease;
+    const { holderIdentity = '', renewTime, acquireTime } = spec;
+    if (holderIdentity === '') return noLeader(`${metadata.name}: no leader; the Lease is not held`);
+    const held = `${metadata.name}: ${holderIdentity}`;
+    return isRenewed(lease, nowMs)
+      ? { check: 'leaders', status: 'ok', detail: `${held} has led for ${ageOf(acquireTime, nowMs)}` }
+      : noLeader(`${held} has not renewed the Lease for ${ageOf(renewTime, nowMs)}; there is no leader`);
+  });
+}
+
+function noLease(elsewhere: readonly string[]): StatusFinding {
+  const detail = 'no Lease of a manager found';
+  const [only] = elsewhere;
+  if (only === undefined) {
     const remedy =
       'check the namespace (-n, --manager-namespace), and whether the manager is running: kubectl get deployments --all-namespaces';
-    return [{ check: 'leaders', status: 'fail', detail: 'no Lease of a manager found', remedy }];
+    return { check: 'leaders', status: 'fail', detail, remedy };
   }
-  return leases.map(({ metadata, spec = {} }) => {
-    const { holderIdentity = '', renewTime, acquireTime, leaseDurationSeconds = 0 } = spec;
-    if (holderIdentity === '') return noLeader(`${metadata.name}: no leader; the Lease is not held`);
-    const renewedMs = Math.max(0, nowMs - (fromTimestamp(renewTime) ?? nowMs));
-    const leadsMs = Math.max(0, nowMs - (fromTimestamp(acquireTime) ?? nowMs));
-    const held = `${metadata.name}: ${holderIdentity}`;
-    return renewedMs <= 2 * leaseDurationSeconds * 1_000
-      ? { check: 'leaders', status: 'ok', detail: `${held} has led for ${humanDuration(leadsMs)}` }
-      : noLeader(`${held} has not renewed the Lease for ${humanDuration(renewedMs)}; there is no leader`);
-  });
+  return {
+    check: 'leaders',
+    status: 'fail',
+    detail: `${detail} in this namespace; a manager of many namespaces has its Leases in namespace ${elsewhere.join(' and ')}`,
+    remedy: `set --manager-namespace=${only}, if this namespace is one of its cells`,
+  };
 }
 
 function noLeader(detail: string): StatusFinding {
@@ -68,7 +91,10 @@ export function processFindings(
   );
   return [
     ...answers.map(reachedFinding),
-    ...found.flatMap(({ name, readyz }) => checkFindings(name, readyz)),
+    ...found.flatMap(({ name, readyz, work }) =>
+      // Of each cell it has said more.
+      checkFindings(name, work?.cells === undefined ? readyz : readyz.replace(/^\[!\] cells .*$/m, '')),
+    ),
     ...(found.length === 0
       ? []
       : [
@@ -84,6 +110,11 @@ export function processFindings(
           ),
         ]),
   ];
+}
+
+/** What processes with cells say of these. */
+export function cellsOf(answers: readonly ProcessAnswer[]): readonly CellsInProgress[] {
+  return answers.flatMap((answer) => ('error' in answer ? [] : (answer.work?.cells ?? [])));
 }
 
 /** Something that may not be read, so that it was not checked. */
@@ -122,6 +153,7 @@ const CHECKS: readonly { readonly name: RegExp; readonly check: StatusFinding['c
   { name: /^credentials$/, check: 'credentials', remedy: 'see docs/runbooks/credentials-not-loaded.md' },
   { name: /^work$/, check: 'work', remedy: 'see docs/operations/outages.md#held-work' },
   { name: /^caches$/, check: 'processes', remedy: 'check its permissions with: machinist preflight' },
+  { name: /^cells$/, check: 'cells', remedy: 'see docs/operations/cells.md#when-a-cell-does-not-run' },
   { name: /^lease /, check: 'leaders', remedy: 'see docs/runbooks/lease-trouble.md' },
 ];
 const NOT_PERMITTED = /not permitted|missing permissions|forbidden/i;
@@ -169,7 +201,12 @@ function driverFindings(samples: readonly Sample[]): readonly StatusFinding[] {
 function zoneFindings(samples: readonly Sample[]): readonly StatusFinding[] {
   const stopped = samples.filter(({ name, value }) => name === 'machinist_zone_stopped' && value === 1);
   const zones = [
-    ...new Set(stopped.map(({ labels }) => `${labels['zone'] || '(none)'} of ${labels['provider'] ?? ''}`)),
+    ...new Set(
+      stopped.map(
+        ({ labels }) =>
+          `${labels['zone'] || '(none)'} of ${labels['provider'] ?? ''}${labels['cell'] ? ` for cell ${labels['cell']}` : ''}`,
+      ),
+    ),
   ];
   if (zones.length === 0) return [{ check: 'zones', status: 'ok', detail: 'no zone is stopped' }];
   return zones.map((zone) => ({
@@ -216,7 +253,8 @@ function flat(node: TreeNode): TreeNode[] {
   return [node, ...node.children.flatMap(flat)];
 }
 
-function listed(names: readonly string[]): string {
+/** The first ones, each once. */
+export function listed(names: readonly string[]): string {
   const all = [...new Set(names)];
   const more = all.length - NAMED;
   return `${all.slice(0, NAMED).join('; ')}${more > 0 ? `; and ${more} more` : ''}`;

@@ -1,16 +1,17 @@
 import { ApiError } from '../../../pkg/kube/client/errors.ts';
-import { leases, machineDeployments, machines, machineSets } from '../../../pkg/kube/client/resource.ts';
-import { MACHINE_LEASE, MANAGER_LEASE } from '../../../pkg/kube/leader/names.ts';
+import { machineDeployments, machines, machineSets } from '../../../pkg/kube/client/resource.ts';
 import { treeOf, type TreeNode } from '../../../pkg/fleet/tree.ts';
 import { CommandCluster } from '../command-cluster.ts';
-import { type ManagerProcess, managerProcesses } from '../manager-processes.ts';
+import { readManagerLeases } from '../manager-leases.ts';
+import { type ManagerProcess, managerProcesses, workOf } from '../manager-processes.ts';
 import { formatted } from '../output.ts';
 import { renderFindings, withCounts } from '../preflight/render.ts';
 import { noticesOf, runForExitCode, type Terminal } from '../terminal.ts';
 import { version } from '../version.ts';
 import type { StatusOptions } from './command.ts';
+import { type CellFacts, cellFindings, leaderFindings } from './cell-findings.ts';
 import {
-  leaseFindings,
+  cellsOf,
   machineFindings,
   NO_PROCESS,
   type ProcessAnswer,
@@ -18,6 +19,7 @@ import {
   refusalFinding,
   type StatusFinding,
 } from './findings.ts';
+import { readCell } from './read-cell.ts';
 
 /** Without a --request-timeout. */
 const TIMEOUT_MS = 10_000;
@@ -45,19 +47,8 @@ async function check(cluster: CommandCluster, options: StatusOptions): Promise<r
   const { namespace, transport } = cluster;
   const timeoutMs = options.requestTimeout || TIMEOUT_MS;
   const server = await transport.request<{ gitVersion?: string }>(questionOf('/version', timeoutMs));
-  const ofManager = options.managerNamespace ?? '';
   const [held, answers, roots] = await Promise.all([
-    orRefused(
-      'leaders',
-      Promise.all(
-        [MANAGER_LEASE, MACHINE_LEASE].map(
-          async (name) =>
-            await cluster.reader
-              .get(leases, { namespace: ofManager === '' ? namespace : ofManager, name })
-              .catch(nothingIfNotFound),
-        ),
-      ),
-    ),
+    orRefused('leaders', readManagerLeases(cluster, options, timeoutMs)),
     orRefused(
       'processes',
       managerProcesses(cluster, options, options.selector).then(
@@ -66,15 +57,14 @@ async function check(cluster: CommandCluster, options: StatusOptions): Promise<r
     ),
     readTree(cluster),
   ]);
+  const told = cellsOf('refusal' in answers ? [] : answers);
+  const cellLeases = 'refusal' in held ? undefined : held.cellLeases;
+  const ofCells = await findCells(cluster, options, { told, cellLeases, timeoutMs });
   const nowMs = cluster.now();
   return [
     { check: 'cluster', status: 'ok', detail: `Kubernetes ${server.gitVersion ?? 'unknown'}, namespace ${namespace}` },
-    ...('refusal' in held
-      ? [held.refusal]
-      : leaseFindings(
-          held.filter((lease) => lease !== undefined),
-          nowMs,
-        )),
+    ...('refusal' in held ? [held.refusal] : leaderFindings(held, told, nowMs)),
+    ...ofCells,
     ...('refusal' in answers
       ? [answers.refusal]
       : answers.length === 0
@@ -82,6 +72,20 @@ async function check(cluster: CommandCluster, options: StatusOptions): Promise<r
         : processFindings(answers, version(), nowMs)),
     ...machineFindings(roots),
   ];
+}
+
+/** What there is to say about cells: nothing, unless the manager has some. */
+async function findCells(
+  cluster: CommandCluster,
+  { managerNamespace = '' }: StatusOptions,
+  { told, cellLeases, timeoutMs }: Pick<CellFacts, 'told' | 'cellLeases'> & { readonly timeoutMs: number },
+): Promise<readonly StatusFinding[]> {
+  if (told.length === 0 && cellLeases === undefined) return [];
+  // Who asks in the namespace of the manager asks for all of it.
+  const namespace =
+    cellLeases !== undefined && ['', cluster.namespace].includes(managerNamespace) ? undefined : cluster.namespace;
+  const seen = namespace === undefined ? {} : await readCell(cluster, timeoutMs);
+  return cellFindings({ told, cellLeases, namespace, ...seen }, cluster.now());
 }
 
 /** What was read, or that the API server refuses it to whoever asks. Rejects without an answer. */
@@ -97,10 +101,15 @@ async function orRefused<T extends object>(
   }
 }
 
-async function answerOf({ name, read }: ManagerProcess, timeoutMs: number): Promise<ProcessAnswer> {
+async function answerOf(process: ManagerProcess, timeoutMs: number): Promise<ProcessAnswer> {
+  const { name, read } = process;
   try {
-    const [readyz, metrics] = await Promise.all([read('/readyz?verbose', timeoutMs), read('/metrics', timeoutMs)]);
-    return { name, readyz, metrics };
+    const [readyz, metrics, work] = await Promise.all([
+      read('/readyz?verbose', timeoutMs),
+      read('/metrics', timeoutMs),
+      workOf(process, timeoutMs),
+    ]);
+    return { name, readyz, metrics, work };
   } catch (err) {
     return { name, error: (err as Error).message }; // ApiError, or of a URL
   }
@@ -130,9 +139,4 @@ function questionOf(
   timeoutMs: number;
 } {
   return { method: 'GET', verb: 'get', address: { path, template: path, label: 'status' }, timeoutMs };
-}
-
-function nothingIfNotFound(err: unknown): undefined {
-  if (ApiError.is(err, 'NotFound', 'NotServed')) return undefined;
-  throw err;
 }

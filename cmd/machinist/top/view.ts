@@ -1,7 +1,8 @@
-import type { Event } from '../../../pkg/apis/wire.ts';
+import type { Event, Lease } from '../../../pkg/apis/wire.ts';
 import { fromTimestamp, toTimestamp } from '../../../pkg/base/clock/clock.ts';
 import { humanDuration } from '../../../pkg/fleet/human-duration.ts';
-import { leaseFindings, NO_PROCESS, processFindings, type StatusFinding } from '../status/findings.ts';
+import { cellFindings, leaderFindings } from '../status/cell-findings.ts';
+import { cellsOf, NO_PROCESS, processFindings, type StatusFinding } from '../status/findings.ts';
 import type { OpenDrain } from '../../../pkg/health/work-in-progress.ts';
 import type { Attention } from '../../../pkg/fleet/attention.ts';
 import { treeOf } from '../../../pkg/fleet/tree.ts';
@@ -85,7 +86,7 @@ export function viewOf(facts: TopFacts, rows: MachineRows, version: string): Top
     nowMs,
     title: `${cluster} · ${namespace === undefined ? 'all namespaces' : `namespace ${namespace}`}`,
     health: healthOf(facts, version),
-    leaders: [...leadersOf(facts.leases, nowMs).keys()],
+    leaders: [...leadersOf(leasesOf(facts), nowMs).keys()],
     pools: poolsOf(facts),
     phases: [...counts]
       .map(([phase, { length }]) => ({ phase, count: length }))
@@ -118,11 +119,11 @@ function inTime(timestamp: string, nowMs: number): string {
 type Health = TopView['health'][number];
 
 function healthOf(facts: TopFacts, version: string): readonly Health[] {
-  const { leases, answers, nowMs, troubles } = facts;
+  const { answers, nowMs, troubles } = facts;
   const isUnreachable = troubles.some(({ what }) => what === API_SERVER);
   const findings = [
     // What is known of them is old.
-    ...(isUnreachable || !facts.isComplete ? [] : leaderFindings(facts)),
+    ...(isUnreachable || !facts.isComplete ? [] : [...whoLeads(facts), ...howCellsAre(facts)]),
     ...(answers === undefined || isUnreachable || troubles.some(({ what }) => what === MANAGER_PODS)
       ? []
       : answers.length === 0
@@ -136,10 +137,11 @@ function healthOf(facts: TopFacts, version: string): readonly Health[] {
       source: trouble.what,
       text: troubleOf(trouble, facts),
     })),
-    ...summary(findings, isUnreachable ? [] : leases, nowMs),
+    ...summary(findings, facts, isUnreachable),
     ...bad.map((one): Health => ({
       attention: 'attention',
-      text: one === NO_PROCESS ? `${one.detail}; ${one.remedy ?? ''}` : one.detail,
+      // An option of this command would help.
+      text: one.remedy?.startsWith('set --') === true ? `${one.detail}; ${one.remedy}` : one.detail,
     })),
   ];
 }
@@ -156,20 +158,42 @@ function troubleOf({ what, sinceMs, message, isRefused }: SourceTrouble, { nowMs
   return `${what}: no answer since ${timeOfDay(toTimestamp(sinceMs))} (${humanDuration(nowMs - sinceMs)}); ${shown}. ${message}`;
 }
 
-function leaderFindings({ leases, nowMs, troubles }: TopFacts): readonly StatusFinding[] {
-  return troubles.some(({ what }) => what === 'leases')
-    ? []
-    : leaseFindings(leases, nowMs).filter(({ status }) => status !== 'ok');
+function whoLeads(facts: TopFacts): readonly StatusFinding[] {
+  const { answers = [], nowMs, troubles } = facts;
+  return troubles.some(({ what }) => what === 'leases') ? [] : leaderFindings(facts, cellsOf(answers), nowMs);
+}
+
+function howCellsAre({ answers, cellLeases, cell, namespace, isOfManager, nowMs }: TopFacts): readonly StatusFinding[] {
+  // Until they were asked, nothing is said of what they would answer.
+  if (answers === undefined) return [];
+  const told = cellsOf(answers);
+  if (told.length === 0 && cellLeases === undefined) return [];
+  const asked = isOfManager === true ? undefined : namespace;
+  return cellFindings({ told, cellLeases, namespace: asked, object: cell }, nowMs);
+}
+
+/** Those under which somebody works: of a manager with cells, those of the shards. */
+function leasesOf({ leases, cellLeases }: TopFacts): readonly Lease[] {
+  return cellLeases === undefined ? leases : [...cellLeases.shards.values()];
 }
 
 /** In one line, what is as it should be. */
-function summary(findings: readonly StatusFinding[], leases: TopFacts['leases'], nowMs: number): readonly Health[] {
+function summary(
+  findings: readonly StatusFinding[],
+  { leases, cellLeases, nowMs }: TopFacts,
+  isUnreachable: boolean,
+): readonly Health[] {
   const isWell = (check: StatusFinding['check']): boolean =>
     findings.some((one) => one.check === check) && findings.every((one) => one.check !== check || one.status === 'ok');
-  const drivers = findings.filter(({ check, status }) => check === 'drivers' && status === 'ok');
+  const wellOf = (check: StatusFinding['check']): readonly string[] =>
+    findings.flatMap((one) => (one.check === check && one.status === 'ok' ? [one.detail] : []));
   const parts = [
-    ...[...leadersOf(leases, nowMs)].map(([holder, sinceMs]) => `leader ${holder} for ${humanDuration(sinceMs)}`),
-    ...drivers.map(({ detail }) => `driver ${detail}`),
+    ...(cellLeases === undefined ? [] : wellOf('leaders')),
+    ...[...leadersOf(isUnreachable ? [] : leases, nowMs)].map(
+      ([holder, sinceMs]) => `leader ${holder} for ${humanDuration(sinceMs)}`,
+    ),
+    ...wellOf('cells'),
+    ...wellOf('drivers').map((detail) => `driver ${detail}`),
     ...(isWell('clusters') ? ['clusters reachable'] : []),
     ...(isWell('zones') ? ['no zone stopped'] : []),
     // One that is only about to fire for hours says nothing that the list does not.
@@ -179,7 +203,7 @@ function summary(findings: readonly StatusFinding[], leases: TopFacts['leases'],
 }
 
 /** For how long each of them has led. */
-function leadersOf(leases: TopFacts['leases'], nowMs: number): ReadonlyMap<string, number> {
+function leadersOf(leases: readonly Lease[], nowMs: number): ReadonlyMap<string, number> {
   const led = leases.flatMap(({ spec }) => {
     const { holderIdentity = '', acquireTime, renewTime, leaseDurationSeconds = 0 } = spec ?? {};
     const isRenewed = nowMs - (fromTimestamp(renewTime) ?? 0) <= 2 * leaseDurationSeconds * 1_000;

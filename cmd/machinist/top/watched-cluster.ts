@@ -1,15 +1,15 @@
 import { GROUP } from '../../../pkg/apis/machine/v1alpha1/group.ts';
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
-import type { Event, Lease } from '../../../pkg/apis/wire.ts';
+import type { Event } from '../../../pkg/apis/wire.ts';
 import type { ReflectedInformer } from '../../../pkg/kube/cache/reflected-informer.ts';
 import type { WorkInProgress } from '../../../pkg/health/work-in-progress.ts';
-import { ApiError } from '../../../pkg/kube/client/errors.ts';
-import { events, leases, machineDeployments, machines, machineSets } from '../../../pkg/kube/client/resource.ts';
+import { events, machineDeployments, machines, machineSets } from '../../../pkg/kube/client/resource.ts';
 import type { Resource } from '../../../pkg/apis/resource.ts';
-import { MACHINE_LEASE, MANAGER_LEASE } from '../../../pkg/kube/leader/names.ts';
 import type { CommandCluster, InformerExtras } from '../command-cluster.ts';
-import { type ManagerProcess, managerProcesses } from '../manager-processes.ts';
+import { type ManagerLeases, readManagerLeases } from '../manager-leases.ts';
+import { type ManagerProcess, managerProcesses, workOf } from '../manager-processes.ts';
 import type { ProcessAnswer } from '../status/findings.ts';
+import { readCell } from '../status/read-cell.ts';
 import type { TopOptions } from './command.ts';
 import type { TopFacts } from './facts.ts';
 import { notedSource } from './noted-source.ts';
@@ -36,7 +36,8 @@ export class WatchedCluster {
   readonly #sets;
   readonly #machines;
   readonly #events;
-  #leases: readonly Lease[] = [];
+  #leases: ManagerLeases = { leases: [] };
+  #cell: KubeObject | undefined;
   #processes: readonly ManagerProcess[] = [];
   readonly #metrics = new Map<string, string>();
   #answers: readonly ProcessAnswer[] | undefined;
@@ -82,7 +83,9 @@ export class WatchedCluster {
       sets: this.#sets.list(),
       machines: this.#machines.list(),
       events: this.#recent.list(),
-      leases: this.#leases,
+      ...this.#leases,
+      cell: this.#cell,
+      isOfManager: this.#isOfManager,
       answers: this.#answers,
       work: this.#work,
       troubles,
@@ -112,6 +115,12 @@ export class WatchedCluster {
     return informer;
   }
 
+  /** Who asks in the namespace of the manager asks for all of it. */
+  get #isOfManager(): boolean {
+    const { managerNamespace = '' } = this.#options;
+    return this.#leases.cellLeases !== undefined && ['', this.#cluster.namespace].includes(managerNamespace);
+  }
+
   #note(what: string, err: unknown): void {
     this.#troubles.note(what, err, this.#cluster.now());
     this.#changed();
@@ -128,18 +137,10 @@ export class WatchedCluster {
 
   /** Also finds out whether the server answers: watches may be silent for a while. */
   async #askForLeader(): Promise<void> {
-    const { reader, namespace } = this.#cluster;
     try {
-      const held = await Promise.all(
-        [MANAGER_LEASE, MACHINE_LEASE].map(
-          async (name) =>
-            await reader.get(leases, { namespace, name }, { timeoutMs: TIMEOUT_MS }).catch((err: unknown) => {
-              if (ApiError.is(err, 'NotFound', 'NotServed')) return undefined;
-              throw err;
-            }),
-        ),
-      );
-      this.#leases = held.filter((lease) => lease !== undefined);
+      this.#leases = await readManagerLeases(this.#cluster, this.#options, TIMEOUT_MS);
+      const hasCells = this.#leases.cellLeases !== undefined && !this.#isOfManager;
+      if (hasCells && this.#asked % SELDOM === 0) this.#cell = (await readCell(this.#cluster, TIMEOUT_MS)).object;
       this.#note('leases', undefined);
     } catch (err) {
       this.#note('leases', err);
@@ -157,27 +158,24 @@ export class WatchedCluster {
         return;
       }
     }
-    const found = await Promise.all(this.#processes.map(async (process) => await this.#askProcess(process, isSeldom)));
+    const found = await Promise.all(this.#processes.map(async (one) => await this.#askProcess(one, isSeldom)));
     this.#answers = found.map(({ answer }) => answer);
     this.#work = found.flatMap(({ work }) => (work === undefined ? [] : [work]));
   }
 
   async #askProcess(
-    { name, read }: ManagerProcess,
+    process: ManagerProcess,
     isSeldom: boolean,
   ): Promise<{ readonly answer: ProcessAnswer; readonly work?: WorkInProgress }> {
+    const { name, read } = process;
     try {
       const [readyz, work, metrics = this.#metrics.get(name) ?? ''] = await Promise.all([
         read('/readyz?verbose', TIMEOUT_MS),
-        // Older processes have none.
-        read('/work', TIMEOUT_MS).then(
-          (text) => JSON.parse(text) as WorkInProgress,
-          () => undefined,
-        ),
+        workOf(process, TIMEOUT_MS),
         isSeldom ? read('/metrics', TIMEOUT_MS) : undefined,
       ]);
       this.#metrics.set(name, metrics);
-      return { answer: { name, readyz, metrics }, ...(work !== undefined && { work }) };
+      return { answer: { name, readyz, metrics, work }, ...(work !== undefined && { work }) };
     } catch (err) {
       return { answer: { name, error: (err as Error).message } }; // ApiError, or of a URL
     }

@@ -6,13 +6,17 @@ import type { Shards } from './shards.ts';
 
 /** What a process does about the Machines of all its cells, and how these are. Machines and classes are named with their namespace. */
 export function cellsWork(
-  { running, refused }: Pick<Cells, 'running' | 'refused'>,
+  { running, refused, outdated }: Pick<Cells, 'running' | 'refused' | 'outdated'>,
   { held }: Pick<Shards, 'held'>,
   { selector, shards }: Pick<CellsConfig, 'selector' | 'shards'>,
 ): WorkInProgress {
   const works = [...running.values()].flatMap((cell) => cell.workInProgress ?? []);
   const states: readonly CellState[] = [
-    ...[...running].map(([cell, one]) => ({ cell, state: 'running' as const, troubles: troublesOf(one) })),
+    ...[...running].map(([cell, one]) => {
+      const unused = outdated.get(cell);
+      const outcome = unused === undefined ? [] : [`${unused} What was valid before stays in use.`];
+      return { cell, state: 'running' as const, troubles: [...troublesOf(one), ...outcome] };
+    }),
     ...[...refused].map(([cell, why]) => ({ cell, state: 'refused' as const, troubles: [why] })),
   ];
   return {

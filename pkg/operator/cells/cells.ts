@@ -111,6 +111,15 @@ export class Cells {
     );
   }
 
+  /** What of cells that run cannot be used, by namespace: they go on with what was valid before. */
+  get outdated(): ReadonlyMap<string, string> {
+    return new Map(
+      [...this.#known].flatMap(([namespace, { running, refusal }]) =>
+        running !== undefined && refusal !== undefined ? [[namespace, refusal]] : [],
+      ),
+    );
+  }
+
   /** Hears of namespaces and their Secrets from now on. */
   watch(): void {
     const { namespaces, shared, config } = this.#options;

@@ -1,5 +1,5 @@
 import { type Check, type CheckResult, DEGRADED } from '../../health/checks.ts';
-import { workBegun } from '../../health/held-work.ts';
+import { whyHeld } from '../../health/held-work.ts';
 import { describeOutage } from '../../kube/gate/outage.ts';
 import { CONTROL } from '../../kube/gate/gate.ts';
 import type { Cells } from './cells.ts';
@@ -34,9 +34,7 @@ export function troublesOf({ outages, held }: RunningCell): readonly string[] {
     .current()
     .filter(({ cluster }) => cluster !== CONTROL)
     .map((outage) => describeOutage(outage));
-  const { detail } = workBegun(
-    () => held.list(),
-    () => false,
-  ).check();
-  return [...outageTexts, ...(detail === undefined ? [] : [detail])];
+  // Both Leases of a cell wait for the same.
+  const holds = new Set(held.list().map((one) => `work is held: ${whyHeld(one)}`));
+  return [...outageTexts, ...holds];
 }

@@ -10,6 +10,7 @@ import { createElection, type Election, leasesOf } from '../election.ts';
 import type { ManagerProcess } from '../manager-process.ts';
 import type { Member } from '../process/lifecycle.ts';
 import { replicaFor } from './assignment.ts';
+import { shardLeaseName } from './lease-names.ts';
 import { Replicas } from './replicas.ts';
 
 /** A part of the cells, for as long as this process looks after them. */
@@ -174,7 +175,7 @@ export class Shards implements Member {
 
   #apply(index: number): void {
     const { process, recorder } = this.#options;
-    const { fence, elector } = createElection(`machinist-shard-${index}`, recorder, process.election);
+    const { fence, elector } = createElection(shardLeaseName(index), recorder, process.election);
     const candidacy: Candidacy = {
       stop: new AbortController(),
       shard: { index, fence, elector },

@@ -1,0 +1,73 @@
+import { CELL_REPLICA_LABEL } from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import type { Lease } from '../../pkg/apis/wire.ts';
+import { fromTimestamp } from '../../pkg/base/clock/clock.ts';
+import { ApiError } from '../../pkg/kube/client/errors.ts';
+import { leases } from '../../pkg/kube/client/resource.ts';
+import { holderOf } from '../../pkg/kube/leader/lease.ts';
+import { MACHINE_LEASE, MANAGER_LEASE } from '../../pkg/kube/leader/names.ts';
+import { shardOfLease } from '../../pkg/operator/cells/lease-names.ts';
+import type { CommandCluster } from './command-cluster.ts';
+import type { ManagerOptions } from './options.ts';
+
+/** The Leases of a manager with cells. */
+export interface CellLeases {
+  /** In which the replicas show that they live, and how many shards they divide. */
+  readonly replicas: readonly Lease[];
+  /** Under which they manage the cells, by shard. */
+  readonly shards: ReadonlyMap<number, Lease>;
+}
+
+/** The Leases of a manager. */
+export interface ManagerLeases {
+  /** Of a process of one namespace. */
+  readonly leases: readonly Lease[];
+  /** Of processes with cells; absent: there are none. */
+  readonly cellLeases?: CellLeases;
+  /** Where managers with cells have theirs, when none are where they were looked for. */
+  readonly elsewhere?: readonly string[];
+}
+
+/** The Leases in the namespace of the manager. Throws ApiError. */
+export async function readManagerLeases(
+  cluster: CommandCluster,
+  { managerNamespace = '' }: Pick<ManagerOptions, 'managerNamespace'>,
+  timeoutMs?: number,
+): Promise<ManagerLeases> {
+  const namespace = managerNamespace === '' ? cluster.namespace : managerNamespace;
+  const { reader } = cluster;
+  const limits = timeoutMs === undefined ? {} : { timeoutMs };
+  const named = await Promise.all(
+    [MANAGER_LEASE, MACHINE_LEASE].map(
+      async (name) => await reader.get(leases, { namespace, name }, limits).catch(nothingIfNotFound),
+    ),
+  );
+  const found = named.filter((lease) => lease !== undefined);
+  if (found.some((lease) => holderOf(lease) !== '')) return { leases: found };
+  const labelSelector = CELL_REPLICA_LABEL;
+  const { items: replicas } = await reader.list(leases, { namespace, labelSelector, ...limits });
+  if (replicas.length > 0) {
+    const { items: all } = await reader.list(leases, { namespace, ...limits });
+    const shards = all.flatMap((lease) => {
+      const index = shardOfLease(lease.metadata.name);
+      return index === undefined ? [] : [[index, lease] as const];
+    });
+    return { leases: [], cellLeases: { replicas, shards: new Map(shards) } };
+  }
+  if (found.length > 0) return { leases: found };
+  // Few may list the Leases of all namespaces: it is a hint, no more.
+  const anywhere = await reader.list(leases, { labelSelector, ...limits }).catch(() => ({ items: [] as Lease[] }));
+  const elsewhere = [...new Set(anywhere.items.map((lease) => lease.metadata.namespace ?? ''))].toSorted();
+  return { leases: [], elsewhere };
+}
+
+/** Whether the holder of a Lease has renewed it of late. */
+export function isRenewed({ spec = {} }: Lease, nowMs: number): boolean {
+  const { holderIdentity = '', renewTime, leaseDurationSeconds = 0 } = spec;
+  const renewedMs = Math.max(0, nowMs - (fromTimestamp(renewTime) ?? nowMs));
+  return holderIdentity !== '' && renewedMs <= 2 * leaseDurationSeconds * 1_000;
+}
+
+function nothingIfNotFound(err: unknown): undefined {
+  if (ApiError.is(err, 'NotFound', 'NotServed')) return undefined;
+  throw err;
+}
