@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
+import type { Finding } from '../../cmd/machinist/preflight/findings.ts';
 import type { WorkInProgress } from '../../pkg/health/work-in-progress.ts';
 import { CellsManager } from '../cloud/cells-manager.ts';
 import { TestCell } from '../cloud/cell.ts';
@@ -145,6 +147,70 @@ test(
     await terminal.shows(new RegExp(`^! 1 of 2 cells not managed: ${broken.namespace}`, 'm'));
     terminal.type('q');
     await terminal.ended();
+  },
+  TEST_MS,
+);
+
+test(
+  'preflight looks at each selected namespace and its target cluster, and says what is wrong with which',
+  async () => {
+    await using healthy = await TestCell.create(control, 'healthy', { replicas: 1 });
+    await using plugin = await TestCell.create(control, 'plugin', { replicas: 1 });
+    await using away = await TestCell.create(control, 'away', { replicas: 1 });
+    await using weak = await TestCell.create(control, 'weak', { replicas: 1 });
+    await using twin = await TestCell.create(control, 'twin', { replicas: 1 });
+    await using bare = await TestCell.create(control, 'bare', { replicas: 1 });
+    const cells = [healthy, plugin, away, weak, twin, bare];
+    await control.api.send('DELETE', `/api/v1/namespaces/${bare.namespace}/secrets/target`);
+    const credentials = /^( +)(token|client-certificate-data):.*$/m;
+    await plugin.setKubeconfig(control, plugin.kubeconfig.replace(credentials, '$1exec: {}'));
+    await away.setKubeconfig(control, away.kubeconfig.replace(/server: .*/, 'server: https://127.0.0.1:1'));
+    const { connection } = weak.target.plane;
+    await weak.setKubeconfig(control, readFileSync(await connection.kubeconfigFor({ user: 'weak' }), 'utf8'));
+    await twin.setKubeconfig(control, healthy.kubeconfig);
+    for (const cell of cells) await cell.mark(control, { labels: { cell: '' } });
+    const setting = 'cell.machine.sapcloud.io/machine-drain-timeout';
+    await away.mark(control, { annotations: { [setting]: 'never' } });
+    const drivers = cells.map(({ driver }) => driver).join(',');
+    const flags = ['--cells=cell', '--cell-kubeconfig-secret=target', `--namespace=${LEASES}`, `--driver=${drivers}`];
+    const run = async (...args: readonly string[]): ReturnType<typeof Program.run> =>
+      await Program.run('machinist', ['preflight', ...flags, `--control-kubeconfig=${control.kubeconfig}`, ...args]);
+
+    const { code, stdout, stderr } = await run('-o', 'json');
+    const text = await run();
+
+    const { findings } = JSON.parse(stdout) as { findings: readonly Finding[] };
+    const of = ({ namespace }: TestCell): readonly string[] =>
+      findings.filter(({ cell }) => cell === namespace).map(({ status, detail }) => `${status} ${detail}`);
+    const server = new URL(healthy.target.plane.connection.url).origin;
+    // Of two with the same target cluster, the first by name has it.
+    const [first = healthy, second = twin] = [healthy, twin].toSorted((a, b) => (a.namespace < b.namespace ? -1 : 1));
+    expect([code, stderr]).toEqual([1, '']);
+    expect(of(first)).toEqual([expect.stringContaining(`ok ${first.namespace}: ${server}, Kubernetes v1.`)]);
+    expect(of(second)).toEqual([
+      expect.stringContaining(
+        `fail ${second.namespace}: its target cluster is that of namespace ${first.namespace}, too`,
+      ),
+    ]);
+    expect(of(plugin)).toEqual([expect.stringMatching(/^fail .*: Secret .*\/target: .*exec is not allowed/)]);
+    expect(of(bare)).toEqual([
+      `fail ${bare.namespace}: Secret ${bare.namespace}/target does not exist; create it with key kubeconfig`,
+    ]);
+    expect(of(away)).toEqual([
+      expect.stringMatching(/^fail .*: annotation cell\..*machine-drain-timeout: "never" is not valid/),
+      expect.stringMatching(/^fail .*: request to https:\/\/127\.0\.0\.1:1 failed: /),
+    ]);
+    expect(of(weak).toSorted()).toEqual([
+      expect.stringMatching(/^fail .*: target: the user of the kubeconfig may not get namespaces\.core kube-system/),
+      expect.stringMatching(/^fail .*: target: the user of the kubeconfig may not get, list, .* nodes\.core/),
+    ]);
+    expect(findings.filter(({ check }) => check === 'leases').map(({ detail }) => detail)).toEqual([
+      expect.stringMatching(/^(no replica is running|\d+ replicas? runs? with --cell-shards=16)$/),
+    ]);
+    expect(text.stdout).toMatch(/^OK +cells +--cells=cell selects 6 namespaces$/m);
+    expect(text.stdout).toMatch(new RegExp(`^FAIL +cells +${plugin.namespace}: Secret `, 'm'));
+    expect((await run('--cells=nothing')).code).toBe(0);
+    expect((await run('--cells=nothing')).stdout).toMatch(/^WARN +cells +--cells=nothing selects no namespace$/m);
   },
   TEST_MS,
 );

@@ -28,10 +28,13 @@ export interface Finding {
     | 'leases'
     | 'drivers'
     | 'runtimes'
-    | 'classes';
+    | 'classes'
+    | 'cells';
   readonly status: 'ok' | 'warn' | 'fail';
   readonly detail: string;
   readonly remedy?: string;
+  /** The namespace, of what was looked at for one cell. */
+  readonly cell?: string;
 }
 
 /** What was asked, or why it could not be found out. */

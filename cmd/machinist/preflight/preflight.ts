@@ -1,5 +1,4 @@
 import { GROUP, VERSION } from '../../../pkg/apis/machine/v1alpha1/group.ts';
-import type { MachineClass } from '../../../pkg/apis/machine/v1alpha1/machine-class.ts';
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Lease } from '../../../pkg/apis/wire.ts';
 import { fromHTTPDate } from '../../../pkg/base/clock/clock.ts';
@@ -8,15 +7,12 @@ import { SystemClock } from '../../../pkg/base/clock/system-clock.ts';
 import { IRONCORE_FLAGS, type PoolAddress } from '../../../pkg/worlds/ironcore/controllers/flags.ts';
 import type { Config, ProviderAddress } from '../../../pkg/operator/config/config.ts';
 import { parseDriverAddress } from '../../../pkg/driver/grpc/address.ts';
-import { DriverError } from '../../../pkg/driver/error.ts';
 import { GrpcDriver } from '../../../pkg/driver/grpc/client.ts';
-import { secretIndex } from '../../../pkg/operator/indexes/secret-references.ts';
 import { RuntimeClient } from '../../../pkg/worlds/ironcore/runtime/client.ts';
 import { AccessReviewer } from '../../../pkg/kube/client/access-review.ts';
 import { ConfigError } from '../../../pkg/kube/client/config-error.ts';
-import { ApiError } from '../../../pkg/kube/client/errors.ts';
 import { readSchemas } from '../../../pkg/kube/client/open-api.ts';
-import { leases, machineClasses, namespaces, secrets } from '../../../pkg/kube/client/resource.ts';
+import { leases, machineClasses, namespaces } from '../../../pkg/kube/client/resource.ts';
 import type { Resource } from '../../../pkg/apis/resource.ts';
 import type { RequestRecord, Transport } from '../../../pkg/kube/client/transport.ts';
 import { silentLogger } from '../../../pkg/base/log/logger.ts';
@@ -33,9 +29,9 @@ import { MACHINE_LEASE, servesOwnKinds } from '../../../pkg/kube/leader/names.ts
 import { printable } from '../../printable.ts';
 import { version } from '../version.ts';
 import { WaitNotice } from '../wait-notice.ts';
+import { find, read, TIMEOUT_MS, unlessAbsent, unlessRefused } from './ask.ts';
 import type { PreflightOptions } from './command.ts';
 import {
-  classFindings,
   clockFinding,
   clusterFinding,
   contextFindings,
@@ -46,7 +42,6 @@ import {
   foreignKindFinding,
   foreignKindsOf,
   type Finding,
-  type QueryResult,
   kindFindings,
   leaseFinding,
   namespaceFindings,
@@ -55,10 +50,11 @@ import {
   type ServedKinds,
   skewMsOf,
 } from './findings.ts';
+import { lookAtCells } from './look-at-cells.ts';
+import { lookAtClasses } from './look-at-classes.ts';
 import { renderFindings, renderJSON } from './render.ts';
 
-/** For each answer of a server. */
-const TIMEOUT_MS = 10_000;
+const USER_AGENT = `machinist/${version()} preflight`;
 
 /**
  * Prints what a process with these flags would find. Resolves with the exit code: 1 when it could not start, or not do its work,
@@ -89,7 +85,7 @@ async function look(config: Config, as: string | undefined): Promise<readonly Fi
       answers.push({ serverMs, sentMs: sentMs + toWallMs, receivedMs: receivedMs + toWallMs });
   };
   const clusters = await openClusters(config, WORLDS, {
-    userAgent: `machinist/${version()} preflight`,
+    userAgent: USER_AGENT,
     env: process.env,
     ...config.api,
     clock,
@@ -141,6 +137,8 @@ async function lookAtControl(
   const { control, target } = clusters;
   const { transport, reader } = control;
   const { namespace } = config.clusters;
+  const { cells } = config;
+  const providers = config.drivers.map(({ provider }) => provider);
   const limits = { timeoutMs: TIMEOUT_MS };
   return await lookAt(control, async () => {
     const [first] = answers;
@@ -159,7 +157,8 @@ async function lookAtControl(
     });
     const roles = target === control ? (['control', 'target'] as const) : (['control'] as const);
     const allowed = await permissionsIn(control, as, neededIn(roles, clusters, config));
-    const names = config.leader.enabled ? [...config.leases] : [];
+    // With cells each shard has a Lease of its own.
+    const names = config.leader.enabled && cells === undefined ? [...config.leases] : [];
     const ofLeases = await Promise.all(
       names.map(async (name) => {
         const found = await find(() =>
@@ -179,29 +178,22 @@ async function lookAtControl(
       ...(hasKinds ? fieldFindings(unknown) : []),
       ...allowed,
       ...ofLeases,
-      ...(hasKinds && config.leases.has(MACHINE_LEASE) ? await lookAtClasses(control, config) : []),
+      ...(hasKinds && config.leases.has(MACHINE_LEASE) && cells === undefined
+        ? await lookAtClasses(reader, namespace, providers)
+        : []),
+      ...(cells === undefined
+        ? []
+        : await lookAtCells({
+            reader,
+            cells,
+            leaseNamespace: config.leader.namespace,
+            providers,
+            permissions: neededInCells(config),
+            userAgent: USER_AGENT,
+            clock,
+          })),
     ];
   });
-}
-
-async function lookAtClasses({ reader }: ClusterAccess, { clusters, drivers }: Config): Promise<readonly Finding[]> {
-  const limits = { timeoutMs: TIMEOUT_MS };
-  const classes = await find<readonly MachineClass[]>(
-    async () => (await reader.list(machineClasses, { namespace: clusters.namespace, ...limits })).items,
-  );
-  const keys = new Set('value' in classes ? classes.value.flatMap(secretIndex) : []);
-  const states = new Map<string, QueryResult<boolean>>();
-  for (const key of keys) {
-    const [namespace = '', name = ''] = key.split('/');
-    // Without their content, which is nobody's business here.
-    const get = () => unlessAbsent(reader.get(secrets, { namespace, name }, { metadataOnly: true, ...limits }));
-    states.set(key, await find(async () => (await get()) !== undefined));
-  }
-  return classFindings(
-    classes,
-    states,
-    drivers.map(({ provider }) => provider),
-  );
 }
 
 function neededIn(roles: readonly string[], clusters: Clusters, config: Config): readonly Permission[] {
@@ -209,6 +201,12 @@ function neededIn(roles: readonly string[], clusters: Clusters, config: Config):
   const callsDrivers = config.leases.has(MACHINE_LEASE);
   const all = permissionsOf(workloadOf(config, { hasTarget: clusters.target !== undefined, callsDrivers }), WORLDS);
   return all.filter(({ cluster }) => roles.includes(cluster));
+}
+
+/** The same in the target cluster of each cell. */
+function neededInCells(config: Config): readonly Permission[] {
+  const all = permissionsOf(workloadOf(config, { hasTarget: true, callsDrivers: config.drivers.length > 0 }), WORLDS);
+  return all.filter(({ cluster }) => cluster === 'target');
 }
 
 async function permissionsIn(
@@ -259,37 +257,4 @@ async function lookAtRuntime(pool: PoolAddress, clock: SystemClock): Promise<Fin
     }
   });
   return runtimeFinding(pool, found);
-}
-
-function read<T>(transport: Transport, path: string): Promise<T> {
-  const address = { path, template: path, label: 'discovery' };
-  return transport.request<T>({ method: 'GET', verb: 'get', address, timeoutMs: TIMEOUT_MS });
-}
-
-async function unlessAbsent<T>(asked: Promise<T>): Promise<T | undefined> {
-  try {
-    return await asked;
-  } catch (err) {
-    if (ApiError.is(err, 'NotFound', 'NotServed')) return undefined;
-    throw err;
-  }
-}
-
-async function unlessRefused<T>(asked: Promise<T>): Promise<T | 'refused'> {
-  try {
-    return await asked;
-  } catch (err) {
-    if (ApiError.is(err, 'Forbidden')) return 'refused';
-    throw err;
-  }
-}
-
-/** What was found, or the text of what came instead. */
-async function find<T>(ask: () => Promise<T>): Promise<QueryResult<T>> {
-  try {
-    return { value: await ask() };
-  } catch (err) {
-    if (err instanceof DriverError) return { error: err.detail };
-    return { error: err instanceof Error ? err.message : String(err) };
-  }
 }

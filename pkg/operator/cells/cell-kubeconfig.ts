@@ -13,13 +13,16 @@ import type { CellsConfig } from '../config/cells.ts';
 export interface CellKubeconfig {
   readonly reader: Reader;
   /** Metadata of the Secrets of its namespace. */
-  readonly secrets: Informer<KubeObject>;
+  readonly secrets: Pick<Informer<KubeObject>, 'get'>;
   readonly namespace: string;
   readonly names: Pick<CellsConfig, 'kubeconfigSecret' | 'tokenSecret'>;
   readonly clock: Clock;
   /** Told that they name another server than at first, which is not used. */
   readonly moved: () => void;
 }
+
+/** A Secret, which the message names, does not have what it has to. */
+class CellSecretError extends ConfigError {}
 
 /**
  * The way to the target cluster of a cell, which its Secrets tell; they are read again once they have changed. Throws ConfigError, which names
@@ -36,13 +39,14 @@ export async function cellEndpoint(cell: CellKubeconfig): Promise<Endpoint> {
   try {
     return await foreignEndpoint({ content, clock: cell.clock, moved: cell.moved });
   } catch (err) {
-    if (!(err instanceof ConfigError)) throw err;
+    if (!(err instanceof ConfigError) || err instanceof CellSecretError) throw err;
     throw new ConfigError(`Secret ${cell.namespace}/${kubeconfigSecret}: ${err.message}`, { cause: err });
   }
 }
 
 /** What a key of a Secret holds, read live when the Secret has changed. */
 function valueOf({ reader, secrets: cached, namespace }: CellKubeconfig, name: string, key: string) {
+  const secret = `Secret ${namespace}/${name}`;
   let last: { readonly resourceVersion: string; readonly value: string } | undefined;
   return async (): Promise<string> => {
     const current = cached.get(`${namespace}/${name}`)?.metadata.resourceVersion;
@@ -50,12 +54,12 @@ function valueOf({ reader, secrets: cached, namespace }: CellKubeconfig, name: s
     try {
       const { metadata, data } = await reader.get(secrets, { namespace, name });
       const encoded = data?.[key];
-      if (encoded === undefined) throw new ConfigError(`key ${key} is missing in Secret ${namespace}/${name}; add it`);
+      if (encoded === undefined) throw new CellSecretError(`${secret} has no key ${key}; add it`);
       last = { resourceVersion: metadata.resourceVersion, value: Buffer.from(encoded, 'base64').toString('utf8') };
       return last.value;
     } catch (err) {
       if (!isNotFound(err)) throw err;
-      throw new ConfigError(`Secret ${namespace}/${name} does not exist; create it with key ${key}`, { cause: err });
+      throw new CellSecretError(`${secret} does not exist; create it with key ${key}`, { cause: err });
     }
   };
 }

@@ -10,3 +10,8 @@ export function shardOfLease(name: string): number | undefined {
   const [, index] = SHARD.exec(name) ?? [];
   return index === undefined ? undefined : Number(index);
 }
+
+/** Name of the Lease of a target cluster, by the UID of its Namespace kube-system. */
+export function targetLeaseName(uid: string): string {
+  return `machinist-target-${uid.toLowerCase()}`;
+}

@@ -3,6 +3,7 @@ import type { Lease } from '../../apis/wire.ts';
 import { ApiError, isAlreadyExists, isConflict, isNotFound } from '../../kube/client/errors.ts';
 import type { HttpLeaseClient } from '../../kube/client/lease-client.ts';
 import { holderOf } from '../../kube/leader/lease.ts';
+import { targetLeaseName } from './lease-names.ts';
 
 /** Another cell has the target cluster: tried again, as what an API server refuses. */
 export class TargetTakenError extends ApiError {
@@ -32,7 +33,7 @@ export class TargetClaims {
   /** Takes the cluster for a namespace. Throws TargetTakenError while another cell has it, and ApiError. */
   async claim(uid: string, namespace: string, signal: AbortSignal): Promise<void> {
     const { leases, isNeededBy } = this.#options;
-    const name = nameOf(uid);
+    const name = targetLeaseName(uid);
     try {
       const labels = { [CELL_TARGET_LABEL]: 'true' };
       await leases.create({ metadata: { name, labels }, spec: { holderIdentity: namespace } }, { signal });
@@ -64,8 +65,4 @@ export class TargetClaims {
       }
     }
   }
-}
-
-function nameOf(uid: string): string {
-  return `machinist-target-${uid.toLowerCase()}`;
 }

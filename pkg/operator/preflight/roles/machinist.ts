@@ -272,7 +272,7 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
   {
     file: 'deploy/rbac/cells-target.yaml',
     comment: 'Each target cluster of a process for many namespaces (--cells), besides deploy/rbac/target.yaml.',
-    isFor: () => false,
+    isFor: ({ hasCells, hasTarget }) => hasCells && hasTarget,
     roles: [
       {
         name: 'machinist-cells-target',

@@ -1,0 +1,154 @@
+import PQueue from 'p-queue';
+
+import type { KubeObject } from '../../../pkg/apis/meta.ts';
+import type { Lease } from '../../../pkg/apis/wire.ts';
+import type { Clock } from '../../../pkg/base/clock/clock.ts';
+import { CELL_REPLICA_LABEL, CELL_TARGET_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
+import { AccessReviewer } from '../../../pkg/kube/client/access-review.ts';
+import type { Reader } from '../../../pkg/kube/client/client.ts';
+import { HttpReader } from '../../../pkg/kube/client/http-reader.ts';
+import { leases, namespaces } from '../../../pkg/kube/client/resource.ts';
+import { Transport } from '../../../pkg/kube/client/transport.ts';
+import { holderOf } from '../../../pkg/kube/leader/lease.ts';
+import { cellEndpoint } from '../../../pkg/operator/cells/cell-kubeconfig.ts';
+import { targetLeaseName } from '../../../pkg/operator/cells/lease-names.ts';
+import { type CellsConfig, CellSettingsError } from '../../../pkg/operator/config/cells.ts';
+import type { Permission } from '../../../pkg/operator/preflight/permissions.ts';
+import { refusedOf } from '../../../pkg/operator/preflight/refused.ts';
+import { isRenewed } from '../manager-leases.ts';
+import { find, read, TIMEOUT_MS } from './ask.ts';
+import {
+  cellFinding,
+  cellsFinding,
+  ofCell,
+  replicaFindings,
+  sameTargetFindings,
+  unreachableTargetFinding,
+} from './cell-findings.ts';
+import { type Finding, permissionFindings } from './findings.ts';
+import { lookAtClasses } from './look-at-classes.ts';
+
+/** What is needed to look at cells. */
+export interface CellsCircumstances {
+  /** Of the control cluster. */
+  readonly reader: Reader;
+  readonly cells: CellsConfig;
+  readonly leaseNamespace: string;
+  readonly providers: readonly string[];
+  /** Those that a process needs in each target cluster. */
+  readonly permissions: readonly Permission[];
+  readonly userAgent: string;
+  readonly clock: Clock;
+}
+
+/** How many cells are looked at at once. */
+const AT_ONCE = 10;
+
+/** A cell that was looked at. */
+interface SeenCell {
+  readonly cell: string;
+  /** UID of Namespace kube-system of its target cluster, as far as it is known. */
+  readonly uid?: string;
+  readonly findings: readonly Finding[];
+}
+
+/** What a process would find in each namespace that is selected, and in its target cluster. */
+export async function lookAtCells(circumstances: CellsCircumstances): Promise<readonly Finding[]> {
+  const { reader, cells, leaseNamespace, clock } = circumstances;
+  const limits = { timeoutMs: TIMEOUT_MS };
+  const selected = await find(
+    async () => (await reader.list(namespaces, { labelSelector: cells.selector, metadataOnly: true, ...limits })).items,
+  );
+  const ofLeases = async (labelSelector: string): Promise<readonly Lease[] | undefined> => {
+    const how = { namespace: leaseNamespace, labelSelector, ...limits };
+    const found = await find(async () => await reader.list(leases, how));
+    // That they cannot be read is said of the permissions.
+    return 'value' in found ? found.value.items : undefined;
+  };
+  const [replicas, claims = []] = [await ofLeases(CELL_REPLICA_LABEL), await ofLeases(CELL_TARGET_LABEL)];
+  const live = replicas?.filter((lease) => isRenewed(lease, clock.now()));
+  const queue = new PQueue({ concurrency: AT_ONCE });
+  const all = 'value' in selected ? selected.value : [];
+  const seen = await Promise.all(all.map((namespace) => queue.add(() => lookAtCell(namespace, circumstances))));
+  const holders = new Map(claims.map((lease) => [lease.metadata.name, holderOf(lease)]));
+  const twins = sameTargetFindings(
+    seen.flatMap(({ cell, uid }) => (uid === undefined ? [] : [{ cell, uid }])),
+    (uid) => holders.get(targetLeaseName(uid)),
+  );
+  return [
+    ...(live === undefined ? [] : replicaFindings(live, cells.shards)),
+    cellsFinding(cells.selector, selected),
+    ...seen.flatMap(({ cell, findings }) => {
+      const twin = twins.get(cell);
+      // One line for a cell that is well.
+      return twin === undefined ? findings : [...findings.filter(({ status }) => status !== 'ok'), twin];
+    }),
+  ];
+}
+
+async function lookAtCell({ metadata }: KubeObject, circumstances: CellsCircumstances): Promise<SeenCell> {
+  const { reader, cells, providers } = circumstances;
+  const { name: cell, annotations = {} } = metadata;
+  const bad: Finding[] = [];
+  try {
+    cells.of(cell, annotations);
+  } catch (err) {
+    if (!(err instanceof CellSettingsError)) throw err;
+    bad.push(
+      cellFinding(cell, 'fail', err.message, 'correct the annotation of the namespace; the cell does not start before'),
+    );
+  }
+  const ofClasses = await lookAtClasses(reader, cell, providers);
+  bad.push(...ofClasses.filter(({ status }) => status !== 'ok').map((finding) => ofCell(cell, finding)));
+  const target = await lookAtTarget(cell, circumstances);
+  bad.push(...target.bad);
+  const { uid, server = 'no target cluster' } = target;
+  const findings = bad.length === 0 ? [cellFinding(cell, 'ok', server)] : bad;
+  return uid === undefined ? { cell, findings } : { cell, uid, findings };
+}
+
+/** What the target cluster of a cell says. */
+interface SeenTarget {
+  readonly uid?: string;
+  /** With its version. */
+  readonly server?: string;
+  readonly bad: readonly Finding[];
+}
+
+async function lookAtTarget(cell: string, circumstances: CellsCircumstances): Promise<SeenTarget> {
+  const { reader, cells, permissions, userAgent, clock } = circumstances;
+  if (cells.kubeconfigSecret === '') return { bad: [] };
+  const endpoint = await find(
+    async () =>
+      await cellEndpoint({
+        reader,
+        secrets: { get: () => undefined },
+        namespace: cell,
+        names: cells,
+        clock,
+        moved: () => undefined,
+      }),
+  );
+  if ('error' in endpoint) {
+    return { bad: [cellFinding(cell, 'fail', endpoint.error, 'correct the Secret; the cell does not start before')] };
+  }
+  const { origin } = new URL(endpoint.value.url);
+  const transport = new Transport({ endpoint: endpoint.value, clock, userAgent });
+  try {
+    const version = await find(() => read<{ gitVersion?: string }>(transport, '/version'));
+    if ('error' in version) return { bad: [unreachableTargetFinding(cell, origin, version.error)] };
+    const reviewer = new AccessReviewer(transport);
+    const missing = await find(() => refusedOf(reviewer, permissions, { timeoutMs: TIMEOUT_MS }));
+    const system = { name: 'kube-system' };
+    const identity = await find(() => new HttpReader(transport).get(namespaces, system, { timeoutMs: TIMEOUT_MS }));
+    return {
+      ...('value' in identity && { uid: identity.value.metadata.uid }),
+      server: `${origin}, Kubernetes ${String(version.value.gitVersion)}`,
+      bad: permissionFindings('target', undefined, missing)
+        .filter(({ status }) => status !== 'ok')
+        .map((finding) => ofCell(cell, finding)),
+    };
+  } finally {
+    await transport.close();
+  }
+}
