@@ -38,8 +38,8 @@ const KNOWN = new Map(
     return series.map((suffix) => [`${name}${suffix}`, new Set(labelNames)] as const);
   }),
 );
-/** What Prometheus adds, and what it makes of histograms. */
-const ADDED = ['job', 'instance', 'le'];
+/** What Prometheus adds, what it makes of histograms, and what a process with cells adds to the metrics of each. */
+const ADDED = ['job', 'instance', 'le', 'cell'];
 const METRIC = /\b(?:machinist|mcm|rest_client|process|nodejs)_\w+/g;
 
 /** What a query, or a series, names that no process shows. */

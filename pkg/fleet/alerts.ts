@@ -39,6 +39,7 @@ export const ALERTS: readonly AlertRule[] = [
     'machinist_kube_credentials_age_seconds',
     ({ value }) => value > CREDENTIALS_TOO_OLD_S,
   ),
+  rule('MachinistCellRefused', '5m', 'cell-refused', 'machinist_cell_refused'),
   rule(
     'MachinistReplicasUnavailable',
     '1h',
@@ -88,8 +89,14 @@ export const ALERTS: readonly AlertRule[] = [
   ),
 ];
 
-/** Alerts that compare with the past, which one look cannot; whether there is a leader is seen from the Leases. */
-export const NOT_CHECKED = ['MachinistNoLeader', 'MachinistCreationFailing', 'MachinistLeaseTrouble'] as const;
+/** Alerts that compare with the past, which one look cannot; who leads, and who holds which shard, is seen from the Leases. */
+export const NOT_CHECKED = [
+  'MachinistNoLeader',
+  'MachinistShardsNotHeld',
+  'MachinistShardCountsDiffer',
+  'MachinistCreationFailing',
+  'MachinistLeaseTrouble',
+] as const;
 
 export interface PendingAlert {
   readonly alert: string;

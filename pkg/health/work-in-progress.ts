@@ -60,7 +60,7 @@ export interface FailureDeadline {
 /** A namespace that a process with cells has to manage. */
 export interface CellState {
   readonly cell: string;
-  /** Refused: its settings or its kubeconfig cannot be used, and nothing is done about its Machines. */
+  /** Refused: its settings, its kubeconfig or its target cluster cannot be used, and its Machines are not managed. */
   readonly state: 'running' | 'refused';
   /** Why it is refused, or what is wrong although it runs. */
   readonly troubles: readonly string[];

@@ -174,8 +174,11 @@ test(
 
     expect(twin.cloud.created).toEqual([]);
     expect(await manager.page('/readyz?verbose')).toContain(`cell ${twin.namespace}`);
+    const refused = `machinist_cell_refused{cell="${twin.namespace}"} 1`;
+    expect(await manager.page('/metrics')).toContain(refused);
     await twin.setKubeconfig(control, twin.kubeconfig);
     await twin.pool.untilUp(1);
+    expect(await manager.page('/metrics')).not.toContain(refused);
   },
   TEST_MS,
 );

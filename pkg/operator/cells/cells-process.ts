@@ -106,12 +106,13 @@ export class CellsProcess {
   }
 
   #counts(): CellCounts {
-    const { running, refused } = this.cells;
+    const { running, refused, taken } = this.cells;
     const { held, replicas } = this.shards;
     return {
-      running: running.size,
-      refused: [...refused.keys()],
+      running: running.size - taken.size,
+      refused: [...refused.keys(), ...taken.keys()],
       shards: held.length,
+      configuredShards: this.#config.shards,
       replicas,
     };
   }

@@ -6,13 +6,15 @@ import type { Shards } from './shards.ts';
 
 /** What a process does about the Machines of all its cells, and how these are. Machines and classes are named with their namespace. */
 export function cellsWork(
-  { running, refused, outdated }: Pick<Cells, 'running' | 'refused' | 'outdated'>,
+  { running, refused, taken, outdated }: Pick<Cells, 'running' | 'refused' | 'taken' | 'outdated'>,
   { held }: Pick<Shards, 'held'>,
   { selector, shards }: Pick<CellsConfig, 'selector' | 'shards'>,
 ): WorkInProgress {
   const works = [...running.values()].flatMap((cell) => cell.workInProgress ?? []);
   const states: readonly CellState[] = [
     ...[...running].map(([cell, one]) => {
+      const why = taken.get(cell);
+      if (why !== undefined) return { cell, state: 'refused' as const, troubles: [why] };
       const unused = outdated.get(cell);
       const outcome = unused === undefined ? [] : [`${unused} What was valid before stays in use.`];
       return { cell, state: 'running' as const, troubles: [...troublesOf(one), ...outcome] };

@@ -68,6 +68,8 @@ export class Cells {
   readonly #options: CellsOptions;
   readonly #queue: KeyedQueue;
   readonly #known = new Map<string, Known>();
+  /** Last reported of cells whose target cluster another namespace has. */
+  readonly #taken = new Map<string, string>();
   #isEnding = false;
 
   constructor(options: CellsOptions) {
@@ -109,6 +111,11 @@ export class Cells {
         running === undefined && refusal !== undefined ? [[namespace, refusal]] : [],
       ),
     );
+  }
+
+  /** What is said of cells that run without their target cluster, because another namespace has it; by namespace. */
+  get taken(): ReadonlyMap<string, string> {
+    return new Map([...this.#taken].filter(([namespace]) => this.#known.get(namespace)?.running !== undefined));
   }
 
   /** What of cells that run cannot be used, by namespace: they go on with what was valid before. */
@@ -260,6 +267,7 @@ export class Cells {
       () => undefined,
     );
     await Promise.race([cell.end(graceMs), late]);
+    this.#taken.delete(name);
     ended.abort(new Error('the cell has ended'));
     if (namespaces.get(name) === undefined) this.#reportRelease(cell.namespace);
     if (this.#known.get(name)?.running?.cell === cell) this.#known.delete(name);
@@ -271,8 +279,13 @@ export class Cells {
     const { name } = namespace.metadata;
     try {
       await this.#options.claims.claim(uid, name, signal);
+      this.#taken.delete(name);
     } catch (err) {
-      if (err instanceof TargetTakenError) this.#report(namespace, 'TargetClusterTaken', err.message);
+      if (err instanceof TargetTakenError) {
+        // It is tried again every few seconds.
+        if (this.#taken.get(name) !== err.message) this.#report(namespace, 'TargetClusterTaken', err.message);
+        this.#taken.set(name, err.message);
+      }
       throw err;
     }
   }

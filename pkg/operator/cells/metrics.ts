@@ -5,9 +5,12 @@ import { declaring } from '../../base/metrics/declaring.ts';
 /** How many cells and shards a process has, as asked at each scrape. */
 export interface CellCounts {
   readonly running: number;
-  /** Namespaces of cells that cannot start. */
+  /** Namespaces of cells that are not managed. */
   readonly refused: readonly string[];
+  /** That are held. */
   readonly shards: number;
+  /** By the flag. */
+  readonly configuredShards: number;
   readonly replicas: number;
 }
 
@@ -23,7 +26,7 @@ export function cellMetrics(registry: Registry, counts: () => CellCounts): void 
   });
   counted(
     'machinist_cell_refused',
-    'Namespaces that --cells selects and that are not managed, because their settings or their kubeconfig cannot be used: 1.',
+    'Namespaces that --cells selects and that are not managed, because their settings or their kubeconfig cannot be used, or another namespace has their target cluster: 1.',
     ['cell'],
     () => counts().refused.map((cell) => ({ cell })),
   );
@@ -33,6 +36,9 @@ export function cellMetrics(registry: Registry, counts: () => CellCounts): void 
     [],
     () => [[{}, counts().shards]],
   );
+  series('machinist_cell_shards_configured', 'Value of --cell-shards of this process.', [], () => [
+    [{}, counts().configuredShards],
+  ]);
   series('machinist_cell_replicas', 'Replicas that share the cells, as this process sees them.', [], () => [
     [{}, counts().replicas],
   ]);
