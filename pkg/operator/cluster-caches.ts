@@ -139,7 +139,7 @@ export class ClusterCaches implements Member {
     const { namespace, labelSelector, metadataOnly, indexes, transform, optionalFor } = options;
     const history = new ObservedHistory();
     const continuity = this.#access.continuity.add(
-      { resource, namespace, reader: prober, history },
+      { resource, namespace, labelSelector, reader: prober, history },
       { isOptional, refused: isOptional ? undefined : this.#showRefused(resource) },
     );
     const informer = new ReflectedInformer<T>({

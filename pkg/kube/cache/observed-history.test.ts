@@ -150,7 +150,49 @@ describe('a change that was seen at 50', () => {
   ])('and is stored $stored: $found', ({ object, isDeletion, found }) => {
     const seen = { namespace: 'shoot', name: 'a', uid: 'u', resourceVersion: '50', isDeletion };
 
-    expect(judgeStored(seen, object?.metadata)).toBe(found);
+    expect(judgeStored(seen, object?.metadata, { isSelective: false })).toBe(found);
+  });
+
+  describe('where those with a label are watched', () => {
+    const withLabel = (resourceVersion: string, labels: Readonly<Record<string, string>>): Machine =>
+      machine((m) => Object.assign(m.metadata, { name: 'a', uid: 'u', namespace: 'shoot', resourceVersion, labels }));
+    const selected = (resourceVersion: string): Machine => withLabel(resourceVersion, { watched: '' });
+    const other = (resourceVersion: string): Machine => withLabel(resourceVersion, {});
+
+    test.each([
+      { what: 'lost the label', gone: true, stored: other('50'), items: [], end: 'unknown' },
+      { what: 'was changed since it lost the label', gone: true, stored: other('60'), items: [], end: 'unknown' },
+      { what: 'got the label back', gone: true, stored: selected('60'), items: [selected('60')], end: 'unknown' },
+      { what: 'has not lost the label yet', gone: true, stored: selected('40'), items: [], end: 'SetBackError' },
+      { what: 'loses the label later', gone: false, stored: other('60'), items: [], end: 'unknown' },
+      {
+        what: 'has not got the label yet',
+        gone: false,
+        stored: other('40'),
+        items: [selected('50')],
+        end: 'SetBackError',
+      },
+    ])('an object that $what: $end', async ({ gone, stored, items, end }) => {
+      const kind = {
+        ...kindWith(
+          () => listed('70', ...items),
+          () => stored,
+        ),
+        labelSelector: 'watched',
+      };
+      kind.history.changed(selected('50'), gone);
+
+      expect(await endOf(requireStored(kind, signal))).toBe(end);
+    });
+
+    test('asks for no others', async () => {
+      const kind = { ...kindWith(() => listed('70')), labelSelector: 'watched' };
+      kind.history.changed(selected('50'), true);
+
+      expect(await compareLastChange(kind, signal)).toBe('same');
+      await requireNotAhead(kind, signal);
+      expect(kind.asked.map(({ labelSelector }) => labelSelector)).toEqual(['watched', 'watched']);
+    });
   });
 
   test.each([

@@ -1,4 +1,6 @@
+import { labelMatcher } from '../../apis/label-selector.ts';
 import type { KubeObject, List } from '../../apis/meta.ts';
+import { parseSelector } from '../../apis/selector-text.ts';
 import { ServerAheadError, SetBackError } from '../gate/outage.ts';
 import { isExpired, ignoreNotFound } from '../client/errors.ts';
 import type { Reader } from '../client/client.ts';
@@ -70,11 +72,13 @@ export class ObservedHistory {
 export interface HistoricKind {
   readonly resource: Resource<KubeObject>;
   readonly namespace: string | undefined;
+  /** Of the objects that are watched; others do not exist for those who watch, as objects that were deleted. */
+  readonly labelSelector?: string | undefined;
   readonly reader: Pick<Reader, 'list' | 'get'>;
   readonly history: ObservedHistory;
 }
 
-type KindReader = Pick<HistoricKind, 'resource' | 'reader'>;
+type KindReader = Pick<HistoricKind, 'resource' | 'reader' | 'labelSelector'>;
 
 /** Reads what the server is at, by quorum. Throws SetBackError when it was further already, ApiError when it does not answer. */
 export async function requireNotOlder(kind: HistoricKind, signal: AbortSignal): Promise<void> {
@@ -109,7 +113,7 @@ export async function compareLastChange(kind: HistoricKind, signal: AbortSignal)
   const { namespace, name, resourceVersion } = lastChange;
   try {
     const { items } = await reader.list<KubeObject>(resource, {
-      ...scopeOf(namespace),
+      ...selectionOf(kind, namespace),
       fieldSelector: `metadata.name=${name}`,
       resourceVersion,
       resourceVersionMatch: 'Exact',
@@ -149,10 +153,23 @@ type Stored = { readonly uid: string; readonly resourceVersion: string } | undef
  * | change   | another object, at no higher version    | behind: that name was taken then                            |
  * | change   | nothing, or another object made since   | gone: deleted since, or never made                          |
  * | deletion | the same object                         | behind: a UID never comes back                              |
+ * | deletion | the same object, a higher version, and  | later: it was not among those that are watched, and is      |
+ * |          | not all objects of the kind are watched | again                                                       |
  * | deletion | nothing, or another object              | later: it proves nothing                                    |
+ *
+ * What is stored and not watched is `nothing`.
  */
-export function judgeStored(seen: LastChange, stored: Stored): 'same' | 'later' | 'gone' | 'behind' {
-  if (seen.isDeletion) return stored?.uid === seen.uid ? 'behind' : 'later';
+export function judgeStored(
+  seen: LastChange,
+  stored: Stored,
+  { isSelective }: { readonly isSelective: boolean },
+): 'same' | 'later' | 'gone' | 'behind' {
+  if (seen.isDeletion) {
+    if (stored?.uid !== seen.uid) return 'later';
+    return isSelective && compareResourceVersions(stored.resourceVersion, seen.resourceVersion) > 0
+      ? 'later'
+      : 'behind';
+  }
   if (stored === undefined) return 'gone';
   const order = compareResourceVersions(stored.resourceVersion, seen.resourceVersion);
   if (stored.uid !== seen.uid) return order > 0 ? 'gone' : 'behind';
@@ -216,21 +233,28 @@ async function compareStored(
   seen: LastChange,
   signal: AbortSignal,
 ): Promise<'same' | 'later' | 'behind'> {
-  const found = judgeStored(seen, await getStored(kind, seen, signal));
+  const isSelective = kind.labelSelector !== undefined;
+  const found = judgeStored(seen, await getStored(kind, seen, signal), { isSelective });
   if (found !== 'gone') return found;
   const { items } = await listByName(kind, seen, signal);
   return items.some(({ metadata }) => metadata.uid === seen.uid) ? 'behind' : 'later';
 }
 
-async function getStored({ resource, reader }: KindReader, of: LastChange, signal: AbortSignal): Promise<Stored> {
+async function getStored(
+  { resource, reader, labelSelector }: KindReader,
+  of: LastChange,
+  signal: AbortSignal,
+): Promise<Stored> {
   const { namespace, name } = of;
   const options = { metadataOnly: true, signal } as const;
-  return (await reader.get(resource, { ...scopeOf(namespace), name }, options).catch(ignoreNotFound))?.metadata;
+  const stored = await reader.get(resource, { ...scopeOf(namespace), name }, options).catch(ignoreNotFound);
+  if (labelSelector === undefined || stored === undefined) return stored?.metadata;
+  return labelMatcher(parseSelector(labelSelector))(stored.metadata.labels) ? stored.metadata : undefined;
 }
 
 function listByName(kind: KindReader, { namespace, name }: LastChange, signal: AbortSignal): Promise<List<KubeObject>> {
   const { resource, reader } = kind;
-  return reader.list(resource, { ...scopeOf(namespace), fieldSelector: `metadata.name=${name}`, signal });
+  return reader.list(resource, { ...selectionOf(kind, namespace), fieldSelector: `metadata.name=${name}`, signal });
 }
 
 /** What a list shows of the object that a change was of. */
@@ -258,6 +282,13 @@ export function findSetBack<T extends KubeObject>(
     const isCovered = compareResourceVersions(resourceVersion, list.resourceVersion) <= 0;
     return isCovered && compareResourceVersions(item.metadata.resourceVersion, resourceVersion) < 0;
   });
+}
+
+function selectionOf(
+  { labelSelector }: KindReader,
+  namespace: string | undefined,
+): { namespace?: string; labelSelector?: string } {
+  return { ...scopeOf(namespace), ...(labelSelector !== undefined && { labelSelector }) };
 }
 
 function scopeOf(namespace: string | undefined): { namespace?: string } {
