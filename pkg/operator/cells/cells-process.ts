@@ -2,6 +2,7 @@ import type { Registry } from 'prom-client';
 
 import { CELL_REPLICA_LABEL, CELL_TARGET_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { KubeObject } from '../../apis/meta.ts';
+import type { Lease } from '../../apis/wire.ts';
 import { withDeadline } from '../../base/clock/deadline.ts';
 import type { MetricFailures } from '../../base/metrics/metric-failures.ts';
 import { EventRecorder } from '../../kube/events/recorder.ts';
@@ -77,6 +78,7 @@ export class CellsProcess {
     });
     this.#claims = new TargetClaims({
       leases: leasesOf(process.election),
+      list: (name, signal) => this.#claimsOf(name, signal),
       isNeededBy: async (name) =>
         selected.get(name) !== undefined || shared.machinesIn(name) > 0 || (await this.#isSelected(name, config)),
     });
@@ -166,16 +168,21 @@ export class CellsProcess {
     return namespace !== undefined && isSelected(namespace.metadata.labels);
   }
 
+  /** Throws ApiError. */
+  async #claimsOf(namespace: string | undefined, signal: AbortSignal): Promise<readonly Lease[]> {
+    const { clusters, election } = this.#process;
+    const labelSelector = namespace === undefined ? CELL_TARGET_LABEL : `${CELL_TARGET_LABEL}=${namespace}`;
+    const how = { namespace: election.namespace, labelSelector, signal };
+    return (await clusters.control.reader.list(leases, how)).items;
+  }
+
   /** Claims of namespaces that are gone. Never rejects: one that is left is taken over when its cluster is claimed. */
   async #tidyClaims(): Promise<void> {
-    const { clusters, election, options } = this.#process;
-    const { namespace } = election;
+    const { options } = this.#process;
     try {
-      await withDeadline(options.clock, TIDY_MS, 'deleting claims of target clusters', async (signal) => {
-        const how = { namespace, labelSelector: CELL_TARGET_LABEL, signal };
-        const { items } = await clusters.control.reader.list(leases, how);
-        await this.#claims.tidy(items, signal);
-      });
+      await withDeadline(options.clock, TIDY_MS, 'deleting claims of target clusters', (signal) =>
+        this.#claims.tidy(signal),
+      );
     } catch (err) {
       options.log.debug({ err }, 'could not delete claims of target clusters');
     }

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 
+import { CELL_TARGET_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Lease } from '../../apis/wire.ts';
 import type { New } from '../../kube/client/client.ts';
 import { ApiError } from '../../kube/client/errors.ts';
@@ -32,6 +33,12 @@ function memory() {
   };
   return {
     stored,
+    list: (namespace: string | undefined) =>
+      Promise.resolve(
+        [...stored.values()].filter(
+          ({ metadata }) => namespace === undefined || metadata.labels?.[CELL_TARGET_LABEL] === namespace,
+        ),
+      ),
     leases: {
       async get(name: string) {
         const lease = stored.get(name);
@@ -55,10 +62,10 @@ function memory() {
 }
 
 function start(needed: ReadonlySet<string>) {
-  const { stored, leases } = memory();
-  const claims = new TargetClaims({ leases, isNeededBy: (namespace) => Promise.resolve(needed.has(namespace)) });
+  const { stored, leases, list } = memory();
+  const claims = new TargetClaims({ leases, list, isNeededBy: (namespace) => Promise.resolve(needed.has(namespace)) });
   const holder = (): string | undefined => stored.get(NAME)?.spec?.holderIdentity;
-  return { claims, holder, stored, leases };
+  return { claims, holder, stored, leases, list };
 }
 
 test('the first namespace gets a target cluster, as often as it asks', async () => {
@@ -84,11 +91,12 @@ test('another namespace does not get it while the first one needs it, and gets i
 });
 
 test('of two that take over the same claim at once, one is refused by the API server', async () => {
-  const { claims, leases, holder } = start(new Set(['b', 'c']));
+  const { claims, leases, list, holder } = start(new Set(['b', 'c']));
   await claims.claim(UID, 'gone', signal);
   const before = await leases.get(NAME);
   const late = new TargetClaims({
     leases: { ...leases, get: () => Promise.resolve(before) },
+    list,
     isNeededBy: () => Promise.resolve(false),
   });
   await claims.claim(UID, 'b', signal);
@@ -98,17 +106,41 @@ test('of two that take over the same claim at once, one is refused by the API se
 });
 
 test('claims of namespaces that need their cluster no longer are deleted, others are not', async () => {
-  const { claims, stored } = start(new Set(['a']));
+  const { claims, stored, leases, list } = start(new Set(['a']));
   await claims.claim(UID, 'a', signal);
   await claims.claim('c3', 'gone', signal);
-  const all = [...stored.values()];
-  // Deleted by another replica meanwhile.
-  await claims.claim('d4', 'gone', signal);
-  const twice = [...stored.values()];
-  stored.delete('machinist-target-d4');
+  const before = await list(undefined);
+  const late = new TargetClaims({
+    leases,
+    list: () => Promise.resolve(before),
+    isNeededBy: async (name) => name === 'a',
+  });
 
-  await claims.tidy(all, signal);
-  await claims.tidy(twice, signal);
+  await claims.tidy(signal);
+  // Deleted by another replica meanwhile.
+  await late.tidy(signal);
 
   expect([...stored.keys()]).toEqual([NAME]);
+});
+
+test('a namespace whose kubeconfig is corrected leaves the cluster that it named by mistake to another one', async () => {
+  const { claims, holder, stored } = start(new Set(['a', 'b']));
+  await claims.claim(UID, 'b', signal);
+  await expect(claims.claim(UID, 'a', signal)).rejects.toThrow(TargetTakenError);
+
+  await claims.claim('c3', 'b', signal);
+  await claims.claim(UID, 'a', signal);
+
+  expect(holder()).toBe('a');
+  expect(stored.get('machinist-target-c3')?.spec?.holderIdentity).toBe('b');
+});
+
+test('a cluster that was taken over is left like another', async () => {
+  const { claims, stored } = start(new Set(['b']));
+  await claims.claim(UID, 'gone', signal);
+  await claims.claim(UID, 'b', signal);
+
+  await claims.claim('c3', 'b', signal);
+
+  expect([...stored.keys()]).toEqual(['machinist-target-c3']);
 });

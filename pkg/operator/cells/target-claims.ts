@@ -15,13 +15,15 @@ export class TargetTakenError extends ApiError {
 export interface TargetClaimsOptions {
   /** Of the namespace in which the process has its Leases. */
   readonly leases: Pick<HttpLeaseClient, 'get' | 'create' | 'replace' | 'delete'>;
+  /** Those of one namespace that stand there now; of all without. */
+  readonly list: (namespace: string | undefined, signal: AbortSignal) => Promise<readonly Lease[]>;
   /** Whether a namespace is selected, or has Machines, also by another source than a cache: the claim of one that has neither is taken over. */
   readonly isNeededBy: (namespace: string) => Promise<boolean>;
 }
 
 /**
  * Which namespace has a target cluster, for all replicas: the one that holds Lease `machinist-target-<UID of Namespace kube-system>`. It is
- * not renewed, and lasts as long as the namespace is selected or has Machines.
+ * not renewed, and lasts as long as the namespace is selected or has Machines, and until it gets another target cluster.
  */
 export class TargetClaims {
   readonly #options: TargetClaimsOptions;
@@ -30,12 +32,22 @@ export class TargetClaims {
     this.#options = options;
   }
 
-  /** Takes the cluster for a namespace. Throws TargetTakenError while another cell has it, and ApiError. */
+  /** Takes the cluster for a namespace, in place of any other that it had. Throws TargetTakenError while another cell has it, and ApiError. */
   async claim(uid: string, namespace: string, signal: AbortSignal): Promise<void> {
-    const { leases, isNeededBy } = this.#options;
     const name = targetLeaseName(uid);
+    await this.#take(name, namespace, signal);
+    // Whoever corrects a kubeconfig gives the cluster that it named by mistake to the namespace to which it belongs.
+    const had = await this.#options.list(namespace, signal);
+    await this.#delete(
+      had.filter((lease) => lease.metadata.name !== name && holderOf(lease) === namespace),
+      signal,
+    );
+  }
+
+  async #take(name: string, namespace: string, signal: AbortSignal): Promise<void> {
+    const { leases, isNeededBy } = this.#options;
+    const labels = { [CELL_TARGET_LABEL]: namespace };
     try {
-      const labels = { [CELL_TARGET_LABEL]: 'true' };
       await leases.create({ metadata: { name, labels }, spec: { holderIdentity: namespace } }, { signal });
       return;
     } catch (err) {
@@ -50,14 +62,21 @@ export class TargetClaims {
       );
     }
     // Of two that take it over at once, one meets a conflict, and tries again.
-    await leases.replace({ ...lease, spec: { ...lease.spec, holderIdentity: namespace } }, { signal });
+    const metadata = { ...lease.metadata, labels: { ...lease.metadata.labels, ...labels } };
+    await leases.replace({ metadata, spec: { ...lease.spec, holderIdentity: namespace } }, { signal });
   }
 
-  /** Deletes those of `claims` whose namespace does not need the cluster any more. Throws ApiError. */
-  async tidy(claims: readonly Lease[], signal: AbortSignal): Promise<void> {
-    const { leases, isNeededBy } = this.#options;
+  /** Deletes the claims of namespaces that do not need the cluster any more. Throws ApiError. */
+  async tidy(signal: AbortSignal): Promise<void> {
+    for (const lease of await this.#options.list(undefined, signal)) {
+      if (!(await this.#options.isNeededBy(holderOf(lease)))) await this.#delete([lease], signal);
+    }
+  }
+
+  /** Those that nobody has changed or deleted meanwhile. */
+  async #delete(claims: readonly Lease[], signal: AbortSignal): Promise<void> {
+    const { leases } = this.#options;
     for (const lease of claims) {
-      if (await isNeededBy(holderOf(lease))) continue;
       try {
         await leases.delete(lease, { signal });
       } catch (err) {

@@ -98,7 +98,7 @@ export const MADE_FOR_LABEL = 'machine.sapcloud.io/made-for';
 
 /** On Leases of replicas with `--cells`: by it they find each other; its value is that of `--cell-shards`. */
 export const CELL_REPLICA_LABEL = 'machine.sapcloud.io/cell-replica';
-/** On Leases: by them, namespaces with `--cells` hold their target clusters. */
+/** On Leases: by them, namespaces with `--cells` hold their target clusters; the value is the namespace. */
 export const CELL_TARGET_LABEL = 'machine.sapcloud.io/cell-target';
 
 // Our annotations that users and tools set
