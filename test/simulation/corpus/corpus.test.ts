@@ -13,7 +13,7 @@ jest.setTimeout(900_000);
 const FIXED = {
   machines: [7, 10, 13, 44, 75],
   autoscaler: [12, 20],
-  cells: [6, 12],
+  cells: [14, 44],
   'cluster-api': [3, 4],
   ironcore: [9, 12],
   mirantis: [6, 11],

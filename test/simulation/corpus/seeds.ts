@@ -23,4 +23,18 @@ export const CORPUS: readonly CorpusSeed[] = [
     showed:
       'an operator gave up the lost machine of a Machine for an hour, and within that hour the state of its runtime was lost again: a third machine was made',
   },
+  {
+    seed: 8,
+    world: 'cells',
+    phases: 2,
+    showed:
+      'a namespace that lost its label was taken for one whose deletion was undone: the control cluster counted as restored, and all cells stood still',
+  },
+  {
+    seed: 59,
+    world: 'cells',
+    phases: 1,
+    showed:
+      'a namespace kept the target cluster that its kubeconfig had named by mistake, and the namespace to which it belonged waited forever',
+  },
 ];

@@ -8,7 +8,6 @@ import { Bounds } from './bounds.ts';
 import { Health } from './health.ts';
 import { Leaders } from './leaders.ts';
 import type { MachinesWorld } from './machines-world.ts';
-import type { SimulatedProcess } from './simulated-process.ts';
 
 /** How long two VMs may stand for one Machine: until the next list of VMs has found the second, and its grace is over. */
 const DOUBLED_MS = 20 * 60_000;
@@ -38,7 +37,7 @@ export class Ledger {
   readonly #calledMs = new Map<string, number>();
   #setBackMs = -Infinity;
   /** Who was there when the cluster was set back, and has to hold what was forgotten. */
-  #ledBefore: SimulatedProcess | undefined;
+  #ledBefore: object | undefined;
   /** Also of pods that are gone. */
   readonly #nodeOfPod = new Map<string, string>();
   #isSetBack = false;
@@ -91,7 +90,7 @@ export class Ledger {
   /** The control cluster was set back. */
   setBack(): void {
     this.#bounds.observe(this.#world.pool);
-    this.#ledBefore = this.#world.leader;
+    this.#ledBefore = this.#world.manager;
     this.#isSetBack = true;
     this.#setBackMs = this.#world.time.elapsedMs;
   }
@@ -219,8 +218,8 @@ export class Ledger {
     // A call that was under way when the cluster was set back cannot be taken back.
     const calledMs = this.#calledMs.get(machineName) ?? Infinity;
     if (calledMs < this.#setBackMs && this.#world.time.elapsedMs - calledMs < CALL_MS) return;
-    const { forgotten, leader } = this.#world;
-    if (leader === this.#ledBefore && machineUID !== undefined && forgotten.has(machineUID)) {
+    const { forgotten, leader, manager } = this.#world;
+    if (manager === this.#ledBefore && machineUID !== undefined && forgotten.has(machineUID)) {
       this.find(`VM ${providerID} was deleted although its Machine ${machineName} was only forgotten`);
     }
     const machine = this.#machineOf(machineName);

@@ -5,7 +5,7 @@ import type { MachinesWorld } from './machines-world.ts';
 import type { Population } from './population.ts';
 import type { Phase } from './script.ts';
 import { integerIn, seededRandom } from './seeded-random.ts';
-import { FINE } from './weather.ts';
+import { FINE, type SeededWeather } from './weather.ts';
 
 const MINUTE_MS = 60_000;
 /** Within this time after the last fault everything is as asked for. */
@@ -21,6 +21,8 @@ const QUIET_MS = 4 * MINUTE_MS;
 const JUMP_MS = 3_600_000;
 /** Of each step, that a backup is taken. */
 const BACKUP_RATE = 0.08;
+/** What concerns all places. */
+const NOT_IN_ONE_PLACE = { death: 0, pause: 0, jump: 0, setBack: 0 };
 /** How long an end of the process is noticed by what starts it again. */
 const RESTART_MS = 3_000;
 
@@ -35,6 +37,8 @@ export class Life {
   readonly #streams: Streams;
   readonly #endsWithFinding: boolean;
   #backup: Backup | undefined;
+  /** That of the present trouble. */
+  #weather: SeededWeather;
 
   constructor(
     world: MachinesWorld,
@@ -42,6 +46,7 @@ export class Life {
     { seed, endsWithFinding }: { readonly seed: number; readonly endsWithFinding: boolean },
   ) {
     this.#world = world;
+    this.#weather = world.weather;
     this.#population = population;
     this.#endsWithFinding = endsWithFinding;
     const stream = (name: string): Random => seededRandom(seed, name);
@@ -72,19 +77,39 @@ export class Life {
     return isHopeless || (this.#endsWithFinding && findings.length > 0);
   }
 
-  async #trouble({ plan, steps }: Phase): Promise<void> {
-    const { weather, cells, trace } = this.#world;
-    trace.add(`trouble ${JSON.stringify(plan)}`);
+  async #trouble({ plan: drawn, steps, place }: Phase): Promise<void> {
+    const { cells, trace } = this.#world;
+    const at = place === undefined ? undefined : Math.floor(place * cells.length);
+    const troubled = at === undefined ? undefined : cells[at];
+    const weather = (this.#weather = (troubled ?? this.#world).weather);
+    const plan = troubled === undefined ? drawn : { ...drawn, ...NOT_IN_ONE_PLACE };
+    trace.add(`trouble ${troubled === undefined ? '' : `in ${troubled.namespace} `}${JSON.stringify(plan)}`);
+    this.#population.troubleAt?.(at);
     weather.rates = plan.rates;
-    for (const { simulation } of cells) simulation.faults.set(plan.driver);
+    for (const { simulation } of troubled === undefined ? cells : [troubled]) simulation.faults.set(plan.driver);
     for (let i = 0; i < steps && !this.#isOver; i++) await this.#step(plan);
+    if (troubled !== undefined) await this.#expectOthers(weather);
     this.#world.processes.death = undefined;
     this.#world.processes.pause = undefined;
     weather.rates = FINE;
     weather.isDown = false;
     for (const { simulation } of cells) simulation.faults.set([]);
     trace.add('calm');
+    this.#population.troubleAt?.(undefined);
     this.#population.calm();
+  }
+
+  /** Where there is no trouble, everything becomes as asked for while it lasts elsewhere. */
+  async #expectOthers(weather: SeededWeather): Promise<void> {
+    const { others, ledger } = this.#population;
+    if (others === undefined || this.#isOver) return;
+    if (this.#streams.outage() < 0.5) weather.isDown = true;
+    others.calm();
+    others.expectProgress(PROGRESS_MS);
+    await this.#advanceBySteps(PROGRESS_MS, () => others.isAsAsked());
+    if (this.#isOver || others.isAsAsked()) return;
+    const within = `${PROGRESS_MS / MINUTE_MS} minutes`;
+    ledger.find(`where there is no trouble, the pools are not as asked for within ${within}: ${others.shown()}`);
   }
 
   async #step(plan: FaultPlan): Promise<void> {
@@ -103,9 +128,10 @@ export class Life {
     if (backup() < plan.setBack) this.#setBack();
     if (outage() < plan.outage) {
       world.trace.add('the API servers cannot be reached');
-      world.weather.isDown = true;
+      const weather = this.#weather;
+      weather.isDown = true;
       world.time.schedule(outage() * 180_000, () => {
-        world.weather.isDown = false;
+        weather.isDown = false;
       });
     }
     await this.#advance(time() * 2 * plan.stepMs);

@@ -320,6 +320,11 @@ export class MachinesWorld implements AsyncDisposable {
     return this.#workload;
   }
 
+  /** What of the leader manages the pool: a cell that begins anew is another one. */
+  get manager(): object {
+    return this.leader.cells?.running.get(this.namespace) ?? this.leader;
+  }
+
   /** What it is made from. */
   get options(): Required<MachinesWorldOptions> {
     return this.#options;

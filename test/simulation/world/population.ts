@@ -22,6 +22,10 @@ export interface Population {
   mishap(random: Random): void;
   /** The control cluster was set back. */
   setBack(): void;
+  /** Trouble begins; with a number, in that one of several places alone. Absent where there is one place. */
+  troubleAt?(place: number | undefined): void;
+  /** What lives where no trouble is, while there is trouble in one place. */
+  readonly others?: Pick<Population, 'calm' | 'expectProgress' | 'isAsAsked' | 'shown'>;
   /** Trouble is over: users take back what keeps the rest from being as asked for. */
   calm(): void;
   /** Everything is expected to become as asked for from now on; what a runbook asks of users is done meanwhile. */

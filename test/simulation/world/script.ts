@@ -26,6 +26,8 @@ export interface Phase {
   readonly steps: number;
   /** Whether what is left over is looked for after it. */
   readonly rests: boolean;
+  /** It is in one of several places alone: as a share of all that there are. */
+  readonly place?: number;
 }
 
 /** What is in store for a world, before anything happens in it. */
@@ -42,6 +44,9 @@ const LONG_LEASES = {
 };
 const NO_ORPHANS = { 'machine-safety-orphan-vms-period': '48h' };
 const NO_ELECTION = { 'leader-elect': 'false' };
+
+/** Share of the troubles of a world with several places that are in one of them. */
+const ONE_PLACE = 0.4;
 
 /** What a seed has in store. */
 export function scriptOf(seed: number, limits: ScriptLimits = {}): Script {
@@ -82,7 +87,7 @@ function phasesOf(
   isHonest: boolean,
   { world = 'machines', phases = Infinity, steps = Infinity, without = [] }: ScriptLimits,
 ): Phase[] {
-  const kind = WORLDS[world];
+  const kind: WorldKind = WORLDS[world];
   const limits = { acts: kind.acts, isHonest, without: [...kind.without, ...without] };
   const plan = (): FaultPlan => {
     const drawn = drawPlan(random, limits);
@@ -92,9 +97,11 @@ function phasesOf(
   const forbids = seededRandom(seed, 'forbidden verbs');
   const random = seededRandom(seed, 'plan');
   const count = Math.min(integerIn(random, 1, 3), phases);
+  const places = seededRandom(seed, 'places of trouble');
   return Array.from({ length: count }, (_, i) => ({
     plan: plan(),
     steps: Math.min(integerIn(random, 5, 20), steps),
     rests: random() < 0.2 || i === count - 1,
+    ...(kind.parts === true && places() < ONE_PLACE && { place: places() }),
   }));
 }

@@ -13,6 +13,8 @@ export interface WorldKind {
   readonly without: readonly FaultKind[];
   /** Whether its provider says nothing that is not true; as the seed has it, unless it is given. */
   readonly isHonest?: boolean;
+  /** Whether it has places of their own, of which one alone may have trouble. */
+  readonly parts?: boolean;
   /** What is different in it from what the seed has in store for a pool of machines. */
   readonly adapt: (options: MachinesWorldOptions, random: Random) => MachinesWorldOptions;
   readonly populate: (world: MachinesWorld, seed: number) => Population | Promise<Population>;

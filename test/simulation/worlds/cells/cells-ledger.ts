@@ -1,16 +1,50 @@
 import type { MachinesWorld } from '../../world/machines-world.ts';
 import type { Judge } from '../../world/population.ts';
+import type { ProcessRequest } from '../../world/processes.ts';
+import { askerAt, targetAt } from '../../world/target-address.ts';
 import type { Cell } from './cell.ts';
+
+/** So long after its label was taken off, nobody changes anything of a cell any more: a watch may be silent, a call under way, a process paused. */
+const RELEASED_MS = 10 * 60_000;
 
 /** Watches over cells together: what each must never do, and what they must not do to one another. */
 export class CellsLedger implements Judge {
+  #troubled: Cell | undefined;
+  #troubledSinceMs = 0;
   readonly #world: MachinesWorld;
   readonly #cells: readonly Cell[];
   readonly #own: string[] = [];
+  /** Since when a cell is not selected. */
+  readonly #unselectedMs = new Map<Cell, number>();
+  /** Which cell has changed something in a target cluster last. */
+  readonly #writers = new Map<string, Cell>();
+  /** Cells of which something was said that is said once. */
+  readonly #told = new Set<string>();
 
   constructor(world: MachinesWorld, cells: readonly Cell[]) {
     this.#world = world;
     this.#cells = cells;
+    const { objects } = world.servers.control;
+    objects.onChange(({ plural }) => {
+      if (plural === 'namespaces') this.#noteSelection();
+    });
+    objects.onRestore(() => {
+      this.#noteSelection();
+      // Who had it may be forgotten.
+      this.#writers.clear();
+    });
+    this.#noteSelection();
+    world.processes.onRequest((request) => this.#lookAtRequest(request));
+  }
+
+  /** The one cell that has trouble at the moment; undefined: any may have it. */
+  get troubled(): Cell | undefined {
+    return this.#troubled;
+  }
+
+  set troubled(cell: Cell | undefined) {
+    this.#troubled = cell;
+    this.#troubledSinceMs = this.#world.time.epochMs;
   }
 
   get findings(): readonly string[] {
@@ -32,14 +66,68 @@ export class CellsLedger implements Judge {
 
   look(): void {
     for (const { pool } of this.#cells) pool.ledger.look();
+    if (this.troubled !== undefined)
+      for (const cell of this.#cells) if (cell !== this.troubled) this.#lookAtUntroubled(cell);
   }
 
-  /** Cells that are not managed by exactly one process. */
-  notManagedOnce(): readonly string[] {
+  /** Those of these cells that are not managed by exactly one process. */
+  notManagedOnce(cells: readonly Cell[]): readonly string[] {
     const { running } = this.#world.processes;
-    return this.#cells.flatMap(({ namespace }) => {
-      const managing = running.filter(({ cells }) => cells?.running.has(namespace) === true);
+    return cells.flatMap(({ namespace }) => {
+      const managing = running.filter((process) => process.cells?.running.has(namespace) === true);
       return managing.length === 1 ? [] : [`cell ${namespace} is managed by ${managing.length} processes`];
     });
   }
+
+  /** What is wrong with one target concerns no other cell. */
+  #lookAtUntroubled({ namespace }: Cell): void {
+    for (const { identity, cells } of this.#world.processes.running) {
+      const outages = cells?.running.get(namespace)?.outages.current() ?? [];
+      // An outage that was there before has not ended yet.
+      const outage = outages.find(({ sinceMs }) => sinceMs > this.#troubledSinceMs);
+      if (outage !== undefined) this.#findOnce(`cell ${namespace} has an outage of ${outage.cluster} in ${identity}`);
+    }
+  }
+
+  #findOnce(what: string): void {
+    if (this.#told.has(what)) return;
+    this.#told.add(what);
+    this.find(`although all trouble is with ${this.troubled?.namespace}: ${what}`);
+  }
+
+  #noteSelection(): void {
+    for (const cell of this.#cells) {
+      if (cell.isSelected) this.#unselectedMs.delete(cell);
+      else if (!this.#unselectedMs.has(cell)) this.#unselectedMs.set(cell, this.#world.time.elapsedMs);
+    }
+  }
+
+  #lookAtRequest(request: ProcessRequest): void {
+    const cell = this.#cells.find(({ world }) => world.concerns(request));
+    if (cell === undefined) return;
+    const { identity, to, method, path } = request;
+    const what = `${identity} asked for a change: ${method} ${to} ${path}`;
+    const unselectedMs = this.#unselectedMs.get(cell);
+    // Who may not read namespaces learns of nothing.
+    const mayLearn = this.#world.weather.rates.refused403 === 0;
+    if (unselectedMs !== undefined && mayLearn && this.#world.time.elapsedMs - unselectedMs > RELEASED_MS) {
+      this.find(`${cell.namespace} is not selected, and ${what}`);
+    }
+    this.#noteWriter(targetAt(to), askerAt(to), what);
+  }
+
+  /** A target cluster is that of one cell. */
+  #noteWriter(target: string | undefined, asker: string | undefined, what: string): void {
+    const writer = this.#cells.find(({ namespace }) => namespace === asker);
+    if (target === undefined || writer === undefined) return;
+    const before = this.#writers.get(target);
+    this.#writers.set(target, writer);
+    if (before === undefined || before === writer || !isNeeded(before, target)) return;
+    this.find(`the target cluster of ${target} is that of ${before.namespace}, and for ${asker} ${what}`);
+  }
+}
+
+/** Whether a target cluster is still that of a cell. */
+function isNeeded(cell: Cell, target: string): boolean {
+  return cell.isSelected ? cell.target === target : cell.world.machines.length > 0;
 }

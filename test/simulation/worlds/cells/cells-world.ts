@@ -5,44 +5,87 @@ import type { Population } from '../../world/population.ts';
 import { integerIn, oneOf, seededRandom } from '../../world/seeded-random.ts';
 import type { WorldKind } from '../kind.ts';
 import { Cell, KUBECONFIG_SECRET, SELECTED_LABEL } from './cell.ts';
+import { CELL_ACT_NAMES, CELL_ACTS, type CellActName } from './cell-acts.ts';
 import { CellsLedger } from './cells-ledger.ts';
+
+/** Of cells that are there in trouble, those that are not managed in the calm after it. */
+const LEFT_ALONE = 0.15;
 
 /** Several pools, each in a namespace with a target cluster and a cloud of its own, that the same processes manage. */
 class Cells implements Population {
   readonly ledger: CellsLedger;
-  readonly #cells: readonly Cell[];
+  readonly #world: MachinesWorld;
+  readonly #all: readonly Cell[];
+  readonly #random: Random;
+  #calms = 0;
 
-  constructor(world: MachinesWorld, cells: readonly Cell[]) {
-    this.#cells = cells;
+  constructor(world: MachinesWorld, cells: readonly Cell[], random: Random) {
+    this.#world = world;
+    this.#all = cells;
+    this.#random = random;
     this.ledger = new CellsLedger(world, cells);
   }
 
   act(names: readonly string[], random: Random): void {
-    oneOf(random, this.#cells).pool.act(names, random);
+    const name = oneOf(random, names);
+    if (isCellAct(name)) {
+      // What is done with one may concern others.
+      if (this.ledger.troubled !== undefined) return;
+      CELL_ACTS[name]({ world: this.#world, cells: this.#all, later: (ms, run) => this.#later(ms, run) }, random);
+      return;
+    }
+    const there = this.#there;
+    if (there.length > 0) oneOf(random, there).pool.act([name], random);
   }
 
   mishap(random: Random): void {
-    oneOf(random, this.#cells).pool.mishap(random);
+    oneOf(random, this.#all).pool.mishap(random);
+  }
+
+  troubleAt(cell: number | undefined): void {
+    this.ledger.troubled = cell === undefined ? undefined : this.#all[cell];
+  }
+
+  /** Those in which nothing is wrong. */
+  get others(): Pick<Population, 'calm' | 'expectProgress' | 'isAsAsked' | 'shown'> {
+    const cells = this.#managed.filter((cell) => cell !== this.ledger.troubled);
+    return {
+      calm: () => {
+        for (const { pool } of cells) pool.calm();
+      },
+      expectProgress: (withinMs) => {
+        for (const { pool } of cells) pool.expectProgress(withinMs);
+      },
+      isAsAsked: () => this.#areAsAsked(cells),
+      shown: () => this.#shown(cells),
+    };
   }
 
   setBack(): void {
-    for (const { pool } of this.#cells) pool.setBack();
+    for (const { pool } of this.#all) pool.setBack();
   }
 
   calm(): void {
-    for (const { pool } of this.#cells) pool.calm();
+    this.#calms += 1;
+    for (const cell of this.#all) {
+      // What never was need not come to be.
+      if (!cell.isThere && cell.world.cloud.size === 0 && this.#random() < 0.5) continue;
+      cell.isWanted = this.#random() >= LEFT_ALONE;
+      cell.setRight();
+      cell.pool.calm();
+    }
   }
 
   expectProgress(withinMs: number): void {
-    for (const { pool } of this.#cells) pool.expectProgress(withinMs);
+    for (const { pool } of this.#managed) pool.expectProgress(withinMs);
   }
 
   isAsAsked(): boolean {
-    return this.#cells.every(({ pool }) => pool.isAsAsked()) && this.ledger.notManagedOnce().length === 0;
+    return this.#areAsAsked(this.#managed);
   }
 
   settle(): void {
-    for (const { pool } of this.#cells) pool.settle();
+    for (const { pool } of this.#managed) pool.settle();
   }
 
   beginRest(): void {
@@ -50,33 +93,59 @@ class Cells implements Population {
   }
 
   leftovers(): readonly string[] {
-    return this.#of(({ pool }) => pool.leftovers());
+    return named(this.#managed, ({ pool }) => pool.leftovers());
   }
 
   untruths(): readonly string[] {
-    return this.#of(({ pool }) => pool.untruths());
+    return named(this.#managed, ({ pool }) => pool.untruths());
   }
 
   end(): void {
-    for (const { pool } of this.#cells) pool.end();
+    for (const cell of this.#there) {
+      cell.isWanted = true;
+      cell.setRight();
+      cell.pool.end();
+    }
   }
 
   left(): readonly string[] {
-    return this.#of(({ pool }) => pool.left());
+    return named(this.#all, ({ pool }) => pool.left());
   }
 
   shown(): string {
-    return [
-      ...this.ledger.notManagedOnce(),
-      ...this.#cells
-        .filter(({ pool }) => !pool.isAsAsked())
-        .map(({ namespace, pool }) => `${namespace} ${pool.shown()}`),
-    ].join('; ');
+    return this.#shown(this.#managed);
   }
 
-  #of(told: (cell: Cell) => readonly string[]): readonly string[] {
-    return this.#cells.flatMap((cell) => told(cell).map((what) => `${cell.namespace}: ${what}`));
+  get #there(): readonly Cell[] {
+    return this.#all.filter(({ isThere }) => isThere);
   }
+
+  /** Those that are to be managed. */
+  get #managed(): readonly Cell[] {
+    return this.#there.filter(({ isSelected }) => isSelected);
+  }
+
+  #areAsAsked(cells: readonly Cell[]): boolean {
+    return cells.every(({ pool }) => pool.isAsAsked()) && this.ledger.notManagedOnce(cells).length === 0;
+  }
+
+  #shown(cells: readonly Cell[]): string {
+    const unlike = cells.filter(({ pool }) => !pool.isAsAsked());
+    return [...this.ledger.notManagedOnce(cells), ...named(unlike, ({ pool }) => [pool.shown()])].join('; ');
+  }
+
+  #later(ms: number, run: () => void): void {
+    const calms = this.#calms;
+    this.#world.time.schedule(ms, () => (this.#calms === calms ? run() : undefined));
+  }
+}
+
+function isCellAct(name: string): name is CellActName {
+  return Object.hasOwn(CELL_ACTS, name);
+}
+
+function named(cells: readonly Cell[], told: (cell: Cell) => readonly string[]): readonly string[] {
+  return cells.flatMap((cell) => told(cell).map((what) => `${cell.namespace}: ${what}`));
 }
 
 /** What a seed has in store for the cells, and for those who manage them. */
@@ -117,23 +186,25 @@ async function populate(world: MachinesWorld, seed: number): Promise<Population>
   const cells: Cell[] = [];
   for (const name of names) {
     const pods = random() < 0.3 ? { replicas: integerIn(random, 1, 5), maxUnavailable: 1, volumes: 0 } : undefined;
-    cells.push(
-      await Cell.create(world, name, shards, {
-        replicas: Math.min(integerIn(random, 1, 4), world.options.replicas),
-        strategy: random() < 0.5 ? drawStrategy(random) : undefined,
-        pods,
-      }),
-    );
+    const cell = await Cell.create(world, name, shards, {
+      replicas: Math.min(integerIn(random, 1, 4), world.options.replicas),
+      strategy: random() < 0.5 ? drawStrategy(random) : undefined,
+      pods,
+    });
+    cells.push(cell);
+    // The others are founded later.
+    if (random() < 0.8 || cells.length === 1) cell.setRight();
   }
   while (world.processes.lacksOne) await world.processes.start();
-  return new Cells(world, cells);
+  return new Cells(world, cells, seededRandom(seed, 'calm of cells'));
 }
 
 /** Namespaces that one program manages, each with its own target cluster. */
 export const CELLS: WorldKind = {
-  acts: USER_ACT_NAMES,
+  acts: [...USER_ACT_NAMES, ...CELL_ACT_NAMES],
   usual: [],
   without: [],
+  parts: true,
   adapt,
   populate,
 };

@@ -1,0 +1,91 @@
+import type { Random } from '../../../../pkg/base/random/random.ts';
+import type { MachinesWorld } from '../../world/machines-world.ts';
+import { integerIn, oneOf } from '../../world/seeded-random.ts';
+import { kubeconfigOf } from '../../world/simulated-process.ts';
+import { targetURL } from '../../world/target-address.ts';
+import { type Cell, settingNamed } from './cell.ts';
+
+/** Where users do something with cells, and with those who manage them. */
+export interface CellsPlace {
+  readonly world: MachinesWorld;
+  readonly cells: readonly Cell[];
+  /** Calls `run` after so long, unless there is calm by then. */
+  readonly later: (ms: number, run: () => void) => void;
+}
+
+type CellAct = (place: CellsPlace, random: Random) => void;
+
+/** What is done with one of the cells that there are. */
+const withOne =
+  (act: (cell: Cell, place: CellsPlace, random: Random) => void): CellAct =>
+  (place, random) => {
+    const there = place.cells.filter(({ isThere }) => isThere);
+    if (there.length > 0) act(oneOf(random, there), place, random);
+  };
+
+/** For how long something stays wrong, at most. */
+const WRONG_MS = 15 * 60_000;
+/** How many processes there are at most. */
+const MOST_MANAGERS = 3;
+
+/** Values of settings that change nothing of what is promised, and others that are refused. */
+const SETTINGS: readonly (readonly [name: string, value: string | null])[] = [
+  [settingNamed('safety-up'), '3'],
+  [settingNamed('machine-max-evict-retries'), '20'],
+  [settingNamed('machine-safety-apiserver-statuscheck-timeout'), '20s'],
+  [settingNamed('machine-drain-timeout'), 'soon'],
+  [settingNamed('no-such-flag'), 'true'],
+  [settingNamed('safety-up'), null],
+  [settingNamed('no-such-flag'), null],
+];
+
+/** What can be in the Secret of a cell that leads nowhere; '': there is none. */
+function spoiltKubeconfigs({ namespace }: Cell): readonly string[] {
+  const server = targetURL({ target: namespace, asker: namespace });
+  return [
+    '',
+    'clusters: []',
+    '{',
+    kubeconfigOf(server.replace('https:', 'http:'), 'token'),
+    kubeconfigOf(server, 'token').replace('"token":"token"', '"exec":{"command":"sh"}'),
+  ];
+}
+
+/** What users do with cells, beside what they do with the pools in them. */
+export const CELL_ACTS = {
+  /** A namespace is made, or made again. */
+  found: ({ cells }, random) => {
+    const missing = cells.filter(({ isThere }) => !isThere);
+    if (missing.length > 0) oneOf(random, missing).setRight();
+  },
+  release: withOne((cell, { later }, random) => {
+    cell.select(false);
+    later(random() * WRONG_MS, () => cell.select(true));
+  }),
+  rotate: withOne((cell, _place, random) => cell.rotate({ isMoved: random() < 0.4 })),
+  spoil: withOne((cell, { later }, random) => {
+    cell.setKubeconfig(oneOf(random, spoiltKubeconfigs(cell)));
+    later(random() * WRONG_MS, () => cell.lead(cell.namespace));
+  }),
+  annotate: withOne((cell, _place, random) => cell.annotate(Object.fromEntries([oneOf(random, SETTINGS)]))),
+  /** Two namespaces have the same target cluster for a while. */
+  confuse: withOne((cell, { cells, later }, random) => {
+    cell.lead(oneOf(random, cells).namespace);
+    later(random() * WRONG_MS, () => cell.lead(cell.namespace));
+  }),
+  /** A process is told to end, and another one is started. */
+  rollManager: ({ world: { processes } }, random) => {
+    const { running } = processes;
+    if (running.length > 0) oneOf(random, running).terminate();
+  },
+  scaleManagers: ({ world: { processes } }, random) => {
+    if (!processes.elects) return;
+    processes.replicas = integerIn(random, 1, MOST_MANAGERS);
+    for (const process of processes.running.slice(processes.replicas)) process.terminate();
+  },
+} satisfies Readonly<Record<string, CellAct>>;
+
+/** One of them. */
+export type CellActName = keyof typeof CELL_ACTS;
+
+export const CELL_ACT_NAMES = Object.keys(CELL_ACTS) as CellActName[];
