@@ -3,11 +3,12 @@ import path from 'node:path';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 
-/** Which files of deploy/rbac each folder of deploy needs, when the control cluster is the target as well. */
+/** Which files of deploy/rbac each folder of deploy needs, when the control cluster is the target as well; of cells it is none. */
 const ROLES_OF = {
   'layouts/one-process': ['control', 'control-identity', 'target'],
   'layouts/split': ['control-manager', 'control-machine-controller', 'control-identity', 'target-manager', 'target'],
   'layouts/two-namespaces': ['machines', 'control-identity', 'target'],
+  'layouts/cells': ['cells', 'control-identity'],
   'layouts/beside-provider': ['control-manager', 'target-manager'],
   'drivers/sim': ['sim-driver'],
   'drivers/kwok': ['kwok-driver'],

@@ -65,10 +65,12 @@ const CASES = [
   { layout: 'one-process', with: 'no driver' },
   { layout: 'split', with: 'no driver' },
   { layout: 'two-namespaces', with: 'no driver' },
+  { layout: 'cells', with: 'no driver' },
   { layout: 'beside-provider', with: 'no driver' },
   { layout: 'one-process', with: 'the simulated cloud', driver: SIM },
   { layout: 'split', with: 'a driver of ones own', driver: EXAMPLE },
   { layout: 'two-namespaces', with: 'a driver of ones own', driver: EXAMPLE },
+  { layout: 'cells', with: 'a driver of ones own', driver: EXAMPLE },
   { layout: 'one-process', with: 'OpenStack', driver: OPENSTACK },
   { layout: 'one-process', with: 'kwok', driver: KWOK },
   { layout: 'one-process', with: 'Cluster API', driver: CLUSTER_API },
@@ -80,6 +82,7 @@ const PROGRAMS_OF: Readonly<
 > = {
   'one-process': [{ container: 'machinist', program: 'machinist run' }],
   'two-namespaces': [{ container: 'machinist', program: 'machinist run' }],
+  cells: [{ container: 'machinist', program: 'machinist run' }],
   split: [
     { container: 'machine-controller', program: 'machine-controller', folder: 'machine-controller' },
     {
@@ -200,6 +203,7 @@ describe.each(CASES)('layout $layout with $with', (shipped) => {
       expect(warnings).toEqual([]);
       expect(config.clusters.namespace).toBe(layout === 'two-namespaces' ? 'machines' : 'machinist');
       expect(config.leader.namespace).toBe('machinist');
+      expect(config.cells?.selector).toBe(layout === 'cells' ? 'machines=managed' : undefined);
       expect(config.drivers.map(({ provider }) => provider)).toEqual(
         driver === undefined || program === 'machine-controller-manager' ? [] : [driver.provider],
       );
@@ -489,11 +493,13 @@ describe('the notes of an installation', () => {
     { sets: `${IMAGE},args[0]=--driver=a=unix:///a`, warns: [] },
     { sets: `${IMAGE},layout=split,machineControllerArgs[0]=--driver=a=unix:///a`, warns: [] },
     { sets: `${IMAGE},layout=beside-provider`, warns: [] },
+    { sets: `${IMAGE},${DRIVER},layout=cells`, warns: [] },
   ])('with "$sets" warn of $warns', async ({ sets, warns }) => {
     const printed = await runHelm('install', 'machinist', CHART, '--dry-run=client', `--set=${sets}`);
     const notes = printed.slice(printed.indexOf('NOTES:'));
 
-    expect(notes).toContain('One of its replicas is the leader');
+    const isOfCells = sets.includes('layout=cells');
+    expect(notes).toContain(isOfCells ? 'Its replicas share the namespaces' : 'One of its replicas is the leader');
     expect(notes.split('WARNING:')).toHaveLength(1 + warns.length);
     for (const text of warns) expect(notes.replaceAll('\n', ' ')).toContain(text);
   });
@@ -540,6 +546,23 @@ test.each([
   },
 );
 
+test.each([
+  {
+    values: 'cells.selector=team in (a),cells.kubeconfigSecret=k,cells.tokenSecret=t,cells.shards=4,replicas=3',
+    want: { selector: 'team in (a)', kubeconfigSecret: 'k', tokenSecret: 't', shards: 4 },
+  },
+  { values: 'cells.kubeconfigSecret=', want: { kubeconfigSecret: '', tokenSecret: '', shards: 16 } },
+])('the chart passes the values of cells on: $values', async ({ values, want }) => {
+  const manifests = await template(`--set=layout=cells,${values}`);
+
+  const [{ args = [] }] = containersOf(manifests) as [Container];
+  const { config } = await parseFlags('machinist run', args.slice(1));
+  expect(config.cells).toMatchObject(want);
+  // Those of target clusters are for other clusters.
+  const roles = manifests.filter(({ kind }) => /^(?:Cluster)?Role$/.test(kind)).map(({ metadata }) => metadata.name);
+  expect(roles.toSorted()).toEqual(['machinist-cells', 'machinist-cells-leases', 'machinist-control-identity']);
+});
+
 test('helm finds nothing wrong with the chart', async () => {
   expect(await runHelm('lint', '--strict', CHART)).toContain('1 chart(s) linted, 0 chart(s) failed');
 });
@@ -558,6 +581,10 @@ test.each([
     wrong: 'layout=two-namespaces,machinesNamespace=machinist',
     says: 'machinesNamespace: layout two-namespaces keeps the Machines in another namespace',
   },
+  { wrong: 'layout=cells,autoscaler.enabled=true', says: 'autoscaler: is not available in layout cells' },
+  { wrong: 'layout=cells,statusPage.enabled=true', says: 'statusPage: is not available in layout cells' },
+  { wrong: 'layout=cells,cells.kubeconfigSecret=,cells.tokenSecret=t', says: 'cells.tokenSecret: has no effect' },
+  { wrong: 'layout=cells,cells.selector=', says: "at '/cells/selector'" },
   { wrong: 'priorityClass.name=', says: 'priorityClass.name: is needed to create one' },
   { wrong: 'drivers[0].provider=a=b,drivers[0].image=x', says: "at '/drivers/0/provider'" },
 ])('the chart refuses $wrong, and says which value is wrong', async ({ wrong, says }) => {

@@ -19,6 +19,18 @@ portName. */}}
     {{- if eq .root.Values.layout "two-namespaces" }}
     - --leader-elect-resource-namespace=$(POD_NAMESPACE)
     {{- end }}
+    {{- if eq .root.Values.layout "cells" }}
+    - {{ printf "--cells=%s" .root.Values.cells.selector | quote }}
+    {{- with .root.Values.cells.kubeconfigSecret }}
+    - --cell-kubeconfig-secret={{ . }}
+    {{- else }}
+    - --target-kubeconfig=none
+    {{- end }}
+    {{- with .root.Values.cells.tokenSecret }}
+    - --cell-token-secret={{ . }}
+    {{- end }}
+    - --cell-shards={{ .root.Values.cells.shards }}
+    {{- end }}
     {{- range $at, $driver := .drivers }}
     - --driver={{ $driver.provider }}=unix:///run/driver/{{ include "machinist.socket" (dict "at" $at) }}.sock
     {{- end }}
