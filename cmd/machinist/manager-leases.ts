@@ -1,4 +1,4 @@
-import { CELL_REPLICA_LABEL } from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import { CELL_REPLICA_LABEL, CELL_TARGET_LABEL } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Lease } from '../../pkg/apis/wire.ts';
 import { fromTimestamp } from '../../pkg/base/clock/clock.ts';
 import { ApiError } from '../../pkg/kube/client/errors.ts';
@@ -27,15 +27,15 @@ export interface ManagerLeases {
   readonly elsewhere?: readonly string[];
 }
 
-/** The Leases in the namespace of the manager. Throws ApiError. */
+/** The Leases in the namespace of the manager. Throws ApiError. `elsewhere`: where others are, if that was looked up before. */
 export async function readManagerLeases(
   cluster: CommandCluster,
   { managerNamespace = '' }: Pick<ManagerOptions, 'managerNamespace'>,
-  timeoutMs?: number,
+  { timeoutMs, elsewhere }: { readonly timeoutMs: number; readonly elsewhere?: readonly string[] | undefined },
 ): Promise<ManagerLeases> {
   const namespace = managerNamespace === '' ? cluster.namespace : managerNamespace;
   const { reader } = cluster;
-  const limits = timeoutMs === undefined ? {} : { timeoutMs };
+  const limits = { timeoutMs };
   const named = await Promise.all(
     [MANAGER_LEASE, MACHINE_LEASE].map(
       async (name) => await reader.get(leases, { namespace, name }, limits).catch(nothingIfNotFound),
@@ -46,7 +46,8 @@ export async function readManagerLeases(
   const labelSelector = CELL_REPLICA_LABEL;
   const { items: replicas } = await reader.list(leases, { namespace, labelSelector, ...limits });
   if (replicas.length > 0) {
-    const { items: all } = await reader.list(leases, { namespace, ...limits });
+    // Each cell has one more, for its target cluster.
+    const { items: all } = await reader.list(leases, { namespace, labelSelector: `!${CELL_TARGET_LABEL}`, ...limits });
     const shards = all.flatMap((lease) => {
       const index = shardOfLease(lease.metadata.name);
       return index === undefined ? [] : [[index, lease] as const];
@@ -54,10 +55,11 @@ export async function readManagerLeases(
     return { leases: [], cellLeases: { replicas, shards: new Map(shards) } };
   }
   if (found.length > 0) return { leases: found };
+  if (elsewhere !== undefined) return { leases: [], elsewhere };
   // Few may list the Leases of all namespaces: it is a hint, no more.
   const anywhere = await reader.list(leases, { labelSelector, ...limits }).catch(() => ({ items: [] as Lease[] }));
-  const elsewhere = [...new Set(anywhere.items.map((lease) => lease.metadata.namespace ?? ''))].toSorted();
-  return { leases: [], elsewhere };
+  const others = new Set(anywhere.items.map((lease) => lease.metadata.namespace ?? ''));
+  return { leases: [], elsewhere: [...others].toSorted() };
 }
 
 /** Whether the holder of a Lease has renewed it of late. */

@@ -121,7 +121,10 @@ test.each([
   {
     what: 'one whose shard a process holds that did not answer, where another did',
     facts: { told: [told([], [])], object: labelled({}) },
-    want: [expect.stringMatching(/^warn cells cell-a belongs to a .*, which did not answer → /)],
+    want: [
+      expect.stringMatching(/^warn cells cell-a belongs to a .*, which did not answer → /),
+      expect.stringMatching(/^warn cells the cells of 4 shards are not known: no process that holds them answered → /),
+    ],
   },
   {
     what: 'a namespace that is none',

@@ -98,6 +98,24 @@ export function cellFindings(facts: CellFacts, nowMs: number): readonly StatusFi
   return [
     ...(namespace === undefined ? [] : [namespaceFinding(facts, namespace, nowMs)]),
     ...otherFindings(states, namespace),
+    ...unknownFindings(told),
+  ];
+}
+
+/** Of which cells nobody speaks. */
+function unknownFindings(told: readonly CellsInProgress[]): readonly StatusFinding[] {
+  const [first] = told;
+  const unknown = (first?.shards ?? 0) - new Set(told.flatMap((one) => one.held)).size;
+  if (unknown <= 0) return [];
+  const of = unknown === 1 ? '1 shard' : `${unknown} shards`;
+  const remedy = 'check the pods of the manager; if they run elsewhere, set --url for each';
+  return [
+    {
+      check: 'cells',
+      status: 'warn',
+      detail: `the cells of ${of} are not known: no process that holds them answered`,
+      remedy,
+    },
   ];
 }
 

@@ -48,7 +48,7 @@ async function check(cluster: CommandCluster, options: StatusOptions): Promise<r
   const timeoutMs = options.requestTimeout || TIMEOUT_MS;
   const server = await transport.request<{ gitVersion?: string }>(questionOf('/version', timeoutMs));
   const [held, answers, roots] = await Promise.all([
-    orRefused('leaders', readManagerLeases(cluster, options, timeoutMs)),
+    orRefused('leaders', readManagerLeases(cluster, options, { timeoutMs })),
     orRefused(
       'processes',
       managerProcesses(cluster, options, options.selector).then(

@@ -138,9 +138,13 @@ export class WatchedCluster {
   /** Also finds out whether the server answers: watches may be silent for a while. */
   async #askForLeader(): Promise<void> {
     try {
-      this.#leases = await readManagerLeases(this.#cluster, this.#options, TIMEOUT_MS);
+      const isSeldom = this.#asked % SELDOM === 0;
+      this.#leases = await readManagerLeases(this.#cluster, this.#options, {
+        timeoutMs: TIMEOUT_MS,
+        elsewhere: isSeldom ? undefined : this.#leases.elsewhere,
+      });
       const hasCells = this.#leases.cellLeases !== undefined && !this.#isOfManager;
-      if (hasCells && this.#asked % SELDOM === 0) this.#cell = (await readCell(this.#cluster, TIMEOUT_MS)).object;
+      if (hasCells && isSeldom) this.#cell = (await readCell(this.#cluster, TIMEOUT_MS)).object;
       this.#note('leases', undefined);
     } catch (err) {
       this.#note('leases', err);
