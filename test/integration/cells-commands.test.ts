@@ -3,6 +3,7 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
+import { applyManifests, type Manifest } from '../../hack/control-plane/apply.ts';
 import type { Finding } from '../../cmd/machinist/preflight/findings.ts';
 import type { WorkInProgress } from '../../pkg/health/work-in-progress.ts';
 import { CellsManager } from '../cloud/cells-manager.ts';
@@ -39,6 +40,23 @@ async function start(...cells: readonly TestCell[]): Promise<CellsManager> {
     drivers,
     flags: { 'leader-elect': 'true' },
   });
+}
+
+/** Whoever has it may read one namespace, and nothing of the manager. */
+function roleOf(user: string, namespace: string): readonly Manifest[] {
+  const metadata = { name: user, namespace };
+  const apiVersion = 'rbac.authorization.k8s.io/v1';
+  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: user };
+  return [
+    { apiVersion, kind: 'Role', metadata, rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list'] }] },
+    {
+      apiVersion,
+      kind: 'RoleBinding',
+      metadata,
+      roleRef,
+      subjects: [{ apiGroup: roleRef.apiGroup, kind: 'User', name: user }],
+    },
+  ];
 }
 
 async function workOf(manager: CellsManager): Promise<WorkInProgress> {
@@ -106,8 +124,17 @@ test(
     const well = await run(['status'], '-n', healthy.namespace, ...at);
     const refused = await run(['status'], '-n', broken.namespace, ...at);
     const silent = await run(['status'], '-n', broken.namespace, '--manager-namespace', LEASES);
+    await applyManifests(control.api, roleOf('tenant', broken.namespace));
+    const tenant = await control.plane.connection.kubeconfigFor({ user: 'tenant' });
+    const ofTenant = await Program.run('machinist', ['status', `--kubeconfig=${tenant}`, '-n', broken.namespace]);
     const described = await run(['describe', 'machinedeployment/pool'], '-n', broken.namespace, ...at);
 
+    expect(ofTenant.stdout).toMatch(
+      new RegExp(
+        `^WARN +cells +${broken.namespace} seems to be a cell of a manager in another namespace: last Event, .*: InvalidKubeconfig: `,
+        'm',
+      ),
+    );
     expect(lost.stdout).toMatch(
       /^FAIL +leaders .* has its Leases in namespace machinist\n +→ set --manager-namespace=machinist/m,
     );

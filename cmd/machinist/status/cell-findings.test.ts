@@ -7,7 +7,7 @@ import type { CellsInProgress, CellState } from '../../../pkg/health/work-in-pro
 import { shardOf } from '../../../pkg/operator/cells/assignment.ts';
 import { shardLeaseName } from '../../../pkg/operator/cells/lease-names.ts';
 import type { CellLeases } from '../manager-leases.ts';
-import { cellFindings, type CellFacts, leaderFindings } from './cell-findings.ts';
+import { cellFindings, type CellFacts, hintFindings, leaderFindings } from './cell-findings.ts';
 import type { StatusFinding } from './findings.ts';
 
 const NOW_MS = Date.parse('2026-01-01T00:10:00Z');
@@ -148,3 +148,25 @@ test.each([
 
   expect(cellFindings(all, NOW_MS).map(textOf)).toEqual(want);
 });
+
+test.each([
+  {
+    what: 'an Event of a process with cells',
+    seen: { lastEvent: EVENT },
+    want: [
+      'warn cells cell-a seems to be a cell of a manager in another namespace: last Event, 3m ago: InvalidKubeconfig: Secret gone → set --manager-namespace to the namespace of the Leases of that manager',
+    ],
+  },
+  {
+    what: 'settings of a cell',
+    seen: { object: annotated({ 'cell.machine.sapcloud.io/machine-drain-timeout': '5m' }) },
+    want: [expect.stringContaining('in another namespace: it has settings of one → set --manager-namespace')],
+  },
+  { what: 'nothing of the kind', seen: { object: annotated({ other: 'x' }) }, want: [] },
+])('a namespace without a manager that has $what', ({ seen, want }) => {
+  expect(hintFindings(NAME, seen, NOW_MS).map(textOf)).toEqual(want);
+});
+
+function annotated(annotations: Record<string, string>): KubeObject {
+  return { metadata: { name: NAME, uid: 'u', resourceVersion: '1', annotations } } as KubeObject;
+}

@@ -1,5 +1,5 @@
 import { InvalidSelectorError, labelMatcher } from '../../../pkg/apis/label-selector.ts';
-import { CELL_REPLICA_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
+import { CELL_REPLICA_LABEL, CELL_SETTING_PREFIX } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import { parseSelector } from '../../../pkg/apis/selector-text.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
@@ -102,6 +102,32 @@ export function cellFindings(facts: CellFacts, nowMs: number): readonly StatusFi
   ];
 }
 
+/** Where no manager is found: whether the namespace has, or had, one with cells, whose Leases are elsewhere. */
+export function hintFindings(
+  name: string,
+  { object, lastEvent }: Pick<CellFacts, 'object' | 'lastEvent'>,
+  nowMs: number,
+): readonly StatusFinding[] {
+  const isSet = Object.keys(object?.metadata.annotations ?? {}).some((key) =>
+    key.startsWith(`${CELL_SETTING_PREFIX}/`),
+  );
+  if (lastEvent === undefined && !isSet) return [];
+  const why = lastEvent === undefined ? 'it has settings of one' : `last Event, ${eventText(lastEvent, nowMs)}`;
+  return [
+    {
+      check: 'cells',
+      status: 'warn',
+      detail: `${name} seems to be a cell of a manager in another namespace: ${why}`,
+      remedy: 'set --manager-namespace to the namespace of the Leases of that manager',
+    },
+  ];
+}
+
+/** `3m ago: InvalidKubeconfig: …`. */
+function eventText({ lastTimestamp, eventTime, reason = '', message = '' }: Event, nowMs: number): string {
+  return `${ageOf(lastTimestamp ?? eventTime, nowMs)} ago: ${reason}: ${message.replace(/\.$/, '')}`;
+}
+
 /** Of which cells nobody speaks. */
 function unknownFindings(told: readonly CellsInProgress[]): readonly StatusFinding[] {
   const [first] = told;
@@ -162,14 +188,11 @@ function namespaceFinding(facts: CellFacts, name: string, nowMs: number): Status
   }
   const asked = told.find((one) => one.held.includes(index));
   if (asked === undefined) {
-    const event =
-      lastEvent === undefined
-        ? ''
-        : `; last Event, ${ageOf(lastEvent.lastTimestamp ?? lastEvent.eventTime, nowMs)} ago: ${lastEvent.reason ?? ''}: ${lastEvent.message ?? ''}`;
+    const event = lastEvent === undefined ? '' : `; last Event, ${eventText(lastEvent, nowMs)}`;
     return {
       check,
       status: 'warn',
-      detail: `${name} belongs to ${holder ?? 'a process'} (${shard}), which did not answer${event.replace(/\.$/, '')}`,
+      detail: `${name} belongs to ${holder ?? 'a process'} (${shard}), which did not answer${event}`,
       remedy: 'check the pods of the manager; if they run elsewhere, set --url for each',
     };
   }

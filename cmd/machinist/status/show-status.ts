@@ -9,7 +9,7 @@ import { renderFindings, withCounts } from '../preflight/render.ts';
 import { noticesOf, runForExitCode, type Terminal } from '../terminal.ts';
 import { version } from '../version.ts';
 import type { StatusOptions } from './command.ts';
-import { type CellFacts, cellFindings, leaderFindings } from './cell-findings.ts';
+import { type CellFacts, cellFindings, hintFindings, leaderFindings } from './cell-findings.ts';
 import {
   cellsOf,
   machineFindings,
@@ -59,7 +59,8 @@ async function check(cluster: CommandCluster, options: StatusOptions): Promise<r
   ]);
   const told = cellsOf('refusal' in answers ? [] : answers);
   const cellLeases = 'refusal' in held ? undefined : held.cellLeases;
-  const ofCells = await findCells(cluster, options, { told, cellLeases, timeoutMs });
+  const isLost = !('refusal' in held) && held.leases.length === 0 && (held.elsewhere ?? []).length === 0;
+  const ofCells = await findCells(cluster, options, { told, cellLeases, isLost, timeoutMs });
   const nowMs = cluster.now();
   return [
     { check: 'cluster', status: 'ok', detail: `Kubernetes ${server.gitVersion ?? 'unknown'}, namespace ${namespace}` },
@@ -78,9 +79,16 @@ async function check(cluster: CommandCluster, options: StatusOptions): Promise<r
 async function findCells(
   cluster: CommandCluster,
   { managerNamespace = '' }: StatusOptions,
-  { told, cellLeases, timeoutMs }: Pick<CellFacts, 'told' | 'cellLeases'> & { readonly timeoutMs: number },
+  {
+    told,
+    cellLeases,
+    isLost,
+    timeoutMs,
+  }: Pick<CellFacts, 'told' | 'cellLeases'> & { readonly isLost: boolean; readonly timeoutMs: number },
 ): Promise<readonly StatusFinding[]> {
-  if (told.length === 0 && cellLeases === undefined) return [];
+  if (told.length === 0 && cellLeases === undefined) {
+    return isLost ? hintFindings(cluster.namespace, await readCell(cluster, timeoutMs), cluster.now()) : [];
+  }
   // Who asks in the namespace of the manager asks for all of it.
   const namespace =
     cellLeases !== undefined && ['', cluster.namespace].includes(managerNamespace) ? undefined : cluster.namespace;
