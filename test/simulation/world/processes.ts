@@ -80,6 +80,8 @@ export class Processes {
   death: Blow<'before' | 'after'> | undefined;
   /** The same, when it stands still for so many milliseconds; see `needsStandby`. */
   pause: Blow<number> | undefined;
+  /** The same, of something else. */
+  turn: Blow<(process: SimulatedProcess) => void> | undefined;
   /** A process stands still, and no other one waits to take its place. */
   needsStandby = false;
   /** How often a process wrote what is no Event and no Lease. */
@@ -205,12 +207,18 @@ export class Processes {
 
   /** Lets what is in store for the leader happen at a request of a process; false: it died before. */
   #strike(clock: VirtualClock, what: string, isOfChange: boolean): boolean {
-    if (this.death === undefined && this.pause === undefined) return true;
+    if (this.death === undefined && this.pause === undefined && this.turn === undefined) return true;
     const hasCells = this.#parts.flags['cells'] !== undefined;
     const struck = hasCells ? this.running.find((process) => process.clock === clock) : this.leader;
     if (struck === undefined || clock !== struck.clock) return true;
     const isDue = (blow: Blow<unknown> | undefined): boolean =>
       blow !== undefined && (isOfChange || !blow.countsChanges) && (blow.after -= 1) <= 0;
+    if (isDue(this.turn)) {
+      const { how } = this.turn!;
+      this.turn = undefined;
+      this.#parts.trace.add(`a turn at ${what}`);
+      how(struck);
+    }
     if (isDue(this.pause)) this.#standStill(clock, this.pause!.how, what);
     if (!isDue(this.death)) return true;
     const { how } = this.death!;

@@ -148,21 +148,25 @@ function named(cells: readonly Cell[], told: (cell: Cell) => readonly string[]):
   return cells.flatMap((cell) => told(cell).map((what) => `${cell.namespace}: ${what}`));
 }
 
-/** What a seed has in store for the cells, and for those who manage them. */
-interface Plan {
+/** Cells, and those who manage them. */
+export interface CellsPlan {
   readonly names: readonly string[];
   readonly shards: number;
   readonly managers: number;
 }
 
-function planOf(seed: number): Plan {
+/** What a seed has in store. */
+function planOf(seed: number): CellsPlan {
   const random = seededRandom(seed, 'cells');
   const names = Array.from({ length: integerIn(random, 3, 5) }, (_, i) => `cell-${i + 1}`);
   return { names, shards: integerIn(random, 2, 5), managers: integerIn(random, 1, 3) };
 }
 
-function adapt({ flags = {}, ...options }: MachinesWorldOptions): MachinesWorldOptions {
-  const { names, shards, managers } = planOf(options.seed);
+/** What a world is made from in which there will be these cells. */
+export function withCells(
+  { flags = {}, ...options }: MachinesWorldOptions,
+  { names, shards, managers }: CellsPlan,
+): MachinesWorldOptions {
   return {
     ...options,
     hasTarget: false,
@@ -205,6 +209,6 @@ export const CELLS: WorldKind = {
   usual: [],
   without: [],
   parts: true,
-  adapt,
+  adapt: (options) => withCells(options, planOf(options.seed)),
   populate,
 };
