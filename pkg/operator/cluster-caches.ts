@@ -162,6 +162,7 @@ export class ClusterCaches implements Member {
       cached: {
         resource,
         namespace,
+        labelSelector,
         reader,
         informer,
         isOptional,

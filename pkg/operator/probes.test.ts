@@ -20,6 +20,7 @@ function kind(isReachable: boolean): ProbedKind {
   return {
     resource: machines,
     namespace: undefined,
+    labelSelector: undefined,
     reader: {
       get: () => Promise.reject(new Error('not asked for')),
       list: () =>
@@ -100,4 +101,18 @@ test.each([
   await control?.catchUp?.(signal, { ...OUTAGE, isSetBack: true }).catch((err: Error) => taken.push(err.name));
 
   expect(taken).toEqual([end]);
+});
+
+test('what is absent where those with a label are read anew may be stored without it', async () => {
+  const one = { ...kind(true), labelSelector: 'watched' };
+  const absent = { namespace: 'shoot', name: 'm-1', uid: 'u', resourceVersion: '5', isDeletion: true };
+  const get = () => Promise.resolve({ metadata: { ...absent, resourceVersion: '4', labels: {} } } as never);
+  const taken: string[] = [];
+  const reread = () => Promise.resolve({ samples: [absent], take: () => void taken.push('read anew') });
+  const kinds = [{ ...one, reader: { ...one.reader, get }, informer: { ...one.informer, reread } }];
+  const [control] = probesOf([probed('control')], [{ cluster: 'control', kinds }]);
+
+  await control?.catchUp?.(signal, { ...OUTAGE, isSetBack: true });
+
+  expect(taken).toEqual(['read anew']);
 });

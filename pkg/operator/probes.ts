@@ -10,6 +10,8 @@ import { isForbiddenOrNotServed } from '../kube/client/errors.ts';
 
 /** A cache, and how it is brought up to date. */
 export interface ProbedKind extends CacheSource {
+  /** See HistoricKind. */
+  readonly labelSelector: string | undefined;
   readonly informer: Pick<ReflectedInformer<KubeObject>, 'waitFor' | 'waitUntilWatching' | 'reread'>;
   /** The server refuses it: work that needs it is held, and nobody waits for it to be caught up with. */
   readonly isGivenUp?: boolean;

@@ -65,7 +65,7 @@ function start() {
       return server.stored as never;
     };
     return continuity.add(
-      { resource, namespace: 'shoot', reader: { list, get }, history },
+      { resource, namespace: 'shoot', labelSelector: undefined, reader: { list, get }, history },
       { isOptional, refused: (err) => told.push(err?.message ?? `${resource.plural} listed`) },
     );
   };
@@ -155,6 +155,7 @@ test('a kind of which nothing was ever seen, and whose watch broke, is listed an
   const empty = continuity.add({
     resource: nodes,
     namespace: undefined,
+    labelSelector: undefined,
     reader: {
       get: () => Promise.reject(new Error('not asked for')),
       list: () => Promise.resolve({ metadata: { resourceVersion: '100' }, items: [] }),

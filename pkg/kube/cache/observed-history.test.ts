@@ -39,6 +39,7 @@ function kindWith(
     asked,
     resource: machines,
     namespace: 'shoot',
+    labelSelector: undefined,
     history: new ObservedHistory(),
     reader: {
       get: () =>

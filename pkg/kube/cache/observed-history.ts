@@ -73,7 +73,7 @@ export interface HistoricKind {
   readonly resource: Resource<KubeObject>;
   readonly namespace: string | undefined;
   /** Of the objects that are watched; others do not exist for those who watch, as objects that were deleted. */
-  readonly labelSelector?: string | undefined;
+  readonly labelSelector: string | undefined;
   readonly reader: Pick<Reader, 'list' | 'get'>;
   readonly history: ObservedHistory;
 }
