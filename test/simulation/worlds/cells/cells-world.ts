@@ -12,7 +12,7 @@ import { CellsLedger } from './cells-ledger.ts';
 const LEFT_ALONE = 0.15;
 
 /** Several pools, each in a namespace with a target cluster and a cloud of its own, that the same processes manage. */
-class Cells implements Population {
+export class Cells implements Population {
   readonly ledger: CellsLedger;
   readonly #world: MachinesWorld;
   readonly #all: readonly Cell[];
