@@ -4,6 +4,8 @@ import { availableParallelism } from 'node:os';
 import { applyManifests, parseManifests } from '../control-plane/apply.ts';
 import { number, readOptions, text } from '../options.ts';
 import { type Bed, type Credentials, DRIVER_IMAGE_FLAGS, MANIFEST_FLAGS, startBed } from './bed.ts';
+import { describeFigure } from './cells/figures.ts';
+import { measureCells } from './cells/run.ts';
 import { ceilingOf } from './ceiling.ts';
 import type { BenchRun, Measurement } from './measurement.ts';
 import { measure, quiet } from './meter.ts';
@@ -11,6 +13,8 @@ import { comparisonOf, detailsOf, tableOf } from './report.ts';
 import { SCENARIOS, type Scenario } from './scenarios.ts';
 import { scale, WORKLOAD } from './workload.ts';
 
+/** Of a manager with hundreds of cells, see docs/operations/cells.md. */
+const CELLS_FLAGS = '--max-semi-space-size=8 --max-old-space-size=1024';
 /** What is measured against what the API server can do at most. */
 const WITH_CEILING = new Set(['create', 'roll', 'zero']);
 
@@ -33,11 +37,23 @@ const options = readOptions(
     managerFlags: text('Node flags of the manager; those of the manifests by default', MANIFEST_FLAGS),
     driverFlags: text('Node flags of the driver', DRIVER_IMAGE_FLAGS),
     logs: text('folder for logs; a new one by default'),
+    cells: number(
+      'measures one process with so many cells instead; of the options above, --json, --built, --manager-flags and --logs apply',
+    ),
+    cellMachines: number('machines of each cell', 10),
+    realTargets: number('of the target clusters of cells, so many are real; the others are simulated', 2),
+    churn: number('cells that come and go', 1_000),
+    apart: number('cells that are also managed by a process each', 20),
+    rest: number('seconds for which nothing happens to the cells', 60),
+    settle: number('seconds until cells have settled', 45),
   },
 );
+if (options.cells !== undefined) {
+  await measureOfCells(options.cells);
+  process.exit(0);
+}
 const earlier = options.compare === undefined ? undefined : readRun(options.compare);
 const chosen = scenariosOf(options.scenarios);
-const flagsOf = (flags: string): string[] => flags.split(' ').filter((flag) => flag !== '');
 
 const at = new Date().toISOString();
 const measurements: Measurement[] = [];
@@ -69,6 +85,23 @@ if (earlier !== undefined) console.log(`\n${comparisonOf(earlier, result)}`);
 if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(result, undefined, 2)}\n`);
 console.log(`logs: ${bed.logs}`);
 
+async function measureOfCells(cells: number): Promise<void> {
+  const figures = await measureCells({
+    cells,
+    machines: options.cellMachines,
+    realTargets: options.realTargets,
+    churn: options.churn,
+    apart: options.apart,
+    restSeconds: options.rest,
+    settleSeconds: options.settle,
+    built: options.built,
+    logs: options.logs,
+    nodeFlags: flagsOf(options.managerFlags === MANIFEST_FLAGS ? CELLS_FLAGS : options.managerFlags),
+    log: (one) => console.log(describeFigure(one)),
+  });
+  if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(figures, undefined, 2)}\n`);
+}
+
 async function run(on: Bed, scenario: Scenario, count: number): Promise<Measurement> {
   await scale(on.api, scenario.from === 'all' ? count : 0);
   await scenario.prepare?.(on, count);
@@ -76,6 +109,10 @@ async function run(on: Bed, scenario: Scenario, count: number): Promise<Measurem
   const measurement = await measure(on, scenario, count);
   if (options.ceiling === 0 || !WITH_CEILING.has(scenario.name)) return measurement;
   return { ...measurement, ceilingSeconds: await ceilingOf(on.api, measurement) };
+}
+
+function flagsOf(flags: string): string[] {
+  return flags.split(' ').filter((flag) => flag !== '');
 }
 
 function scenariosOf(typed: string): readonly Scenario[] {

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Registry } from 'prom-client';
 
 import type { Logger } from '../base/log/logger.ts';
-import { expose } from '../base/metrics/exposition.ts';
+import { expose, metricsText } from '../base/metrics/exposition.ts';
 import { metricFailures, type MetricFailures } from '../base/metrics/metric-failures.ts';
 import type { Checks } from './checks.ts';
 import { probePage, type ProbeName } from './probe-page.ts';
@@ -24,8 +24,8 @@ export interface HealthServerDeps {
   /** Of one that is ready. */
   readonly checks: Checks;
   readonly registry: Registry;
-  /** What is served in place of that, made anew for each scrape. */
-  readonly scraped?: ((failures: MetricFailures) => Promise<Registry>) | undefined;
+  /** The text that is served in place of its metrics, made for each scrape. */
+  readonly scraped?: ((failures: MetricFailures) => Promise<string>) | undefined;
   /** What is being done about single machines. Undefined: nothing ever is. */
   readonly work?: (() => WorkInProgress) | undefined;
   /** Undefined: none are served. */
@@ -124,10 +124,10 @@ export class HealthServer {
     return (method === 'GET' || method === 'HEAD') && this.#deps.page?.serve(path, request, response) === true;
   }
 
-  async #expose(accept: string | undefined): ReturnType<typeof expose> {
+  async #expose(accept: string | undefined): Promise<ReturnType<typeof expose>> {
     const { registry, scraped } = this.#deps;
     const failures = this.#metricFailures;
-    return await expose((await scraped?.(failures)) ?? registry, failures, accept);
+    return expose((await scraped?.(failures)) ?? (await metricsText(registry, failures)), accept);
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<Answer> {

@@ -2,6 +2,7 @@ import type { KubeObject } from '../apis/meta.ts';
 import type { MemberContinuity } from '../kube/cache/cluster-continuity.ts';
 import { ObservedHistory } from '../kube/cache/observed-history.ts';
 import { ReflectedInformer } from '../kube/cache/reflected-informer.ts';
+import type { WatchSeconds } from '../kube/cache/reflector.ts';
 import type { IndexFunctions } from '../kube/cache/store.ts';
 import type { Transform } from '../kube/cache/transform.ts';
 import type { Clock } from '../base/clock/clock.ts';
@@ -74,6 +75,8 @@ export interface ClusterCachesOptions {
   readonly freeze: boolean;
   /** The shipped file that grants what is read. */
   readonly roleFile: string;
+  /** See ReflectorOptions. */
+  readonly watchSeconds?: WatchSeconds | undefined;
 }
 
 /** All caches of one cluster: they start together, learn of our own writes, and tell that the cluster lives. */
@@ -135,7 +138,7 @@ export class ClusterCaches implements Member {
     isOptional = options.optionalFor !== undefined,
   ): { readonly informer: ReflectedInformer<T>; readonly member: CacheMember } {
     const { cluster, transport, reader, prober } = this.#access;
-    const { clock, log, random, metrics, outages, freeze } = this.#options;
+    const { clock, log, random, metrics, outages, freeze, watchSeconds } = this.#options;
     const { namespace, labelSelector, metadataOnly, indexes, transform, optionalFor } = options;
     const history = new ObservedHistory();
     const continuity = this.#access.continuity.add(
@@ -156,6 +159,7 @@ export class ClusterCaches implements Member {
       onBlind: (fromMs, toMs) => outages.wasBlind(cluster, { fromMs, toMs }),
       history,
       continuity,
+      watchSeconds,
     });
     this.ownWrites.feed(resource, informer);
     const member: CacheMember = {

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 
 import { expect, test } from '@jest/globals';
 
+import { describeFigure, type Figure } from '../../hack/bench/cells/figures.ts';
 import { sumOf, type BenchRun, type Measurement } from '../../hack/bench/measurement.ts';
 import { needlessVMs } from '../../hack/bench/report.ts';
 
@@ -42,5 +43,25 @@ test('the benchmark measures a small fleet, which costs no VM too many and no mo
     expect(one.processes['manager']?.cpuSeconds).toBeGreaterThan(0);
   }
   expect(stdout).toContain('API server CPU ms each');
+  rmSync(directory, { recursive: true });
+});
+
+test('the benchmark of cells finds that nothing is written at rest, and that nothing is left of cells that have gone', async () => {
+  const directory = mkdtempSync(path.join(tmpdir(), 'machinist-bench-test-'));
+  const file = path.join(directory, 'figures.json');
+  const sizes = ['--cells=2', '--cell-machines=1', '--real-targets=0', '--churn=20', '--apart=1'];
+
+  const args = [...sizes, '--rest=3', '--settle=1', `--json=${file}`, `--logs=${directory}`];
+  const { stdout } = await promisify(execFile)(process.execPath, ['hack/bench/main.ts', ...args], { cwd: ROOT });
+
+  const figures = JSON.parse(readFileSync(file, 'utf8')) as readonly Figure[]; // written by the benchmark
+  const valueOf = (name: string): number | undefined => figures.find((one) => one.name === name)?.value;
+  expect(valueOf('writes at rest, without Leases')).toBe(0);
+  expect(valueOf('writes for Leases')).toBeGreaterThan(0);
+  expect(valueOf('cells that came and went')).toBe(20);
+  expect(valueOf('series left by all')).toBe(0);
+  expect(valueOf('requests, one process for 1')).toBeGreaterThan(0);
+  expect(valueOf('requests, 1 processes')).toBeGreaterThan(0);
+  for (const one of figures) expect(stdout).toContain(describeFigure(one));
   rmSync(directory, { recursive: true });
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 import { silentLogger, type LogFields } from '../log/logger.ts';
-import { expose, prefersOpenMetrics } from './exposition.ts';
+import { expose, metricsText, prefersOpenMetrics } from './exposition.ts';
 import { metricFailures } from './metric-failures.ts';
 
 const PROMETHEUS =
@@ -34,7 +34,7 @@ describe('a scrape', () => {
   new Histogram({ name: 'd_seconds', help: 'D.', buckets: [1], registers }).observe(0.5);
 
   test('gets the text format 0.0.4', async () => {
-    const { type, body } = await expose(registry, failures, '*/*');
+    const { type, body } = expose(await metricsText(registry, failures), '*/*');
 
     expect(type).toBe('text/plain; version=0.0.4; charset=utf-8');
     expect(body).toBe(await registry.metrics());
@@ -42,8 +42,8 @@ describe('a scrape', () => {
   });
 
   test('gets OpenMetrics when it asks for it, with the same names of series, however often', async () => {
-    await expose(registry, failures, PROMETHEUS);
-    const { type, body } = await expose(registry, failures, PROMETHEUS);
+    expose(await metricsText(registry, failures), PROMETHEUS);
+    const { type, body } = expose(await metricsText(registry, failures), PROMETHEUS);
 
     expect(type).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8');
     expect(body.split('\n')).toEqual([
@@ -86,8 +86,8 @@ test('a metric that cannot be read is left out, and told once in the log and eac
   });
   new Gauge({ name: 'after', help: 'After.', registers }).set(2);
 
-  for (let scrapes = 0; scrapes < 3; scrapes++) await expose(registry, failures);
-  const { body } = await expose(registry, failures);
+  for (let scrapes = 0; scrapes < 3; scrapes++) expose(await metricsText(registry, failures));
+  const { body } = expose(await metricsText(registry, failures));
 
   expect(body.split('\n')).toEqual(
     expect.arrayContaining(['before 1', 'after 2', 'machinist_scrape_failures_total{metric="broken"} 3']),

@@ -5,15 +5,10 @@ import type { MetricFailures } from './metric-failures.ts';
 const OPEN_METRICS = 'application/openmetrics-text';
 
 /**
- * The metrics in the text format 0.0.4, whatever else `accept` asks for, as every reader of the original understands it; in OpenMetrics
- * only for who names it, and likes nothing better that we have. A metric that cannot be read is left out and told to `failures`: the
- * others are needed most when something is broken.
+ * The metrics in the text format 0.0.4. A metric that cannot be read is left out and told to `failures`: the others are needed most when
+ * something is broken.
  */
-export async function expose(
-  registry: Registry,
-  failures: MetricFailures,
-  accept = '',
-): Promise<{ readonly type: string; readonly body: string }> {
+export async function metricsText(registry: Registry, failures: MetricFailures): Promise<string> {
   const read = registry.getMetricsAsArray().map(async ({ name }) => {
     try {
       return [await registry.getSingleMetricAsString(name)];
@@ -22,7 +17,14 @@ export async function expose(
       return [];
     }
   });
-  const text = `${(await Promise.all(read)).flat().join('\n\n')}\n`;
+  return `${(await Promise.all(read)).flat().join('\n\n')}\n`;
+}
+
+/**
+ * Such a text as it is, whatever else `accept` asks for, as every reader of the original understands it; in OpenMetrics only for who names
+ * it, and likes nothing better that we have.
+ */
+export function expose(text: string, accept = ''): { readonly type: string; readonly body: string } {
   if (!prefersOpenMetrics(accept)) return { type: Registry.PROMETHEUS_CONTENT_TYPE, body: text };
   return { type: Registry.OPENMETRICS_CONTENT_TYPE, body: toOpenMetrics(text) };
 }

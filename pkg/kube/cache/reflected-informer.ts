@@ -13,7 +13,7 @@ import { deepFreeze, dropManagedFields, onlyMetadata, type Transform } from './t
 import { Waiters } from '../../base/clock/waiters.ts';
 import { WrittenStore } from './written.ts';
 
-type OfReflector = 'source' | 'clock' | 'log' | 'metrics' | 'streamLists' | 'random';
+type OfReflector = 'source' | 'clock' | 'log' | 'metrics' | 'streamLists' | 'random' | 'watchSeconds';
 
 export interface InformerOptions<T extends KubeObject> extends Pick<ReflectorOptions<T>, OfReflector> {
   /** Name of the cluster, for metrics and logs. */
@@ -110,7 +110,7 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
 
   /** Keeps the cache fresh until the signal is aborted; never rejects. May be run again; until its first list it is not synced. */
   async run(signal: AbortSignal): Promise<void> {
-    const { source, clock, metrics, streamLists, random, cluster, continuity } = this.#options;
+    const { source, clock, metrics, streamLists, random, cluster, continuity, watchSeconds } = this.#options;
     const sink: ReflectorSink<T> = {
       resourceVersion: (): string | undefined => this.resourceVersion,
       keep: (object: T): T => this.#keep(object),
@@ -127,7 +127,8 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
     );
     try {
       const log = this.#log;
-      this.#reflector = new Reflector({ source, sink, clock, log, metrics, streamLists, random, continuity });
+      const how = { clock, log, metrics, streamLists, random, continuity, watchSeconds };
+      this.#reflector = new Reflector({ source, sink, ...how });
       await this.#reflector.run(signal);
     } finally {
       forget?.();

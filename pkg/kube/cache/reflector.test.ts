@@ -9,6 +9,7 @@ import { ApiError } from '../client/errors.ts';
 import type { ListWatch, WatchOptions } from '../client/list-watch.ts';
 import { machines } from '../client/resource.ts';
 import { silentLogger } from '../../base/log/logger.ts';
+import { ReflectedInformer } from './reflected-informer.ts';
 import { Reflector } from './reflector.ts';
 
 const PAUSES = 7;
@@ -205,4 +206,29 @@ test.each([
   },
 ])('waits $pauses ms when $what', async ({ watch, answeredSince, pauses }) => {
   expect(await pausesBetween(watch, answeredSince)).toEqual(pauses);
+});
+
+test.each([
+  { random: 0, asked: 40 },
+  { random: 0.99, asked: 56 },
+])('watches of a cache last as long as it is told: $asked s', async ({ random, asked }) => {
+  const enough = new AbortController();
+  const seconds: (number | undefined)[] = [];
+  const source: ListWatch<Machine> = {
+    resource: machines,
+    selection: {},
+    list: () => Promise.resolve({ metadata: { resourceVersion: '1' }, items: [] }),
+    async *watch({ timeoutSeconds }) {
+      await Promise.resolve(seconds.push(timeoutSeconds));
+      enough.abort();
+      yield { type: 'BOOKMARK', object: BOOKMARKED } as const;
+    },
+    answeredSince: atOnce,
+  };
+  const watchSeconds = { least: 40, spread: 16 };
+  const how = { clock: new HastyClock(), log: silentLogger, streamLists: false, random: () => random, watchSeconds };
+
+  await new ReflectedInformer({ source, cluster: 'target', ...how }).run(enough.signal);
+
+  expect(seconds).toEqual([asked]);
 });

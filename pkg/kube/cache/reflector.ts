@@ -50,6 +50,8 @@ export interface ReflectorOptions<T extends KubeObject> {
   /** Without it a watch that broke is resumed where it ended. */
   readonly continuity?: Continuity | undefined;
   readonly random?: Random | undefined;
+  /** 10 to 14 s unless told otherwise. */
+  readonly watchSeconds?: WatchSeconds | undefined;
 }
 
 interface Round {
@@ -60,11 +62,14 @@ interface Round {
   inOrder: boolean;
 }
 
-/**
- * The server ends a watch after 10 to 14 s, random, so that watches do not all end at once, and tells 2 s before how far it is: so
- * a watch that stalls is noticed within 16 s, at the price of a request each 12 s for each kind.
- */
-const WATCH_S = { least: 10, spread: 4 };
+/** After how many seconds the server ends a watch: random, so that watches do not all end at once. */
+export interface WatchSeconds {
+  readonly least: number;
+  readonly spread: number;
+}
+
+/** It tells 2 s before how far it is: so a watch that stalls is noticed within 16 s, at the price of a request each 12 s for each kind. */
+const WATCH_S: WatchSeconds = { least: 10, spread: 4 };
 /** One that begins with all objects goes on as long as they need. */
 const INITIAL_WATCH_S = 300;
 /** The server's clock begins later than ours, and is not quite as exact. */
@@ -184,7 +189,7 @@ export class Reflector<T extends KubeObject> {
   }
 
   async #round(round: Round, signal: AbortSignal): Promise<void> {
-    const { sink, clock } = this.#options;
+    const { sink, clock, watchSeconds = WATCH_S } = this.#options;
     if (this.#mustList && !(this.#streams && this.#failedStreams < STREAM_TRIES)) {
       await this.#list(signal);
       round.listed = true;
@@ -196,7 +201,7 @@ export class Reflector<T extends KubeObject> {
       return;
     }
     const resourceVersion = this.#resumeAt ?? sink.resourceVersion();
-    const timeoutSeconds = Math.round(WATCH_S.least + WATCH_S.spread * this.#random());
+    const timeoutSeconds = Math.round(watchSeconds.least + watchSeconds.spread * this.#random());
     const opened = (): void => {
       this.#resumeAt = undefined;
       sink.opened?.();

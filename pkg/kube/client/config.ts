@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { RequestOptions } from 'node:https';
 import nodeModule from 'node:module';
 import path from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 
 import type { KubeConfig } from '@kubernetes/client-node/dist/config.js';
 import type { Cluster } from '@kubernetes/client-node/dist/config_types.js';
@@ -100,8 +101,14 @@ export interface ForeignContent {
  * quotes nothing.
  */
 export async function foreignEndpoint({ content, clock, moved }: ForeignKubeconfig): Promise<Endpoint> {
-  const read = async (): Promise<KubeConfig> =>
-    await fromForeignHand(typeof content === 'string' ? { kubeconfig: content } : await content());
+  // It is asked for each minute, by each of hundreds of clusters.
+  let last: { readonly content: ForeignContent; readonly config: KubeConfig } | undefined;
+  const read = async (): Promise<KubeConfig> => {
+    const present = typeof content === 'string' ? { kubeconfig: content } : await content();
+    if (last === undefined || !isDeepStrictEqual(last.content, present))
+      last = { content: present, config: await fromForeignHand(present) };
+    return last.config;
+  };
   return await endpointOf('the kubeconfig', read, { clock, mayChange: typeof content !== 'string', moved });
 }
 
@@ -129,7 +136,8 @@ async function endpointOf(what: string, read: () => Promise<KubeConfig>, options
     if (refresh || mayChange) {
       const present = await read();
       // What client-node has renewed is lost with the former one.
-      if (refresh || present.exportConfig() !== text) [config, text] = [present, present.exportConfig()];
+      const isOther = present !== config && (refresh || present.exportConfig() !== text);
+      if (isOther) [config, text] = [present, present.exportConfig()];
     }
     const server = serverOf(config, what);
     if (moved !== undefined && server !== url) {

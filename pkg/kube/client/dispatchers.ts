@@ -82,6 +82,14 @@ export class Dispatchers {
     return { dispatcher, headers, origin, prefix: pathname.replace(/\/$/, '') };
   }
 
+  /**
+   * Resolves when the connection of an answer that has been read can be used again: undici keeps it for one more turn of the event loop. Who
+   * sends the next request sooner opens another connection. Never rejects.
+   */
+  async untilFree(): Promise<void> {
+    if (this.#open === undefined) await this.#clock.sleep(0, NEVER);
+  }
+
   /** Never rejects. */
   async #move(): Promise<void> {
     const { url } = this.#endpoint;

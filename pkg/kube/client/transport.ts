@@ -198,7 +198,7 @@ export class Transport {
       throw failureOf(err, `watching ${call.address.path}`);
     });
     this.#record(call, sentMs, answer.statusCode, headerOf(answer.headers, 'date'));
-    if (answer.statusCode === 200) return answer.body;
+    if (answer.statusCode === 200) return this.#followed(answer.body);
     const text = await answer.body.text();
     throw this.#refusal(answer.statusCode, headerOf(answer.headers, 'retry-after'), text);
   }
@@ -215,6 +215,12 @@ export class Transport {
   async close(): Promise<void> {
     await this.#throttle.close();
     await this.#dispatchers.destroy();
+  }
+
+  /** Ends when the watch that follows can have the connection. */
+  async *#followed(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    yield* body;
+    await this.#dispatchers.untilFree();
   }
 
   async #admitted({ method, address, signal = NEVER }: Call): Promise<void> {

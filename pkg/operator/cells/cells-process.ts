@@ -32,6 +32,8 @@ import { SharedDrivers } from './shared-drivers.ts';
 import { Shards } from './shards.ts';
 import { TargetClaims } from './target-claims.ts';
 
+/** For what nobody aborts. */
+const NEVER = new AbortController().signal;
 /** Longest time for deleting claims that nobody needs. */
 const TIDY_MS = 60_000;
 
@@ -136,7 +138,8 @@ export class CellsProcess {
     const health = {
       server: config.server,
       registry,
-      scraped: (failures: MetricFailures) => mergedMetrics(registry, this.#registries(), failures),
+      scraped: (failures: MetricFailures) =>
+        mergedMetrics({ process: registry, cells: this.#registries(), failures, breathe: () => clock.sleep(0, NEVER) }),
       caches: [ofControl],
       outages,
       held,

@@ -1,10 +1,11 @@
 import { expect, test } from '@jest/globals';
-import { Counter, Gauge, Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 import { createRegistry } from '../../base/metrics/registry.ts';
 import { mergedMetrics, NAMED_CELLS } from './merged-metrics.ts';
 
 const failures = { failed: () => undefined };
+const breathe = (): Promise<void> => Promise.resolve();
 
 function registryOf(count: number): Registry {
   const registry = new Registry();
@@ -19,7 +20,7 @@ test('series of cells have a label with its namespace, and those of the process 
   const process = registryOf(1);
   const cells = new Map([['ns', registryOf(2)]]);
 
-  const text = await (await mergedMetrics(process, cells, failures)).metrics();
+  const text = await mergedMetrics({ process, cells, failures, breathe });
 
   expect(text).toContain('a_total{of="it"} 1\n');
   expect(text).toContain('a_total{of="it",cell="ns"} 2\n');
@@ -31,7 +32,7 @@ test('beyond so many cells, the series of all others are one: of counts the sum,
     Array.from({ length: NAMED_CELLS + 3 }, (_, i) => [`ns-${String(i).padStart(3, '0')}`, registryOf(1)]),
   );
 
-  const text = await (await mergedMetrics(new Registry(), cells, failures)).metrics();
+  const text = await mergedMetrics({ process: new Registry(), cells, failures, breathe });
 
   expect(text.match(/^a_total\{of="it",cell="ns-\d+"\} 1$/gm)).toHaveLength(NAMED_CELLS);
   expect(text).toContain('a_total{of="it",cell=""} 3\n');
@@ -42,7 +43,7 @@ test('beyond so many cells, the series of all others are one: of counts the sum,
 test('what the process says of itself is not changed', async () => {
   const process = createRegistry();
 
-  const text = await (await mergedMetrics(process, new Map([['ns', registryOf(1)]]), failures)).metrics();
+  const text = await mergedMetrics({ process, cells: new Map([['ns', registryOf(1)]]), failures, breathe });
 
   expect(text).toMatch(/^process_start_time_seconds \d+$/m);
   expect(text).toMatch(/^nodejs_version_info\{version="v[^}]*\} 1$/m);
@@ -64,10 +65,68 @@ test('a metric of one cell that cannot be read hides none of the others', async 
     ['well', registryOf(1)],
   ]);
 
-  const text = await (
-    await mergedMetrics(new Registry(), cells, { failed: (name) => void failed.push(name) })
-  ).metrics();
+  const text = await mergedMetrics({
+    process: new Registry(),
+    cells,
+    failures: { failed: (name) => void failed.push(name) },
+    breathe,
+  });
 
   expect(failed).toEqual(['a_total']);
   expect(text).toContain('a_total{of="it",cell="well"} 1\n');
+});
+
+test('the same series of cells without a label is one, in whatever order its labels were named', async () => {
+  const counted = (labels: Readonly<Record<string, string>>): Registry => {
+    const registry = new Registry();
+    new Counter({ name: 'd_total', help: 'D.', labelNames: ['x', 'y'], registers: [registry] }).inc(labels, 1);
+    return registry;
+  };
+  const named = Array.from({ length: NAMED_CELLS }, (_, i): [string, Registry] => [`a-${i}`, new Registry()]);
+  const cells = new Map([...named, ['b-1', counted({ x: '1', y: '2' })], ['b-2', counted({ y: '2', x: '1' })]]);
+
+  const text = await mergedMetrics({ process: new Registry(), cells, failures, breathe });
+
+  expect(text.match(/^d_total.*$/gm)).toEqual(['d_total{x="1",y="2",cell=""} 2']);
+});
+
+test('buckets of histograms are added up, each with its own name', async () => {
+  const observed = (): Registry => {
+    const registry = new Registry();
+    new Histogram({ name: 'e_seconds', help: 'E.', buckets: [1, 2], registers: [registry] }).observe(1.5);
+    return registry;
+  };
+  const names = Array.from({ length: NAMED_CELLS + 2 }, (_, i) => `ns-${String(i).padStart(3, '0')}`);
+
+  const text = await mergedMetrics({
+    process: new Registry(),
+    cells: new Map(names.map((name) => [name, observed()])),
+    failures,
+    breathe,
+  });
+
+  expect(text.match(/^e_seconds.*cell="".*$/gm)).toEqual([
+    'e_seconds_bucket{le="1",cell=""} 0',
+    'e_seconds_bucket{le="2",cell=""} 2',
+    'e_seconds_bucket{le="+Inf",cell=""} 2',
+    'e_seconds_sum{cell=""} 3',
+    'e_seconds_count{cell=""} 2',
+  ]);
+});
+
+test('all series of a name follow its description, which is there once', async () => {
+  const cells = new Map([
+    ['x', registryOf(1)],
+    ['y', registryOf(2)],
+  ]);
+
+  const text = await mergedMetrics({ process: registryOf(3), cells, failures, breathe });
+
+  expect(text.split('\n\n')[0]?.split('\n')).toEqual([
+    '# HELP a_total A.',
+    '# TYPE a_total counter',
+    'a_total{of="it"} 3',
+    'a_total{of="it",cell="x"} 1',
+    'a_total{of="it",cell="y"} 2',
+  ]);
 });

@@ -1,62 +1,131 @@
-import {
-  AggregatorRegistry,
-  type Metric,
-  type MetricObjectWithValues,
-  type MetricValue,
-  type Registry,
-} from 'prom-client';
+import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, type Registry } from 'prom-client';
 
 import type { MetricFailures } from '../../base/metrics/metric-failures.ts';
 
+/** Where metrics are read. */
+type Source = Pick<Registry, 'getMetricsAsArray' | 'getSingleMetricAsString'>;
 /** A metric as it is read. */
 type Read = MetricObjectWithValues<MetricValue<string>>;
 
-const COUNTED: ReadonlySet<string> = new Set(['counter', 'histogram']);
+/** What is scraped. */
+export interface ScrapedProcess {
+  /** What the process counts. */
+  readonly process: Registry;
+  /** What each cell counts, by its namespace. */
+  readonly cells: ReadonlyMap<string, Registry>;
+  /** Told of what cannot be read. */
+  readonly failures: MetricFailures;
+  /** Lets the event loop do something else. */
+  readonly breathe: () => Promise<void>;
+}
 
 /** So many cells, the first by name, have series of their own; those of the others are one, with an empty label. */
 export const NAMED_CELLS = 50;
 
+const LABEL = 'cell';
+const COUNTED: ReadonlySet<string> = new Set(['counter', 'histogram']);
+/** What is read of so many cells keeps the event loop for some milliseconds. */
+const AT_ONCE = 8;
+
 /**
- * The metrics of a process with cells: what the process counts, and what each cell counts, with its namespace as label `cell`. Of the cells
- * without a label of their own moments are left out, which mean nothing when they are added up. What cannot be read is told to `failures`.
+ * The metrics of a process with cells as text: those of the process, and those of each cell with its namespace as label `cell`. Of the cells
+ * without a label of their own, series are added up: of counts the sum, of states the worst; moments are left out, which mean nothing then.
  */
-export async function mergedMetrics(
-  process: Registry,
-  cells: ReadonlyMap<string, Registry>,
-  failures: MetricFailures,
-): Promise<Registry> {
+export async function mergedMetrics({ process, cells, failures, breathe }: ScrapedProcess): Promise<string> {
   const ordered = [...cells].toSorted(([a], [b]) => (a < b ? -1 : 1));
-  const ofCells = await Promise.all(
-    ordered.map(async ([cell, registry], i) =>
-      i < NAMED_CELLS
-        ? labelled(await readAll(registry, failures), cell)
-        : labelled(await readAll(registry, failures), '').filter(({ name }) => !name.endsWith('_timestamp_seconds')),
-    ),
-  );
-  return AggregatorRegistry.aggregate([await readAll(process, failures), ...ofCells].map(combined));
+  const families = new Families();
+  const others = new Sums();
+  await families.add(process, failures);
+  for (const [i, [cell, registry]] of ordered.entries()) {
+    if (i % AT_ONCE === 0) await breathe();
+    if (i >= NAMED_CELLS) others.add(await readAll(registry, failures));
+    else {
+      registry.setDefaultLabels({ [LABEL]: cell });
+      await families.add(registry, failures);
+    }
+  }
+  await families.add(others.registry(), failures);
+  return families.text();
 }
 
-/** Of a state, the worst of several cells; of what is counted, the sum. Series with different labels stay as they are. */
-function combined(metrics: readonly Read[]): Read[] {
-  return metrics.map((metric) => ({ ...metric, aggregator: COUNTED.has(String(metric.type)) ? 'sum' : 'max' }));
+/** Text of metrics, those of a name together, as the format wants them. */
+class Families {
+  readonly #byName = new Map<string, { readonly head: string; readonly samples: string[] }>();
+
+  async add(registry: Source, failures: MetricFailures): Promise<void> {
+    await eachMetric(registry, failures, async (name) => {
+      const text = await registry.getSingleMetricAsString(name);
+      // HELP and TYPE, a line each.
+      const end = text.indexOf('\n', text.indexOf('\n') + 1);
+      const [head, samples] = end === -1 ? [text, []] : [text.slice(0, end), [text.slice(end + 1)]];
+      const known = this.#byName.get(name);
+      if (known === undefined) this.#byName.set(name, { head, samples });
+      else known.samples.push(...samples);
+    });
+  }
+
+  text(): string {
+    const texts = [...this.#byName.values()].map(({ head, samples }) => [head, ...samples].join('\n'));
+    return `${texts.join('\n\n')}\n`;
+  }
+}
+
+/** Metrics of several cells as if they were of one. */
+class Sums {
+  readonly #byName = new Map<string, Read & { readonly sums: Map<string, MetricValue<string>> }>();
+
+  add(metrics: readonly Read[]): void {
+    for (const metric of metrics) {
+      if (metric.name.endsWith('_timestamp_seconds')) continue;
+      const known = this.#byName.get(metric.name) ?? { ...metric, sums: new Map() };
+      this.#byName.set(metric.name, known);
+      const isCounted = COUNTED.has(String(metric.type));
+      for (const value of metric.values) {
+        const key = keyOf(value);
+        const sum = known.sums.get(key);
+        if (sum === undefined) known.sums.set(key, { ...value });
+        else sum.value = isCounted ? sum.value + value.value : Math.max(sum.value, value.value);
+      }
+    }
+  }
+
+  registry(): Source {
+    const metrics = [...this.#byName.values()].map(({ sums, ...metric }) => ({
+      ...metric,
+      values: [...sums.values()],
+    }));
+    const registry = AggregatorRegistry.aggregate([metrics]);
+    registry.setDefaultLabels({ [LABEL]: '' });
+    return registry;
+  }
+}
+
+/** The same for the same series, in whatever order its labels were named. */
+function keyOf({ metricName = '', labels }: MetricValue<string> & { readonly metricName?: string }): string {
+  const named = Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return [metricName, ...named.flat()].join('\u0000');
 }
 
 async function readAll(registry: Registry, failures: MetricFailures): Promise<readonly Read[]> {
-  const read = registry.getMetricsAsArray().map(async ({ name }) => {
-    try {
-      const metric: Metric | undefined = registry.getSingleMetric(name);
-      return metric === undefined ? [] : [await metric.get()];
-    } catch (err) {
-      failures.failed(name, err);
-      return [];
-    }
+  const read: Read[] = [];
+  await eachMetric(registry, failures, async (name) => {
+    const metric = await registry.getSingleMetric(name)?.get();
+    if (metric !== undefined) read.push(metric);
   });
-  return (await Promise.all(read)).flat();
+  return read;
 }
 
-function labelled(metrics: readonly Read[], cell: string): Read[] {
-  return metrics.map((metric) => ({
-    ...metric,
-    values: metric.values.map((value) => ({ ...value, labels: { ...value.labels, cell } })),
-  }));
+/** One that cannot be read hides none of the others. */
+async function eachMetric(
+  registry: Source,
+  failures: MetricFailures,
+  read: (name: string) => Promise<void>,
+): Promise<void> {
+  for (const { name } of registry.getMetricsAsArray()) {
+    try {
+      await read(name);
+    } catch (err) {
+      failures.failed(name, err);
+    }
+  }
 }

@@ -48,6 +48,11 @@ export interface RunningCellOptions {
 /** Name of the target within a cell, in metrics, logs and the gate. */
 const TARGET = 'target';
 const ROLE_FILE = 'deploy/rbac/target.yaml';
+/**
+ * With hundreds of targets, ending watches is most of what a process does while nothing happens. One that stalls is noticed within a minute:
+ * before anything is destroyed, the target is read again anyway.
+ */
+const WATCH_S = { least: 40, spread: 16 };
 /** Work that needs no target, such as forced deletions, begins then at the latest. */
 const LONGEST_WAIT_MS = 10_000;
 
@@ -84,7 +89,7 @@ export class RunningCell {
     this.held = new HeldWork({ clock });
     heldWorkMetrics(this.registry, () => this.held.list());
     const caching = cachingProcess(process, config);
-    const own = { log, outages: this.outages, held: this.held, metrics: metrics.kube };
+    const own = { log, outages: this.outages, held: this.held, metrics: metrics.kube, watchSeconds: WATCH_S };
     const targets = targetsOf(process, caching, own);
     this.#target = this.#openTarget(targets);
     const fence = openedNow(shard.fence, clock.monotonicMs());

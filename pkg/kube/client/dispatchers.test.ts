@@ -1,0 +1,29 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+import { expect, test } from '@jest/globals';
+
+import { fixedEndpoint } from '../../../hack/control-plane/fixed-endpoint.ts';
+import { SystemClock } from '../../base/clock/system-clock.ts';
+import { HttpListWatch } from './list-watch.ts';
+import { nodes } from './resource.ts';
+import { Transport } from './transport.ts';
+
+test('a watch that follows another one uses its connection', async () => {
+  let connections = 0;
+  await using server = createServer((_request, response) => response.end('{"type":"BOOKMARK","object":{}}\n'));
+  server.on('connection', () => connections++).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const endpoint = fixedEndpoint(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, { tls: {} });
+  const transport = new Transport({ endpoint, clock: new SystemClock(), userAgent: 'test' });
+  const source = new HttpListWatch({ transport, resource: nodes });
+  const { signal } = new AbortController();
+
+  const seen: string[] = [];
+  for (let i = 0; i < 5; i++) for await (const { type } of source.watch({ signal })) seen.push(type);
+  await transport.close();
+
+  expect(seen).toEqual(Array.from({ length: 5 }, () => 'BOOKMARK'));
+  expect(connections).toBe(1);
+});
