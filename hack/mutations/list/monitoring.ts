@@ -3,7 +3,7 @@ import type { Mutation } from '../mutation.ts';
 /** What metrics say: a figure that is wrong misleads more than one that is missing. */
 export const MONITORING: readonly Mutation[] = [
   {
-    in: 'expose',
+    in: 'metricsText',
     from: '; return [];',
     to: '; throw err;',
     why: 'One metric that cannot be read fails the whole scrape.',
