@@ -83,6 +83,7 @@ export class CellsProcess {
       list: (name, signal) => this.#claimsOf(name, signal),
       isNeededBy: async (name) =>
         selected.get(name) !== undefined || shared.machinesIn(name) > 0 || (await this.#isSelected(name, config)),
+      hasMachines: (name) => shared.machinesIn(name) > 0,
     });
     this.cells = new Cells({
       process,

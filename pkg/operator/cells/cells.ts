@@ -19,7 +19,7 @@ import { CELL_EVENTS, type CellEvent } from './events.ts';
 import type { SharedCaches } from './shared-caches.ts';
 import type { SharedDrivers } from './shared-drivers.ts';
 import type { HeldShard } from './shards.ts';
-import { type TargetClaims, TargetTakenError } from './target-claims.ts';
+import { type TargetClaims, TargetRefusedError } from './target-claims.ts';
 
 export interface CellsOptions {
   readonly process: ManagerProcess;
@@ -281,9 +281,9 @@ export class Cells {
       await this.#options.claims.claim(uid, name, signal);
       this.#taken.delete(name);
     } catch (err) {
-      if (err instanceof TargetTakenError) {
+      if (err instanceof TargetRefusedError) {
         // It is tried again every few seconds.
-        if (this.#taken.get(name) !== err.message) this.#report(namespace, 'TargetClusterTaken', err.message);
+        if (this.#taken.get(name) !== err.message) this.#report(namespace, err.event, err.message);
         this.#taken.set(name, err.message);
       }
       throw err;

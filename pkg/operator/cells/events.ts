@@ -12,6 +12,8 @@ export const CELL_EVENTS = {
   InvalidKubeconfig: 'Warning',
   /** another namespace has the same target cluster; nothing is done in the target cluster for this one → correct the kubeconfig of one of the two */
   TargetClusterTaken: 'Warning',
+  /** the kubeconfig of a namespace with Machines leads to another target cluster than before; nothing is done in either → correct the kubeconfig, or delete the Lease that the Event names */
+  TargetClusterChanged: 'Warning',
   /** the labels of a namespace with Machines no longer match `--cells`; its VMs keep running → restore the label, or manage the namespace with another process */
   CellReleased: 'Warning',
 } as const;

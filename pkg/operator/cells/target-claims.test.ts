@@ -4,7 +4,7 @@ import { CELL_TARGET_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Lease } from '../../apis/wire.ts';
 import type { New } from '../../kube/client/client.ts';
 import { ApiError } from '../../kube/client/errors.ts';
-import { TargetClaims, TargetTakenError } from './target-claims.ts';
+import { TargetClaims, TargetRefusedError } from './target-claims.ts';
 
 const { signal } = new AbortController();
 const UID = 'A1-b2';
@@ -61,9 +61,14 @@ function memory() {
   };
 }
 
-function start(needed: ReadonlySet<string>) {
+function start(needed: ReadonlySet<string>, withMachines: ReadonlySet<string> = new Set()) {
   const { stored, leases, list } = memory();
-  const claims = new TargetClaims({ leases, list, isNeededBy: (namespace) => Promise.resolve(needed.has(namespace)) });
+  const claims = new TargetClaims({
+    leases,
+    list,
+    isNeededBy: (namespace) => Promise.resolve(needed.has(namespace)),
+    hasMachines: (namespace) => withMachines.has(namespace),
+  });
   const holder = (): string | undefined => stored.get(NAME)?.spec?.holderIdentity;
   return { claims, holder, stored, leases, list };
 }
@@ -82,7 +87,7 @@ test('another namespace does not get it while the first one needs it, and gets i
   const { claims, holder } = start(needed);
   await claims.claim(UID, 'a', signal);
 
-  await expect(claims.claim(UID, 'b', signal)).rejects.toThrow(TargetTakenError);
+  await expect(claims.claim(UID, 'b', signal)).rejects.toThrow(TargetRefusedError);
   await expect(claims.claim(UID, 'b', signal)).rejects.toThrow('that of namespace a, too');
   needed.delete('a');
   await claims.claim(UID, 'b', signal);
@@ -98,6 +103,7 @@ test('of two that take over the same claim at once, one is refused by the API se
     leases: { ...leases, get: () => Promise.resolve(before) },
     list,
     isNeededBy: () => Promise.resolve(false),
+    hasMachines: () => false,
   });
   await claims.claim(UID, 'b', signal);
 
@@ -114,6 +120,7 @@ test('claims of namespaces that need their cluster no longer are deleted, others
     leases,
     list: () => Promise.resolve(before),
     isNeededBy: async (name) => name === 'a',
+    hasMachines: () => false,
   });
 
   await claims.tidy(signal);
@@ -126,7 +133,7 @@ test('claims of namespaces that need their cluster no longer are deleted, others
 test('a namespace whose kubeconfig is corrected leaves the cluster that it named by mistake to another one', async () => {
   const { claims, holder, stored } = start(new Set(['a', 'b']));
   await claims.claim(UID, 'b', signal);
-  await expect(claims.claim(UID, 'a', signal)).rejects.toThrow(TargetTakenError);
+  await expect(claims.claim(UID, 'a', signal)).rejects.toThrow(TargetRefusedError);
 
   await claims.claim('c3', 'b', signal);
   await claims.claim(UID, 'a', signal);
@@ -142,5 +149,23 @@ test('a cluster that was taken over is left like another', async () => {
 
   await claims.claim('c3', 'b', signal);
 
+  expect([...stored.keys()]).toEqual(['machinist-target-c3']);
+});
+
+test('a namespace with Machines gets no other target cluster, unless the Lease of the one that it has is deleted', async () => {
+  const machines = new Set(['a']);
+  const { claims, holder, stored } = start(new Set(['a', 'b']), machines);
+  await claims.claim(UID, 'a', signal);
+
+  await expect(claims.claim('c3', 'a', signal)).rejects.toMatchObject({
+    event: 'TargetClusterChanged',
+    message: expect.stringContaining(`delete Lease ${NAME} in namespace ns`),
+  });
+  await claims.claim(UID, 'a', signal);
+  expect(holder()).toBe('a');
+  expect([...stored.keys()]).toEqual([NAME]);
+
+  stored.delete(NAME);
+  await claims.claim('c3', 'a', signal);
   expect([...stored.keys()]).toEqual(['machinist-target-c3']);
 });

@@ -5,10 +5,13 @@ import type { HttpLeaseClient } from '../../kube/client/lease-client.ts';
 import { holderOf } from '../../kube/leader/lease.ts';
 import { targetLeaseName } from './lease-names.ts';
 
-/** Another cell has the target cluster: tried again, as what an API server refuses. */
-export class TargetTakenError extends ApiError {
-  constructor(message: string) {
+/** A cell must not have the target cluster, for a reason that is an Event: tried again, as what an API server refuses. */
+export class TargetRefusedError extends ApiError {
+  readonly event: 'TargetClusterTaken' | 'TargetClusterChanged';
+
+  constructor(event: TargetRefusedError['event'], message: string) {
     super(409, 'Conflict', message);
+    this.event = event;
   }
 }
 
@@ -19,11 +22,13 @@ export interface TargetClaimsOptions {
   readonly list: (namespace: string | undefined, signal: AbortSignal) => Promise<readonly Lease[]>;
   /** Whether a namespace is selected, or has Machines, also by another source than a cache: the claim of one that has neither is taken over. */
   readonly isNeededBy: (namespace: string) => Promise<boolean>;
+  readonly hasMachines: (namespace: string) => boolean;
 }
 
 /**
  * Which namespace has a target cluster, for all replicas: the one that holds Lease `machinist-target-<UID of Namespace kube-system>`. It is
- * not renewed, and lasts as long as the namespace is selected or has Machines, and until it gets another target cluster.
+ * not renewed, and lasts as long as the namespace is selected or has Machines, or until it gets another target cluster. It gets none while it
+ * has Machines: their Nodes are in the one that it has, and would all be missed.
  */
 export class TargetClaims {
   readonly #options: TargetClaimsOptions;
@@ -32,16 +37,21 @@ export class TargetClaims {
     this.#options = options;
   }
 
-  /** Takes the cluster for a namespace, in place of any other that it had. Throws TargetTakenError while another cell has it, and ApiError. */
+  /** Takes the cluster for a namespace, in place of any other that it had. Throws TargetRefusedError while it must not have it, and ApiError. */
   async claim(uid: string, namespace: string, signal: AbortSignal): Promise<void> {
     const name = targetLeaseName(uid);
+    const claims = await this.#options.list(namespace, signal);
+    const others = claims.filter((lease) => lease.metadata.name !== name && holderOf(lease) === namespace);
+    const [other] = others;
+    if (other !== undefined && this.#options.hasMachines(namespace)) {
+      throw new TargetRefusedError(
+        'TargetClusterChanged',
+        `Its kubeconfig leads to another target cluster than that of its Machines, which would all be replaced. Correct the kubeconfig; or, if that is meant, delete Lease ${other.metadata.name} in namespace ${other.metadata.namespace}.`,
+      );
+    }
     await this.#take(name, namespace, signal);
     // Whoever corrects a kubeconfig gives the cluster that it named by mistake to the namespace to which it belongs.
-    const had = await this.#options.list(namespace, signal);
-    await this.#delete(
-      had.filter((lease) => lease.metadata.name !== name && holderOf(lease) === namespace),
-      signal,
-    );
+    await this.#delete(others, signal);
   }
 
   async #take(name: string, namespace: string, signal: AbortSignal): Promise<void> {
@@ -57,7 +67,8 @@ export class TargetClaims {
     const holder = holderOf(lease);
     if (holder === namespace) return;
     if (await isNeededBy(holder)) {
-      throw new TargetTakenError(
+      throw new TargetRefusedError(
+        'TargetClusterTaken',
         `Its target cluster is that of namespace ${holder}, too: the Machines of both would claim each other's Nodes. Correct the kubeconfig of one of them.`,
       );
     }

@@ -31,10 +31,10 @@ export const CORPUS: readonly CorpusSeed[] = [
       'a namespace that lost its label was taken for one whose deletion was undone: the control cluster counted as restored, and all cells stood still',
   },
   {
-    seed: 59,
+    seed: 324,
     world: 'cells',
-    phases: 1,
+    phases: 2,
     showed:
-      'a namespace kept the target cluster that its kubeconfig had named by mistake, and the namespace to which it belonged waited forever',
+      'a kubeconfig named the target cluster of another namespace by mistake: all machines were replaced one after the other, since their Nodes were missing there',
   },
 ];

@@ -586,6 +586,66 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     /was placed in/,
     'ironcore',
   ),
+  {
+    name: 'lost-label-is-deletion',
+    change: {
+      in: 'getStored',
+      from: 'if (labelSelector === undefined || stored === undefined) return stored?.metadata;',
+      to: 'if (labelSelector !== "") return stored?.metadata;',
+      why: 'A namespace that lost its label is taken for one whose deletion was undone.',
+    },
+    world: 'cells',
+    mayShow: doesAll('release'),
+    shows: /has an outage of control|not as asked for within/,
+  },
+  {
+    name: 'released-goes-on',
+    change: {
+      in: 'Cells.#reconcile',
+      from: "if (this.#isRefused(name)) return requeue(RETRY_MS, 'valid settings'); if (running !== undefined)",
+      to: "if (this.#isRefused(name)) return requeue(RETRY_MS, 'valid settings'); if (running === undefined)",
+      why: 'A namespace that lost its label is managed on.',
+    },
+    world: 'cells',
+    mayShow: doesAll('release'),
+    shows: /is not selected, and|managed by/,
+  },
+  {
+    name: 'target-taken-twice',
+    change: {
+      in: 'TargetClaims.#take',
+      from: 'if (await isNeededBy(holder)) {',
+      to: 'if (holder === "") {',
+      why: 'Two namespaces manage the same target cluster.',
+    },
+    world: 'cells',
+    mayShow: doesAll('confuse'),
+    shows: /the target cluster of|nobody deleted its Machine|belongs to no Machine/,
+  },
+  {
+    name: 'target-changed',
+    change: {
+      in: 'TargetClaims.claim',
+      from: 'other !== undefined && this.#options.hasMachines(namespace)',
+      to: 'other !== undefined && namespace === ""',
+      why: 'A kubeconfig that names the target cluster of another namespace by mistake has the Machines replaced.',
+    },
+    world: 'cells',
+    mayShow: doesAll('confuse'),
+    shows: /healthy Machine .* nobody asked for it/,
+  },
+  {
+    name: 'handed-over-and-kept',
+    change: {
+      in: 'Shards.#leave',
+      from: 'wasHeld ? this.#options.leave(shard, graceMs) : Promise.resolve()',
+      to: 'Promise.resolve(wasHeld ? undefined : undefined)',
+      why: 'A replica that hands a shard over goes on managing its namespaces.',
+    },
+    world: 'cells',
+    mayShow: doesAll('scaleManagers'),
+    shows: /another process led|managed by 2/,
+  },
 ];
 
 /** The row of the list of mutations that says so. */

@@ -180,7 +180,7 @@ export class MachinesWorld implements AsyncDisposable {
       reach: (host) => this.#reach(host),
       simulation: (provider) => (this.#hasCells ? this.#cellNamed(provider) : this).simulation,
       simulatedSpec,
-      leases: () => this.#list('control', 'leases') as readonly Lease[],
+      leases: () => this.leases,
       worlds: worlds && ((caller) => worlds(this, caller)),
     });
   }
@@ -336,6 +336,11 @@ export class MachinesWorld implements AsyncDisposable {
 
   get machines(): readonly Machine[] {
     return this.#own('machines') as readonly unknown[] as readonly Machine[];
+  }
+
+  /** In all namespaces of the control cluster. */
+  get leases(): readonly Lease[] {
+    return this.#list('control', 'leases') as readonly Lease[];
   }
 
   get sets(): readonly MachineSet[] {

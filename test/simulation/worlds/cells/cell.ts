@@ -2,7 +2,8 @@ import type { KubeObject } from '../../../../pkg/apis/meta.ts';
 import type { Secret } from '../../../../pkg/apis/wire.ts';
 import { CELL_SETTING_PREFIX } from '../../../../pkg/apis/machine/v1alpha1/labels.ts';
 import { shardOf } from '../../../../pkg/operator/cells/assignment.ts';
-import { MachinesWorld } from '../../world/machines-world.ts';
+import { targetLeaseName } from '../../../../pkg/operator/cells/lease-names.ts';
+import { MachinesWorld, NAMESPACE } from '../../world/machines-world.ts';
 import { Pool } from '../../world/pool.ts';
 import { kubeconfigOf } from '../../world/simulated-process.ts';
 import { targetAt, targetURL } from '../../world/target-address.ts';
@@ -67,6 +68,26 @@ export class Cell {
   get target(): string | undefined {
     const [, server] = /"server":"([^"]+)"/.exec(this.#kubeconfig ?? '') ?? [];
     return server === undefined ? undefined : targetAt(new URL(server).hostname);
+  }
+
+  /** Whether its pool is as it is asked for, and that is no status of a past that was restored. */
+  get isAsAsked(): boolean {
+    const { machines, cloud } = this.world;
+    return this.pool.isAsAsked() && machines.every(({ spec }) => cloud.get(spec?.providerID ?? '') !== undefined);
+  }
+
+  /** As the runbook has it where a namespace got the target cluster of another one first, and has Machines by now. */
+  leaveWrongTarget(): void {
+    for (const { metadata, spec } of this.world.leases) {
+      if (spec?.holderIdentity !== this.namespace || metadata.name === targetLeaseName(this.#targetUID)) continue;
+      for (const machine of this.world.machines) this.pool.ledger.askedFor(machine.metadata.name);
+      this.world.act('DELETE', `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/${metadata.name}`, {});
+    }
+  }
+
+  get #targetUID(): string {
+    const answer = this.world.servers.target.handle({ method: 'GET', path: '/api/v1/namespaces/kube-system' });
+    return ('body' in answer ? (answer.body as KubeObject) : undefined)?.metadata.uid ?? '';
   }
 
   /** What its users want is there, and nothing that is wrong: its namespace, its Secret, its pool. */

@@ -8,6 +8,8 @@ import { Cell, KUBECONFIG_SECRET, SELECTED_LABEL } from './cell.ts';
 import { CELL_ACT_NAMES, CELL_ACTS, type CellActName } from './cell-acts.ts';
 import { CellsLedger } from './cells-ledger.ts';
 
+/** How long it takes at most until a cell that was left alone is managed. */
+const BEGIN_MS = 10 * 60_000;
 /** Of cells that are there in trouble, those that are not managed in the calm after it. */
 const LEFT_ALONE = 0.15;
 
@@ -72,6 +74,7 @@ export class Cells implements Population {
       if (!cell.isThere && cell.world.cloud.size === 0 && this.#random() < 0.5) continue;
       cell.isWanted = this.#random() >= LEFT_ALONE;
       cell.setRight();
+      cell.leaveWrongTarget();
       cell.pool.calm();
     }
   }
@@ -102,9 +105,12 @@ export class Cells implements Population {
 
   end(): void {
     for (const cell of this.#there) {
+      const wasManaged = cell.isSelected;
       cell.isWanted = true;
       cell.setRight();
-      cell.pool.end();
+      // A class without a finalizer would be gone before its Machines.
+      if (wasManaged) cell.pool.end();
+      else this.#world.time.schedule(BEGIN_MS, () => cell.pool.end());
     }
   }
 
@@ -126,11 +132,11 @@ export class Cells implements Population {
   }
 
   #areAsAsked(cells: readonly Cell[]): boolean {
-    return cells.every(({ pool }) => pool.isAsAsked()) && this.ledger.notManagedOnce(cells).length === 0;
+    return cells.every((cell) => cell.isAsAsked) && this.ledger.notManagedOnce(cells).length === 0;
   }
 
   #shown(cells: readonly Cell[]): string {
-    const unlike = cells.filter(({ pool }) => !pool.isAsAsked());
+    const unlike = cells.filter(({ isAsAsked }) => !isAsAsked);
     return [...this.ledger.notManagedOnce(cells), ...named(unlike, ({ pool }) => [pool.shown()])].join('; ');
   }
 
