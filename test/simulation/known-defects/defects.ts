@@ -599,7 +599,7 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     shows: /has an outage of control|not as asked for within/,
   },
   {
-    name: 'released-goes-on',
+    name: 'released-continues',
     change: {
       in: 'Cells.#reconcile',
       from: "if (this.#isRefused(name)) return requeue(RETRY_MS, 'valid settings'); if (running !== undefined)",
