@@ -79,7 +79,7 @@ export function cachingProcess(process: ManagerProcess, config: Config): Caching
 export function targetsOf(
   process: ManagerProcess,
   caching: CachingProcess,
-  own: Partial<Pick<ClusterCachesOptions, 'log' | 'outages' | 'held' | 'metrics' | 'watchSeconds'>>,
+  own: Partial<Pick<ClusterCachesOptions, 'log' | 'outages' | 'held' | 'metrics' | 'maxBytes' | 'watchSeconds'>>,
 ): TargetClusters {
   const { config, clock, hooks } = process.options;
   return new TargetClusters({

@@ -1,6 +1,7 @@
 import type { KubeObject } from '../apis/meta.ts';
 import type { MemberContinuity } from '../kube/cache/cluster-continuity.ts';
 import { ObservedHistory } from '../kube/cache/observed-history.ts';
+import { LimitedListWatch } from '../kube/cache/limited-list-watch.ts';
 import { ReflectedInformer } from '../kube/cache/reflected-informer.ts';
 import type { WatchSeconds } from '../kube/cache/reflector.ts';
 import type { IndexFunctions } from '../kube/cache/store.ts';
@@ -75,6 +76,8 @@ export interface ClusterCachesOptions {
   readonly freeze: boolean;
   /** The shipped file that grants what is read. */
   readonly roleFile: string;
+  /** See ClustersOptions. */
+  readonly maxBytes?: number | undefined;
   /** See ReflectorOptions. */
   readonly watchSeconds?: WatchSeconds | undefined;
 }
@@ -90,6 +93,8 @@ export class ClusterCaches implements Member {
   /** Those that were found readable: they run, or are about to. */
   readonly #used = new Set<CacheMember>();
   readonly #running = new Set<Promise<unknown>>();
+  /** Those of which the server has too much. */
+  readonly #exceeded = new Set<object>();
   /** That the cluster does not answer was said, once for all of its kinds. */
   #isReportedUnreachable = false;
 
@@ -138,15 +143,19 @@ export class ClusterCaches implements Member {
     isOptional = options.optionalFor !== undefined,
   ): { readonly informer: ReflectedInformer<T>; readonly member: CacheMember } {
     const { cluster, transport, reader, prober } = this.#access;
-    const { clock, log, random, metrics, outages, freeze, watchSeconds } = this.#options;
+    const { clock, log, random, metrics, outages, freeze, maxBytes, watchSeconds } = this.#options;
     const { namespace, labelSelector, metadataOnly, indexes, transform, optionalFor } = options;
     const history = new ObservedHistory();
     const continuity = this.#access.continuity.add(
       { resource, namespace, labelSelector, reader: prober, history },
       { isOptional, refused: isOptional ? undefined : this.#showRefused(resource) },
     );
+    const source = new HttpListWatch({ transport, resource, selection: { namespace, labelSelector, metadataOnly } });
     const informer = new ReflectedInformer<T>({
-      source: new HttpListWatch({ transport, resource, selection: { namespace, labelSelector, metadataOnly } }),
+      source:
+        maxBytes === undefined
+          ? source
+          : new LimitedListWatch(source, maxBytes, (err) => this.#showExceeded(resource, err, informer)),
       clock,
       random,
       log,
@@ -182,6 +191,24 @@ export class ClusterCaches implements Member {
     };
     this.#members = [...this.#members, member];
     return { informer, member };
+  }
+
+  /** Until the kind is watched again. */
+  #showExceeded<T extends KubeObject>(resource: Resource<T>, err: ApiError, informer: ReflectedInformer<T>): void {
+    const { cluster } = this.#access;
+    const { held, log } = this.#options;
+    if (this.#exceeded.has(informer)) return;
+    this.#exceeded.add(informer);
+    log.warn({ cluster, kind: kindOf(resource), err }, 'the cluster has more than may be cached');
+    const hold = held.hold({ work: 'process', waitsFor: 'caches', of: cluster });
+    hold.failed(err);
+    void informer
+      .waitUntilWatching(this.#stopping.signal)
+      .catch(() => undefined)
+      .finally(() => {
+        this.#exceeded.delete(informer);
+        hold.release();
+      });
   }
 
   get cluster(): Cluster {

@@ -72,6 +72,8 @@ export interface ClustersOptions {
   /** See TransportOptions. */
   readonly openDispatcher?: OpenDispatcher | undefined;
   readonly openEndpoint?: OpenEndpoint | undefined;
+  /** The most that is taken of a server that may send anything: in an answer, and of a kind in a cache. */
+  readonly maxBytes?: number | undefined;
   /** Told when the kubeconfig of a cluster names another server than before, and that is used. Must not throw. */
   readonly moved?: ((cluster: Cluster) => void) | undefined;
 }
@@ -185,6 +187,7 @@ export function accessTo(
     }),
     metrics,
     openDispatcher: options.openDispatcher,
+    maxBytes: options.maxBytes,
     onRequest: (record) => {
       serverTime?.observe(record);
       options.onRequest?.(record);

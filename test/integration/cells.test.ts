@@ -212,6 +212,58 @@ test(
 );
 
 test(
+  'a target cluster that sends more than a cell may take concerns its own namespace alone',
+  async () => {
+    await using cell = await TestCell.create(control, 'one', { replicas: 1 });
+    await using other = await TestCell.create(control, 'other', { replicas: 1 });
+    const { api } = cell.target;
+    const large = Array.from({ length: 6 }, (_, i) => `large-${i}`);
+    const annotations = { large: 'x'.repeat(200_000) };
+    for (const name of large) await api.send('POST', '/api/v1/nodes', { metadata: { name, annotations } });
+    await using manager = await start(cell, other, { 'cell-max-target-mib': '1' });
+
+    await cell.mark(control, SELECTED);
+    await other.mark(control, SELECTED);
+    await other.pool.untilUp(1);
+    await eventually(async () => {
+      expect(await manager.page('/readyz?verbose')).toContain('the nodes of the cluster take more than 1 MiB');
+    }, PATIENCE);
+    await other.pool.scale(2);
+    await other.pool.untilUp(2);
+    expect(cell.cloud.created).toEqual([]);
+
+    for (const name of large) await api.send('DELETE', `/api/v1/nodes/${name}`);
+    await cell.pool.untilUp(1);
+  },
+  TEST_MS,
+);
+
+test(
+  'a server that shows a certificate that the kubeconfig of a cell does not trust concerns its own namespace alone',
+  async () => {
+    await using cell = await TestCell.create(control, 'one', { replicas: 1 });
+    await using other = await TestCell.create(control, 'other', { replicas: 1 });
+    await using manager = await start(cell, other);
+    const { certificate } = other.target.plane.connection.admin;
+    const ca = `certificate-authority-data: ${Buffer.from(certificate).toString('base64')}`;
+    await cell.setKubeconfig(control, cell.kubeconfig.replace(/certificate-authority-data: .*/, ca));
+
+    await cell.mark(control, SELECTED);
+    await other.mark(control, SELECTED);
+    await other.pool.untilUp(1);
+    await eventually(async () => {
+      const metrics = await manager.page('/metrics');
+      expect(metrics).toContain(`machinist_cluster_outage{cluster="target",cell="${cell.namespace}"} 1`);
+    }, PATIENCE);
+    expect(cell.cloud.created).toEqual([]);
+
+    await cell.setKubeconfig(control, cell.kubeconfig);
+    await cell.pool.untilUp(1);
+  },
+  TEST_MS,
+);
+
+test(
   'replicas divide the namespaces among them, and what one leaves the others take over',
   async () => {
     await using stack = new AsyncDisposableStack();

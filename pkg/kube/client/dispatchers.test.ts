@@ -10,6 +10,8 @@ import { HttpListWatch } from './list-watch.ts';
 import { nodes } from './resource.ts';
 import { Transport } from './transport.ts';
 
+const MIB = 1024 * 1024;
+
 test('a watch that follows another one uses its connection', async () => {
   let connections = 0;
   await using server = createServer((_request, response) => response.end('{"type":"BOOKMARK","object":{}}\n'));
@@ -26,4 +28,26 @@ test('a watch that follows another one uses its connection', async () => {
 
   expect(seen).toEqual(Array.from({ length: 5 }, () => 'BOOKMARK'));
   expect(connections).toBe(1);
+});
+
+test('an answer that is larger than the limit ends with an error, and is not read to its end', async () => {
+  let sent = 0;
+  await using server = createServer((_request, response) => {
+    const send = (): void => {
+      if (response.destroyed || sent > 64 * MIB) return void response.end();
+      sent += MIB;
+      response.write('x'.repeat(MIB), send);
+    };
+    send();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const endpoint = fixedEndpoint(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, { tls: {} });
+  const transport = new Transport({ endpoint, clock: new SystemClock(), userAgent: 'test', maxBytes: MIB });
+
+  const list = new HttpListWatch({ transport, resource: nodes }).list({ signal: new AbortController().signal });
+
+  await expect(list).rejects.toMatchObject({ name: 'ApiError', reason: 'Unreachable' });
+  await transport.close();
+  expect(sent).toBeLessThan(64 * MIB);
 });

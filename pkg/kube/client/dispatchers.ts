@@ -17,6 +17,14 @@ const CONNECT_TIMEOUT_MS = 10_000;
 /** Opens what requests of one lane to a server are sent by. */
 export type OpenDispatcher = (server: string, lane: Lane) => Dispatcher;
 
+/** How connections are made. */
+export interface DispatchersOptions {
+  /** In place of real ones, in simulations. */
+  readonly open?: OpenDispatcher | undefined;
+  /** An answer that is larger ends with an error; without it none is. */
+  readonly maxBytes?: number | undefined;
+}
+
 /** For what nobody aborts. */
 const NEVER = new AbortController().signal;
 
@@ -39,6 +47,7 @@ export class NoCredentialsError extends Error {
 export class Dispatchers {
   readonly #endpoint: Endpoint;
   readonly #open: OpenDispatcher | undefined;
+  readonly #maxBytes: number | undefined;
   readonly #byLane = new Map<Lane, Dispatcher>();
   /** No longer used for new requests; closed when those under way have ended. */
   readonly #retired = new Set<Dispatcher>();
@@ -47,11 +56,11 @@ export class Dispatchers {
   #url: string;
   #moving: Promise<void> | undefined;
 
-  /** `open` takes the place of real connections, in simulations. */
-  constructor(endpoint: Endpoint, clock: Clock, open?: OpenDispatcher) {
+  constructor(endpoint: Endpoint, clock: Clock, { open, maxBytes }: DispatchersOptions = {}) {
     this.#endpoint = endpoint;
     this.#clock = clock;
     this.#open = open;
+    this.#maxBytes = maxBytes;
     this.#url = endpoint.url;
   }
 
@@ -74,7 +83,7 @@ export class Dispatchers {
     }
     let dispatcher = this.#byLane.get(lane);
     if (dispatcher === undefined) {
-      const opened = this.#open?.(this.#url, lane) ?? createDispatcher(connection, CONNECTIONS[lane]);
+      const opened = this.#open?.(this.#url, lane) ?? this.#create(connection, lane);
       dispatcher = opened.compose(startGuard);
       this.#byLane.set(lane, dispatcher);
     }
@@ -88,6 +97,11 @@ export class Dispatchers {
    */
   async untilFree(): Promise<void> {
     if (this.#open === undefined) await this.#clock.sleep(0, NEVER);
+  }
+
+  /** What a watch sends has no end; its lines are limited as they are read. */
+  #create(connection: ConnectionSettings, lane: Lane): Dispatcher {
+    return createDispatcher(connection, CONNECTIONS[lane], lane === 'watches' ? undefined : this.#maxBytes);
   }
 
   /** Never rejects. */
@@ -127,7 +141,11 @@ export class Dispatchers {
   }
 }
 
-function createDispatcher({ tls, proxy }: ConnectionSettings, connections: number | null): Dispatcher {
+function createDispatcher(
+  { tls, proxy }: ConnectionSettings,
+  connections: number | null,
+  maxBytes: number | undefined,
+): Dispatcher {
   const { rejectUnauthorized, servername, ...material } = tls;
   const connect = {
     ...(rejectUnauthorized === undefined ? {} : { rejectUnauthorized }),
@@ -144,6 +162,7 @@ function createDispatcher({ tls, proxy }: ConnectionSettings, connections: numbe
     allowH2: false,
     keepAliveTimeout: IDLE_CONNECTION_MS,
     keepAliveMaxTimeout: IDLE_CONNECTION_MS,
+    ...(maxBytes === undefined ? {} : { maxResponseSize: maxBytes }),
   };
   if (proxy === undefined) return new Agent({ ...pool, connect });
   if (proxy.kind === 'socks') return new Socks5ProxyAgent(proxy.url, { ...pool, requestTls: connect });

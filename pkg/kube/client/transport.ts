@@ -94,6 +94,8 @@ export interface TransportOptions {
   readonly metrics?: KubeMetrics | undefined;
   /** In place of connections of our own making. */
   readonly openDispatcher?: OpenDispatcher | undefined;
+  /** Largest answer that is taken, of a server that may send anything; watches have limits of their own. */
+  readonly maxBytes?: number | undefined;
   /** Told of every attempt, watches included; must not throw. */
   readonly onRequest?: ((record: RequestRecord) => void) | undefined;
 }
@@ -130,7 +132,8 @@ export class Transport {
         await this.request({ method: 'GET', verb: 'get', address: { path, template: path, label: 'discovery' } }),
     });
     this.#throttle = options.throttle ?? unlimited;
-    this.#dispatchers = new Dispatchers(options.endpoint, options.clock, options.openDispatcher);
+    const { endpoint, clock, openDispatcher: open, maxBytes } = options;
+    this.#dispatchers = new Dispatchers(endpoint, clock, { open, maxBytes });
   }
 
   /**

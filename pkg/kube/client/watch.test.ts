@@ -60,3 +60,18 @@ describe('jsonLines', () => {
     await expect(aborted).rejects.toBe(reason);
   });
 });
+
+test('a line without an end is not read any further than the largest object is long', async () => {
+  let chunks = 0;
+  const chunk = Buffer.alloc(1024 * 1024, 'x');
+  async function* endless(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from('{"type":"BOOKMARK"}\n{"type":"');
+    for (;;) {
+      chunks += 1;
+      yield await Promise.resolve(chunk);
+    }
+  }
+
+  await expect(collect(jsonLines(endless()))).rejects.toMatchObject({ reason: 'Unreachable' });
+  expect(chunks).toBe(16);
+});

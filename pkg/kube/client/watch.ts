@@ -8,6 +8,8 @@ export type WatchEvent<T> =
   | { readonly type: 'ERROR'; readonly object: Status };
 
 const NEWLINE = 0x0a;
+/** More than any API server stores in an object, several times over. */
+const LONGEST_LINE_BYTES = 16 * 1024 * 1024;
 
 /**
  * The JSON values of a stream, one a line, however the lines are cut into chunks. A last line without its newline is the
@@ -16,6 +18,7 @@ const NEWLINE = 0x0a;
  */
 export async function* jsonLines<T>(stream: AsyncIterable<Uint8Array>, signal?: AbortSignal): AsyncGenerator<T> {
   const begun: Uint8Array[] = [];
+  let begunBytes = 0;
   try {
     for await (const chunk of stream) {
       let from = 0;
@@ -27,6 +30,8 @@ export async function* jsonLines<T>(stream: AsyncIterable<Uint8Array>, signal?: 
         if (line !== '') yield JSON.parse(line) as T;
       }
       if (from < chunk.length) begun.push(chunk.subarray(from));
+      begunBytes = from === 0 ? begunBytes + chunk.length : chunk.length - from;
+      if (begunBytes > LONGEST_LINE_BYTES) throw new Error('an event is larger than 16 MiB');
     }
   } catch (err) {
     signal?.throwIfAborted();

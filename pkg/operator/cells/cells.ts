@@ -224,6 +224,7 @@ export class Cells {
 
   #begin(name: string, { namespace, config, shard, madeOf }: Wanted, endpoint: Endpoint | undefined): void {
     const { process, shared, drivers, controllersOf, holding } = this.#options;
+    const { maxTargetBytes } = this.#options.config;
     if (holding(shard.index) !== shard || this.#isEnding) return;
     const cell = new RunningCell({
       process,
@@ -233,6 +234,7 @@ export class Cells {
       config,
       endpoint,
       shard,
+      maxTargetBytes,
       controllersOf,
       claimTarget: (uid, claiming) => this.#claim(uid, namespace, claiming),
     });

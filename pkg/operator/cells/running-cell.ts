@@ -37,6 +37,8 @@ export interface RunningCellOptions {
   /** Of the target cluster; undefined: the cell has none. */
   readonly endpoint: Endpoint | undefined;
   readonly shard: HeldShard;
+  /** See ClustersOptions. */
+  readonly maxTargetBytes: number;
   readonly controllersOf: (operator: Operator) => readonly Controller[];
   /**
    * Asked before anything is done with the target, whose Namespace kube-system has this UID: rejects while the cell must not have it. The text
@@ -77,7 +79,7 @@ export class RunningCell {
   readonly #begun: Promise<void>;
 
   constructor(options: RunningCellOptions) {
-    const { process, shared, drivers, namespace, config, shard, controllersOf } = options;
+    const { process, shared, drivers, namespace, config, shard, controllersOf, maxTargetBytes } = options;
     const { clock, log: processLog } = process.options;
     const log = processLog.child({ cell: namespace.metadata.name });
     const metrics = operatorMetrics(this.registry);
@@ -89,7 +91,14 @@ export class RunningCell {
     this.held = new HeldWork({ clock });
     heldWorkMetrics(this.registry, () => this.held.list());
     const caching = cachingProcess(process, config);
-    const own = { log, outages: this.outages, held: this.held, metrics: metrics.kube, watchSeconds: WATCH_S };
+    const own = {
+      log,
+      outages: this.outages,
+      held: this.held,
+      metrics: metrics.kube,
+      maxBytes: maxTargetBytes,
+      watchSeconds: WATCH_S,
+    };
     const targets = targetsOf(process, caching, own);
     this.#target = this.#openTarget(targets);
     const fence = openedNow(shard.fence, clock.monotonicMs());

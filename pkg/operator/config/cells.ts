@@ -16,6 +16,8 @@ export interface CellsConfig {
   readonly kubeconfigSecret: string;
   /** Name of the Secret in each with the token for it; '': the kubeconfig has its credentials. */
   readonly tokenSecret: string;
+  /** The most that is taken of a target cluster: in an answer, and of a kind in a cache. */
+  readonly maxTargetBytes: number;
   /** Leases among which the namespaces are divided. */
   readonly shards: number;
   /** Whether an annotation of a namespace is meant as a setting. */
@@ -31,6 +33,8 @@ export class CellSettingsError extends Error {
 
 /** Of annotations that take the place of a flag. */
 const PREFIX = `${CELL_SETTING_PREFIX}/`;
+
+const MIB = 1024 * 1024;
 
 const GROUPS: ReadonlySet<string> = new Set(['Machines', 'Safety']);
 
@@ -51,6 +55,7 @@ export function cellsFrom(
     isSelected: matcherOf(selector),
     kubeconfigSecret: text('cell-kubeconfig-secret'),
     tokenSecret: text('cell-token-secret'),
+    maxTargetBytes: number('cell-max-target-mib') * MIB,
     shards: number('cell-shards'),
     isSetting: (annotation) => annotation.startsWith(PREFIX),
     of(namespace, annotations) {

@@ -105,6 +105,13 @@ export const OWN_FLAGS: readonly Flag[] = [
         help: 'With --cell-kubeconfig-secret: name of the Secret in each namespace whose key "token" takes the place of the tokenFile in the kubeconfig.',
       },
       {
+        name: 'cell-max-target-mib',
+        kind: 'int',
+        default: '128',
+        min: 1,
+        help: 'With --cells: the most in MiB that a target cluster may send in one answer, and that its objects of one kind may take as JSON. A cell whose target has more is not managed. Needed for about 10,000 Nodes.',
+      },
+      {
         name: 'cell-shards',
         kind: 'int',
         default: '16',
