@@ -93,8 +93,6 @@ export class ClusterCaches implements Member {
   /** Those that were found readable: they run, or are about to. */
   readonly #used = new Set<CacheMember>();
   readonly #running = new Set<Promise<unknown>>();
-  /** Those of which the server has too much. */
-  readonly #exceeded = new Set<object>();
   /** That the cluster does not answer was said, once for all of its kinds. */
   #isReportedUnreachable = false;
 
@@ -152,10 +150,7 @@ export class ClusterCaches implements Member {
     );
     const source = new HttpListWatch({ transport, resource, selection: { namespace, labelSelector, metadataOnly } });
     const informer = new ReflectedInformer<T>({
-      source:
-        maxBytes === undefined
-          ? source
-          : new LimitedListWatch(source, maxBytes, (err) => this.#showExceeded(resource, err, informer)),
+      source: maxBytes === undefined ? source : new LimitedListWatch(source, maxBytes, this.#showsExceeded(resource)),
       clock,
       random,
       log,
@@ -193,22 +188,20 @@ export class ClusterCaches implements Member {
     return { informer, member };
   }
 
-  /** Until the kind is watched again. */
-  #showExceeded<T extends KubeObject>(resource: Resource<T>, err: ApiError, informer: ReflectedInformer<T>): void {
+  /** Shows what the cluster has too much of, until it no longer has. */
+  #showsExceeded(resource: Resource<KubeObject>): (err: ApiError | undefined) => void {
     const { cluster } = this.#access;
     const { held, log } = this.#options;
-    if (this.#exceeded.has(informer)) return;
-    this.#exceeded.add(informer);
-    log.warn({ cluster, kind: kindOf(resource), err }, 'the cluster has more than may be cached');
-    const hold = held.hold({ work: 'process', waitsFor: 'caches', of: cluster });
-    hold.failed(err);
-    void informer
-      .waitUntilWatching(this.#stopping.signal)
-      .catch(() => undefined)
-      .finally(() => {
-        this.#exceeded.delete(informer);
-        hold.release();
-      });
+    let hold: WorkHold | undefined;
+    return (err) => {
+      if (err !== undefined && hold === undefined) {
+        log.warn({ cluster, kind: kindOf(resource), err }, 'the cluster has more than may be cached');
+        hold = held.hold({ work: 'process', waitsFor: 'caches', of: cluster });
+      }
+      if (err !== undefined) return hold?.failed(err);
+      hold?.release();
+      hold = undefined;
+    };
   }
 
   get cluster(): Cluster {

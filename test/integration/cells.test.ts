@@ -326,12 +326,13 @@ test(
   'a change of settings whose kubeconfig cannot be used any more ends nothing',
   async () => {
     await using cell = await TestCell.create(control, 'one', { replicas: 1 });
-    await using _manager = await start(cell);
+    await using manager = await start(cell);
     await cell.mark(control, SELECTED);
     await cell.pool.untilUp(1);
 
     await cell.setKubeconfig(control, 'clusters: []');
     await untilTold(cell, /^InvalidKubeconfig: .*What was valid before stays in use\.$/);
+    expect(await manager.page('/readyz?verbose')).toMatch(new RegExp(`cell ${cell.namespace}: .*current context`));
     await cell.mark(control, { annotations: { 'cell.machine.sapcloud.io/safety-up': '3' } });
     await cell.pool.scale(2);
     await cell.pool.untilUp(2);

@@ -57,6 +57,36 @@ test('many objects take too much however small they are', async () => {
   await expect(new LimitedListWatch(sourceOf([all]), MIB, ignored).list({ signal })).rejects.toMatchObject(TOO_LARGE);
 });
 
+test('after a watch was too large, so is each watch until a list tells of less; both are told', async () => {
+  const told: (string | undefined)[] = [];
+  const events = [{ type: 'ADDED' as const, object: node('b', 800) }];
+  const limited = new LimitedListWatch(sourceOf([[node('a', 800)], []], events), MIB, (err) => told.push(err?.message));
+  await limited.list({ signal });
+
+  for (let i = 0; i < 2; i++) {
+    await expect(seen(limited.watch({ signal }))).rejects.toMatchObject({ code: 410, reason: 'Expired' });
+  }
+  await limited.list({ signal });
+
+  expect(await seen(limited.watch({ signal }))).toEqual(['ADDED']);
+  expect(told).toEqual([TOO_LARGE.message, TOO_LARGE.message]);
+});
+
+test('that there is no longer too much is told once a whole list was read', async () => {
+  const told: (string | undefined)[] = [];
+  const source = sourceOf([]);
+  const pages = [[node('a', 1_100)], [node('a', 400)]];
+  const list = (): Promise<List<Node>> =>
+    Promise.resolve({ metadata: { resourceVersion: '1' }, items: pages.shift() ?? [] } as List<Node>);
+  const limited = new LimitedListWatch({ ...source, list }, MIB, (err) => told.push(err?.message));
+
+  await expect(limited.list({ signal })).rejects.toMatchObject(TOO_LARGE);
+  await limited.list({ signal });
+  await limited.list({ signal });
+
+  expect(told).toEqual([TOO_LARGE.message, undefined]);
+});
+
 test('what a new list tells takes the place of what was told before', async () => {
   const limited = new LimitedListWatch(sourceOf([[node('a', 800)], [node('b', 800)]]), MIB, ignored);
 

@@ -10,30 +10,32 @@ const MIB = 1024 * 1024;
 
 /**
  * Lists and watches a collection of a server that may send anything, for one cache: as soon as it has more than `maxBytes`, as JSON, lists and
- * watches end with an ApiError. Each begins anew with what it is told then.
+ * watches end with an ApiError, until it is listed and has less.
  */
 export class LimitedListWatch<T extends KubeObject> implements ListWatch<T> {
   readonly resource: Resource<T>;
   readonly selection: Selection;
   readonly #source: ListWatch<T>;
   readonly #maxBytes: number;
-  readonly #exceeded: (err: ApiError) => void;
+  readonly #changed: (err: ApiError | undefined) => void;
   #sizes = new Map<string, number>();
   #bytes = 0;
+  #isExceeded = false;
 
-  /** `exceeded` is told whenever it has more. */
-  constructor(source: ListWatch<T>, maxBytes: number, exceeded: (err: ApiError) => void) {
+  /** `changed` is told whenever it has more, and with nothing when it has no longer. */
+  constructor(source: ListWatch<T>, maxBytes: number, changed: (err: ApiError | undefined) => void) {
     this.resource = source.resource;
     this.selection = source.selection;
     this.#source = source;
     this.#maxBytes = maxBytes;
-    this.#exceeded = exceeded;
+    this.#changed = changed;
   }
 
   async list(options: PageOptions): Promise<List<T>> {
     if (options.continue === undefined) this.#forget();
     const list = await this.#source.list(options);
-    for (const item of list.items) this.#add(item);
+    for (const item of list.items) this.#add(item, true);
+    if ((list.metadata.continue ?? '') === '') this.#fits();
     return list;
   }
 
@@ -41,7 +43,9 @@ export class LimitedListWatch<T extends KubeObject> implements ListWatch<T> {
     if (options.sendInitialEvents === true) this.#forget();
     for await (const event of this.#source.watch(options)) {
       if (event.type === 'DELETED') this.#remove(keyOf(event.object));
-      else if (event.type === 'ADDED' || event.type === 'MODIFIED') this.#add(event.object);
+      else if (event.type === 'ADDED' || event.type === 'MODIFIED')
+        this.#add(event.object, options.sendInitialEvents === true);
+      else if (event.type === 'BOOKMARK' && options.sendInitialEvents === true) this.#fits();
       yield event;
     }
   }
@@ -55,7 +59,13 @@ export class LimitedListWatch<T extends KubeObject> implements ListWatch<T> {
     this.#bytes = 0;
   }
 
-  #add(object: T): void {
+  #fits(): void {
+    if (!this.#isExceeded) return;
+    this.#isExceeded = false;
+    this.#changed(undefined);
+  }
+
+  #add(object: T, isListed: boolean): void {
     const key = keyOf(object);
     const bytes = LEAST_BYTES + JSON.stringify(object).length;
     this.#remove(key);
@@ -63,11 +73,13 @@ export class LimitedListWatch<T extends KubeObject> implements ListWatch<T> {
     this.#bytes += bytes;
     if (this.#bytes <= this.#maxBytes) return;
     const { plural } = this.resource;
-    this.#forget();
     const most = `${Math.round(this.#maxBytes / MIB)} MiB`;
-    const err = new ApiError(0, 'RequestEntityTooLarge', `the ${plural} of the cluster take more than ${most}`);
-    this.#exceeded(err);
-    throw err;
+    const message = `the ${plural} of the cluster take more than ${most}`;
+    const err = new ApiError(0, 'RequestEntityTooLarge', message);
+    this.#isExceeded = true;
+    this.#changed(err);
+    // A watch that goes on where it was would meet the same again: only a list tells whether there is less.
+    throw isListed ? err : new ApiError(410, 'Expired', message);
   }
 
   #remove(key: string): void {

@@ -22,3 +22,52 @@ test.each(['astray', 'none', undefined])(
     });
   },
 );
+
+test.each([
+  { changed: 'server', cluster: { server: 'https://other:6443' } },
+  { changed: 'proxy-url', cluster: { 'proxy-url': 'http://proxy:3128' } },
+  { changed: 'tls-server-name', cluster: { 'tls-server-name': 'other' } },
+  { changed: 'certificate-authority-data', cluster: { 'certificate-authority-data': 'b3RoZXI=' } },
+])(
+  'a kubeconfig that is read again and has another $changed may mean another cluster: it is told and not used',
+  async (row) => {
+    const clock = new FakeClock();
+    let moves = 0;
+    let own = {};
+    const content = async (): Promise<{ kubeconfig: string }> => {
+      const changed = [{ name: 'c', cluster: { ...clusters[0]?.cluster, ...own } }];
+      return { kubeconfig: JSON.stringify({ clusters: changed, users, contexts, 'current-context': 'x' }) };
+    };
+    const endpoint = await foreignEndpoint({ content, clock, moved: () => moves++ });
+    await endpoint.credentials();
+    endpoint.refused();
+    await endpoint.credentials();
+    expect(moves).toBe(0);
+
+    own = row.cluster;
+    clock.advance(60_000);
+    endpoint.refused();
+
+    await expect(endpoint.credentials()).rejects.toThrow('names another server now, or another way to it');
+    expect(moves).toBe(1);
+  },
+);
+
+test('a kubeconfig whose token alone has changed is used', async () => {
+  const clock = new FakeClock();
+  let token = 'old';
+  const content = async (): Promise<{ kubeconfig: string }> => ({
+    kubeconfig: JSON.stringify({ clusters, users: [{ name: 'u', user: { token } }], contexts, 'current-context': 'x' }),
+  });
+  const endpoint = await foreignEndpoint({ content, clock, moved: () => expect('not moved').toBe('moved') });
+
+  const before = await endpoint.credentials();
+  token = 'new';
+  clock.advance(60_000);
+  endpoint.refused();
+  const after = await endpoint.credentials();
+
+  expect([before, after].map(({ headers }) => headers)).toEqual(
+    ['old', 'new'].map((one) => ({ Authorization: `Bearer ${one}` })),
+  );
+});

@@ -125,12 +125,19 @@ interface LoadOptions {
   readonly onLoad?: ((result: LoadResult) => void) | undefined;
 }
 
+/** What decides which server is reached: also by another proxy, or as another name that another authority vouches for, it may be another one. */
+function wayOf(config: KubeConfig): string {
+  const { server, proxyUrl, tlsServerName, caData, caFile } = config.getCurrentCluster() ?? {};
+  return JSON.stringify([server, proxyUrl, tlsServerName, caData, caFile]);
+}
+
 async function endpointOf(what: string, read: () => Promise<KubeConfig>, options: LoadOptions): Promise<Endpoint> {
   const { plugin, mayChange, moved, place = what, ...loading } = options;
   let config = await read();
   // As it was read: client-node writes what it renews into it.
   let text = config.exportConfig();
   const url = serverOf(config, what);
+  const way = wayOf(config);
 
   const load: LoadCredentials = async ({ refresh, signal }) => {
     if (refresh || mayChange) {
@@ -140,9 +147,9 @@ async function endpointOf(what: string, read: () => Promise<KubeConfig>, options
       if (isOther) [config, text] = [present, present.exportConfig()];
     }
     const server = serverOf(config, what);
-    if (moved !== undefined && server !== url) {
+    if (moved !== undefined && wayOf(config) !== way) {
       moved();
-      throw new ConfigError(`${what} names another server now`);
+      throw new ConfigError(`${what} names another server now, or another way to it`);
     }
     try {
       return { ...(await credentialsOf(config, plugin, { refresh, signal })), url: server };

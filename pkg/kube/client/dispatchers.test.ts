@@ -51,3 +51,30 @@ test('an answer that is larger than the limit ends with an error, and is not rea
   await transport.close();
   expect(sent).toBeLessThan(64 * MIB);
 });
+
+test('of an endless answer to a watch, the beginning is read and becomes the error', async () => {
+  let sent = 0;
+  await using server = createServer((_request, response) => {
+    response.writeHead(500);
+    const send = (): void => {
+      if (response.destroyed || sent > 64 * MIB) return void response.end();
+      sent += MIB;
+      response.write('x'.repeat(MIB), send);
+    };
+    send();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const endpoint = fixedEndpoint(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, { tls: {} });
+  const transport = new Transport({ endpoint, clock: new SystemClock(), userAgent: 'test', maxBytes: MIB });
+  const { signal } = new AbortController();
+
+  const watch = new HttpListWatch({ transport, resource: nodes }).watch({ signal });
+
+  await expect(watch.next()).rejects.toMatchObject({
+    code: 500,
+    message: expect.stringMatching(/^server returned 500: x{1,200}/),
+  });
+  await transport.close();
+  expect(sent).toBeLessThan(64 * MIB);
+});

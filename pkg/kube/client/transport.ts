@@ -115,6 +115,9 @@ const RECONNECT_DELAYS_MS = [50, 300];
  */
 const SILENT_MS = 4_000;
 
+/** Of the answer of a server that may send anything to a watch that it refuses. */
+const LONGEST_REFUSAL_BYTES = 1024 * 1024;
+
 /** Sends requests to one API server: deadline, rate limit, credentials, metrics, and the few retries that are always safe. */
 export class Transport {
   readonly served: ServedVersions;
@@ -187,7 +190,8 @@ export class Transport {
    * when the signal is aborted; leaving the iteration closes the connection.
    */
   async open(call: ReadCall & { signal: AbortSignal }, idleMs: number): Promise<AsyncIterable<Uint8Array>> {
-    const sentMs = this.#options.clock.monotonicMs();
+    const { clock, maxBytes } = this.#options;
+    const sentMs = clock.monotonicMs();
     const timeouts = { headersTimeout: call.timeoutMs ?? DEFAULT_TIMEOUT_MS, bodyTimeout: idleMs };
     const opened = async (): Promise<Dispatcher.ResponseData> => {
       call.signal.throwIfAborted();
@@ -202,7 +206,7 @@ export class Transport {
     });
     this.#record(call, sentMs, answer.statusCode, headerOf(answer.headers, 'date'));
     if (answer.statusCode === 200) return this.#followed(answer.body);
-    const text = await answer.body.text();
+    const text = await (maxBytes === undefined ? answer.body.text() : beginningOf(answer.body));
     throw this.#refusal(answer.statusCode, headerOf(answer.headers, 'retry-after'), text);
   }
 
@@ -384,4 +388,16 @@ function headerOf(headers: Record<string, string | string[] | undefined>, name: 
 /** Whether an answer is one of the API server itself that says why something failed. */
 function isStatus(text: string): boolean {
   return /^\s*\{[^]*"kind"\s*:\s*"Status"/.test(text);
+}
+
+/** As much of an answer as anybody would read. */
+async function beginningOf(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > LONGEST_REFUSAL_BYTES) break;
+  }
+  return Buffer.concat(chunks).toString('utf8');
 }

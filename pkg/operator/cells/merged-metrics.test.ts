@@ -35,9 +35,9 @@ test('beyond so many cells, the series of all others are one: of counts the sum,
   const text = await mergedMetrics({ process: new Registry(), cells, failures, breathe });
 
   expect(text.match(/^a_total\{of="it",cell="ns-\d+"\} 1$/gm)).toHaveLength(NAMED_CELLS);
-  expect(text).toContain('a_total{of="it",cell=""} 3\n');
+  expect(text).toContain('a_total{of="it"} 3\n');
   expect(text.match(/^b_timestamp_seconds/gm)).toHaveLength(NAMED_CELLS);
-  expect(text).toContain('c_state{cell=""} 1\n');
+  expect(text).toContain('c_state 1\n');
 });
 
 test('what the process says of itself is not changed', async () => {
@@ -87,7 +87,7 @@ test('the same series of cells without a label is one, in whatever order its lab
 
   const text = await mergedMetrics({ process: new Registry(), cells, failures, breathe });
 
-  expect(text.match(/^d_total.*$/gm)).toEqual(['d_total{x="1",y="2",cell=""} 2']);
+  expect(text.match(/^d_total.*$/gm)).toEqual(['d_total{x="1",y="2"} 2']);
 });
 
 test('buckets of histograms are added up, each with its own name', async () => {
@@ -105,12 +105,12 @@ test('buckets of histograms are added up, each with its own name', async () => {
     breathe,
   });
 
-  expect(text.match(/^e_seconds.*cell="".*$/gm)).toEqual([
-    'e_seconds_bucket{le="1",cell=""} 0',
-    'e_seconds_bucket{le="2",cell=""} 2',
-    'e_seconds_bucket{le="+Inf",cell=""} 2',
-    'e_seconds_sum{cell=""} 3',
-    'e_seconds_count{cell=""} 2',
+  expect(text.match(/^e_seconds(?!.*cell=).*$/gm)).toEqual([
+    'e_seconds_bucket{le="1"} 0',
+    'e_seconds_bucket{le="2"} 2',
+    'e_seconds_bucket{le="+Inf"} 2',
+    'e_seconds_sum 3',
+    'e_seconds_count 2',
   ]);
 });
 
@@ -129,4 +129,39 @@ test('all series of a name follow its description, which is there once', async (
     'a_total{of="it",cell="x"} 1',
     'a_total{of="it",cell="y"} 2',
   ]);
+});
+
+test('what a process and cells without a label of their own count alike is one series', async () => {
+  const names = Array.from({ length: NAMED_CELLS + 2 }, (_, i) => `ns-${String(i).padStart(3, '0')}`);
+
+  const text = await mergedMetrics({
+    process: registryOf(5),
+    cells: new Map(names.map((name) => [name, registryOf(1)])),
+    failures,
+    breathe,
+  });
+
+  expect(text.match(/^a_total(?!.*cell=).*$/gm)).toEqual(['a_total{of="it"} 7']);
+  expect(text.match(/^b_timestamp_seconds(?!.*cell=).*$/gm)).toEqual(['b_timestamp_seconds 5']);
+  expect(text.match(/^# TYPE a_total/gm)).toHaveLength(1);
+});
+
+test('a cell that ends during a scrape is no failure', async () => {
+  const [first, second] = [registryOf(1), registryOf(2)];
+  const failed: string[] = [];
+  const read = second.getMetricsAsArray();
+  second.getMetricsAsArray = () => (second.clear(), read);
+
+  const text = await mergedMetrics({
+    process: new Registry(),
+    cells: new Map([
+      ['a', first],
+      ['b', second],
+    ]),
+    failures: { failed: (name) => void failed.push(name) },
+    breathe,
+  });
+
+  expect(failed).toEqual([]);
+  expect(text).toContain('cell="a"');
 });

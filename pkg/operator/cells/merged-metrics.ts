@@ -3,7 +3,7 @@ import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, type
 import type { MetricFailures } from '../../base/metrics/metric-failures.ts';
 
 /** Where metrics are read. */
-type Source = Pick<Registry, 'getMetricsAsArray' | 'getSingleMetricAsString'>;
+type Source = Pick<Registry, 'getMetricsAsArray' | 'getSingleMetric' | 'getSingleMetricAsString'>;
 /** A metric as it is read. */
 type Read = MetricObjectWithValues<MetricValue<string>>;
 
@@ -19,7 +19,7 @@ export interface ScrapedProcess {
   readonly breathe: () => Promise<void>;
 }
 
-/** So many cells, the first by name, have series of their own; those of the others are one, with an empty label. */
+/** So many cells, the first by name, have series of their own; those of the others are one, without the label. */
 export const NAMED_CELLS = 50;
 
 const LABEL = 'cell';
@@ -28,17 +28,20 @@ const COUNTED: ReadonlySet<string> = new Set(['counter', 'histogram']);
 const AT_ONCE = 8;
 
 /**
- * The metrics of a process with cells as text: those of the process, and those of each cell with its namespace as label `cell`. Of the cells
- * without a label of their own, series are added up: of counts the sum, of states the worst; moments are left out, which mean nothing then.
+ * The metrics of a process with cells as text: those of the process, and those of each cell with its namespace as label `cell`. Series of cells
+ * without a label of their own are added up, also with those of the process: of counts the sum, of states the worst; their moments are left
+ * out.
  */
 export async function mergedMetrics({ process, cells, failures, breathe }: ScrapedProcess): Promise<string> {
   const ordered = [...cells].toSorted(([a], [b]) => (a < b ? -1 : 1));
   const families = new Families();
   const others = new Sums();
-  await families.add(process, failures);
+  // To Prometheus an empty label is none: what the process counts and what those cells count would be the same series twice.
+  if (ordered.length > NAMED_CELLS) others.add(await readAll(process, failures), { ofCell: false });
+  else await families.add(process, failures);
   for (const [i, [cell, registry]] of ordered.entries()) {
     if (i % AT_ONCE === 0) await breathe();
-    if (i >= NAMED_CELLS) others.add(await readAll(registry, failures));
+    if (i >= NAMED_CELLS) others.add(await readAll(registry, failures), { ofCell: true });
     else {
       registry.setDefaultLabels({ [LABEL]: cell });
       await families.add(registry, failures);
@@ -74,9 +77,10 @@ class Families {
 class Sums {
   readonly #byName = new Map<string, Read & { readonly sums: Map<string, MetricValue<string>> }>();
 
-  add(metrics: readonly Read[]): void {
+  /** Moments of cells mean nothing then; those of the process are left as they are. */
+  add(metrics: readonly Read[], { ofCell }: { readonly ofCell: boolean }): void {
     for (const metric of metrics) {
-      if (metric.name.endsWith('_timestamp_seconds')) continue;
+      if (ofCell && metric.name.endsWith('_timestamp_seconds')) continue;
       const known = this.#byName.get(metric.name) ?? { ...metric, sums: new Map() };
       this.#byName.set(metric.name, known);
       const isCounted = COUNTED.has(String(metric.type));
@@ -94,9 +98,7 @@ class Sums {
       ...metric,
       values: [...sums.values()],
     }));
-    const registry = AggregatorRegistry.aggregate([metrics]);
-    registry.setDefaultLabels({ [LABEL]: '' });
-    return registry;
+    return AggregatorRegistry.aggregate([metrics]);
   }
 }
 
@@ -122,6 +124,8 @@ async function eachMetric(
   read: (name: string) => Promise<void>,
 ): Promise<void> {
   for (const { name } of registry.getMetricsAsArray()) {
+    // A cell that has ended meanwhile has none any more.
+    if (registry.getSingleMetric(name) === undefined) continue;
     try {
       await read(name);
     } catch (err) {

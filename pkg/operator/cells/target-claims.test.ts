@@ -142,6 +142,20 @@ test('a namespace whose kubeconfig is corrected leaves the cluster that it named
   expect(stored.get('machinist-target-c3')?.spec?.holderIdentity).toBe('b');
 });
 
+test('two namespaces whose kubeconfigs were mixed up get their own clusters when both are corrected', async () => {
+  const { claims, holder, stored } = start(new Set(['a', 'b']));
+  await claims.claim(UID, 'b', signal);
+  await claims.claim('c3', 'a', signal);
+
+  // Each is tried again until it gets what it asks for.
+  await claims.claim(UID, 'a', signal).catch(() => undefined);
+  await claims.claim('c3', 'b', signal);
+  await claims.claim(UID, 'a', signal);
+
+  expect(holder()).toBe('a');
+  expect(stored.get('machinist-target-c3')?.spec?.holderIdentity).toBe('b');
+});
+
 test('a cluster that was taken over is left like another', async () => {
   const { claims, stored } = start(new Set(['b']));
   await claims.claim(UID, 'gone', signal);

@@ -49,9 +49,10 @@ export class TargetClaims {
         `Its kubeconfig leads to another target cluster than that of its Machines, which would all be replaced. Correct the kubeconfig; or, if that is meant, delete Lease ${other.metadata.name} in namespace ${other.metadata.namespace}.`,
       );
     }
-    await this.#take(name, namespace, signal);
-    // Whoever corrects a kubeconfig gives the cluster that it named by mistake to the namespace to which it belongs.
+    // Whoever corrects a kubeconfig gives the cluster that it named by mistake to the namespace to which it belongs; first, or two that were
+    // mixed up would wait for each other.
     await this.#delete(others, signal);
+    await this.#take(name, namespace, signal);
   }
 
   async #take(name: string, namespace: string, signal: AbortSignal): Promise<void> {

@@ -107,9 +107,9 @@ export const OWN_FLAGS: readonly Flag[] = [
       {
         name: 'cell-max-target-mib',
         kind: 'int',
-        default: '128',
+        default: '32',
         min: 1,
-        help: 'With --cells: the most in MiB that a target cluster may send in one answer, and that its objects of one kind may take as JSON. A cell whose target has more is not managed. Needed for about 10,000 Nodes.',
+        help: 'With --cells: the most in MiB that a target cluster may send in one answer, and that its objects of one kind may take as JSON. A cell whose target has more waits. 32 MiB are enough for about 2,000 Nodes; reading an answer takes several times its size of the heap.',
       },
       {
         name: 'cell-shards',
