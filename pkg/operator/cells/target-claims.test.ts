@@ -142,6 +142,26 @@ test('a namespace whose kubeconfig is corrected leaves the cluster that it named
   expect(stored.get('machinist-target-c3')?.spec?.holderIdentity).toBe('b');
 });
 
+test('a claim that is taken again is not deleted by whoever found before that nobody needed it', async () => {
+  const needed = new Set<string>();
+  const { claims, holder, stored, leases, list } = start(needed);
+  await claims.claim(UID, 'a', signal);
+  const before = await list(undefined);
+  const late = new TargetClaims({
+    leases,
+    list: () => Promise.resolve(before),
+    isNeededBy: () => Promise.resolve(false),
+    hasMachines: () => false,
+  });
+
+  needed.add('a');
+  await claims.claim(UID, 'a', signal);
+  await late.tidy(signal);
+
+  expect([...stored.keys()]).toEqual([NAME]);
+  expect(holder()).toBe('a');
+});
+
 test('two namespaces whose kubeconfigs were mixed up get their own clusters when both are corrected', async () => {
   const { claims, holder, stored } = start(new Set(['a', 'b']));
   await claims.claim(UID, 'b', signal);

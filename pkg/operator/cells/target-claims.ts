@@ -66,16 +66,20 @@ export class TargetClaims {
     }
     const lease = await leases.get(name, { signal });
     const holder = holderOf(lease);
-    if (holder === namespace) return;
-    if (await isNeededBy(holder)) {
+    if (holder !== namespace && (await isNeededBy(holder))) {
       throw new TargetRefusedError(
         'TargetClusterTaken',
         `Its target cluster is that of namespace ${holder}, too: the Machines of both would claim each other's Nodes. Correct the kubeconfig of one of them.`,
       );
     }
-    // Of two that take it over at once, one meets a conflict, and tries again.
+    // Of two that take it over at once, one meets a conflict, and tries again. Who has it already writes, too, so that whoever found a moment
+    // ago that it is no longer needed does not delete it.
     const metadata = { ...lease.metadata, labels: { ...lease.metadata.labels, ...labels } };
-    await leases.replace({ metadata, spec: { ...lease.spec, holderIdentity: namespace } }, { signal });
+    const leaseTransitions = (lease.spec?.leaseTransitions ?? 0) + 1;
+    await leases.replace(
+      { metadata, spec: { ...lease.spec, holderIdentity: namespace, leaseTransitions } },
+      { signal },
+    );
   }
 
   /** Deletes the claims of namespaces that do not need the cluster any more. Throws ApiError. */
