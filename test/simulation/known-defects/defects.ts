@@ -614,8 +614,8 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     name: 'target-taken-twice',
     change: {
       in: 'TargetClaims.#take',
-      from: 'if (await isNeededBy(holder)) {',
-      to: 'if (holder === "") {',
+      from: 'holder !== namespace && (await isNeededBy(holder))',
+      to: 'holder === ""',
       why: 'Two namespaces manage the same target cluster.',
     },
     world: 'cells',
