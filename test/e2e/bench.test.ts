@@ -59,7 +59,8 @@ test('the benchmark of cells finds that nothing is written at rest, and that not
   expect(valueOf('writes at rest, without Leases')).toBe(0);
   expect(valueOf('writes for Leases')).toBeGreaterThan(0);
   expect(valueOf('cells that came and went')).toBe(20);
-  expect(valueOf('series left by all')).toBe(0);
+  // One may be counted for the first time meanwhile; a single cell has hundreds.
+  expect(valueOf('series left by all')).toBeLessThan(20);
   expect(valueOf('requests, one process for 1')).toBeGreaterThan(0);
   expect(valueOf('requests, 1 processes')).toBeGreaterThan(0);
   for (const one of figures) expect(stdout).toContain(describeFigure(one));
