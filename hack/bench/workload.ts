@@ -99,7 +99,7 @@ export async function settled(api: Api, name: string, replicas: number): Promise
 }
 
 /** The seconds that something takes. */
-export async function timed(work: () => Promise<void>): Promise<number> {
+export async function timed(work: () => Promise<unknown>): Promise<number> {
   const startedMs = performance.now();
   await work();
   return (performance.now() - startedMs) / 1_000;

@@ -1,8 +1,8 @@
-import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { quiet } from '../meter.ts';
 import { countRequests, difference } from '../request-count.ts';
+import { timed } from '../workload.ts';
 import { CellsBed, type CellsBedOptions } from './bed.ts';
 import { type Figure, figure } from './figures.ts';
 import type { MeasuredManager } from './manager.ts';
@@ -285,12 +285,6 @@ async function answers(manager: MeasuredManager): Promise<void> {
       await sleep(LOOK_MS);
     }
   }
-}
-
-async function timed(work: () => Promise<unknown>): Promise<number> {
-  const startedMs = performance.now();
-  await work();
-  return (performance.now() - startedMs) / 1_000;
 }
 
 function namesOf(prefix: string, count: number): readonly string[] {

@@ -3,9 +3,9 @@ import type { Mutation } from '../mutation.ts';
 /** What metrics say: a figure that is wrong misleads more than one that is missing. */
 export const MONITORING: readonly Mutation[] = [
   {
-    in: 'metricsText',
-    from: '; return [];',
-    to: '; throw err;',
+    in: 'eachMetric',
+    from: 'failures.failed(name, err);',
+    to: 'throw err;',
     why: 'One metric that cannot be read fails the whole scrape.',
   },
   {

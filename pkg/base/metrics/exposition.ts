@@ -4,20 +4,31 @@ import type { MetricFailures } from './metric-failures.ts';
 
 const OPEN_METRICS = 'application/openmetrics-text';
 
-/**
- * The metrics in the text format 0.0.4. A metric that cannot be read is left out and told to `failures`: the others are needed most when
- * something is broken.
- */
-export async function metricsText(registry: Registry, failures: MetricFailures): Promise<string> {
-  const read = registry.getMetricsAsArray().map(async ({ name }) => {
+/** Where metrics are read. */
+export type MetricSource = Pick<Registry, 'getMetricsAsArray' | 'getSingleMetric' | 'getSingleMetricAsString'>;
+
+/** Reads each metric by its name. One that cannot be read is told to `failures`: the others are needed most when something is broken. */
+export async function eachMetric(
+  registry: MetricSource,
+  failures: MetricFailures,
+  read: (name: string) => Promise<void>,
+): Promise<void> {
+  for (const { name } of registry.getMetricsAsArray()) {
+    // What it is about has ended meanwhile, such as a cell.
+    if (registry.getSingleMetric(name) === undefined) continue;
     try {
-      return [await registry.getSingleMetricAsString(name)];
+      await read(name);
     } catch (err) {
       failures.failed(name, err);
-      return [];
     }
-  });
-  return `${(await Promise.all(read)).flat().join('\n\n')}\n`;
+  }
+}
+
+/** The metrics in the text format 0.0.4, without those that cannot be read. */
+export async function metricsText(registry: Registry, failures: MetricFailures): Promise<string> {
+  const texts: string[] = [];
+  await eachMetric(registry, failures, async (name) => void texts.push(await registry.getSingleMetricAsString(name)));
+  return `${texts.join('\n\n')}\n`;
 }
 
 /**

@@ -1,23 +1,29 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 import { expect, test } from '@jest/globals';
 
 import { fixedEndpoint } from '../../../hack/control-plane/fixed-endpoint.ts';
 import { SystemClock } from '../../base/clock/system-clock.ts';
+import type { Endpoint } from './endpoint.ts';
 import { HttpListWatch } from './list-watch.ts';
 import { nodes } from './resource.ts';
 import { Transport } from './transport.ts';
 
 const MIB = 1024 * 1024;
+const MUCH = 64 * MIB;
+
+function endpointOf(server: Server): Endpoint {
+  return fixedEndpoint(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, { tls: {} });
+}
 
 test('a watch that follows another one uses its connection', async () => {
   let connections = 0;
   await using server = createServer((_request, response) => response.end('{"type":"BOOKMARK","object":{}}\n'));
   server.on('connection', () => connections++).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const endpoint = fixedEndpoint(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, { tls: {} });
+  const endpoint = endpointOf(server);
   const transport = new Transport({ endpoint, clock: new SystemClock(), userAgent: 'test' });
   const source = new HttpListWatch({ transport, resource: nodes });
   const { signal } = new AbortController();
@@ -30,11 +36,13 @@ test('a watch that follows another one uses its connection', async () => {
   expect(connections).toBe(1);
 });
 
-test('an answer that is larger than the limit ends with an error, and is not read to its end', async () => {
+/** Sends much more than anybody should read, and tells how much of it was taken. */
+async function lavishServer(code: number) {
   let sent = 0;
-  await using server = createServer((_request, response) => {
+  const server = createServer((_request, response) => {
+    response.writeHead(code);
     const send = (): void => {
-      if (response.destroyed || sent > 64 * MIB) return void response.end();
+      if (response.destroyed || sent > MUCH) return void response.end();
       sent += MIB;
       response.write('x'.repeat(MIB), send);
     };
@@ -42,30 +50,28 @@ test('an answer that is larger than the limit ends with an error, and is not rea
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const endpoint = fixedEndpoint(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, { tls: {} });
+  return {
+    endpoint: endpointOf(server),
+    sent: () => sent,
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+test('an answer that is larger than the limit ends with an error, and is not read to its end', async () => {
+  await using server = await lavishServer(200);
+  const { endpoint } = server;
   const transport = new Transport({ endpoint, clock: new SystemClock(), userAgent: 'test', maxBytes: MIB });
 
   const list = new HttpListWatch({ transport, resource: nodes }).list({ signal: new AbortController().signal });
 
   await expect(list).rejects.toMatchObject({ name: 'ApiError', reason: 'Unreachable' });
   await transport.close();
-  expect(sent).toBeLessThan(64 * MIB);
+  expect(server.sent()).toBeLessThan(MUCH);
 });
 
 test('of an endless answer to a watch, the beginning is read and becomes the error', async () => {
-  let sent = 0;
-  await using server = createServer((_request, response) => {
-    response.writeHead(500);
-    const send = (): void => {
-      if (response.destroyed || sent > 64 * MIB) return void response.end();
-      sent += MIB;
-      response.write('x'.repeat(MIB), send);
-    };
-    send();
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const endpoint = fixedEndpoint(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, { tls: {} });
+  await using server = await lavishServer(500);
+  const { endpoint } = server;
   const transport = new Transport({ endpoint, clock: new SystemClock(), userAgent: 'test', maxBytes: MIB });
   const { signal } = new AbortController();
 
@@ -76,5 +82,5 @@ test('of an endless answer to a watch, the beginning is read and becomes the err
     message: expect.stringMatching(/^server returned 500: x{1,200}/),
   });
   await transport.close();
-  expect(sent).toBeLessThan(64 * MIB);
+  expect(server.sent()).toBeLessThan(MUCH);
 });

@@ -1,9 +1,8 @@
 import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, type Registry } from 'prom-client';
 
+import { eachMetric, type MetricSource } from '../../base/metrics/exposition.ts';
 import type { MetricFailures } from '../../base/metrics/metric-failures.ts';
 
-/** Where metrics are read. */
-type Source = Pick<Registry, 'getMetricsAsArray' | 'getSingleMetric' | 'getSingleMetricAsString'>;
 /** A metric as it is read. */
 type Read = MetricObjectWithValues<MetricValue<string>>;
 
@@ -55,7 +54,7 @@ export async function mergedMetrics({ process, cells, failures, breathe }: Scrap
 class Families {
   readonly #byName = new Map<string, { readonly head: string; readonly samples: string[] }>();
 
-  async add(registry: Source, failures: MetricFailures): Promise<void> {
+  async add(registry: MetricSource, failures: MetricFailures): Promise<void> {
     await eachMetric(registry, failures, async (name) => {
       const text = await registry.getSingleMetricAsString(name);
       // HELP and TYPE, a line each.
@@ -93,7 +92,7 @@ class Sums {
     }
   }
 
-  registry(): Source {
+  registry(): MetricSource {
     const metrics = [...this.#byName.values()].map(({ sums, ...metric }) => ({
       ...metric,
       values: [...sums.values()],
@@ -115,21 +114,4 @@ async function readAll(registry: Registry, failures: MetricFailures): Promise<re
     if (metric !== undefined) read.push(metric);
   });
   return read;
-}
-
-/** One that cannot be read hides none of the others. */
-async function eachMetric(
-  registry: Source,
-  failures: MetricFailures,
-  read: (name: string) => Promise<void>,
-): Promise<void> {
-  for (const { name } of registry.getMetricsAsArray()) {
-    // A cell that has ended meanwhile has none any more.
-    if (registry.getSingleMetric(name) === undefined) continue;
-    try {
-      await read(name);
-    } catch (err) {
-      failures.failed(name, err);
-    }
-  }
 }
