@@ -7,7 +7,20 @@ import { CellsProcess } from '../../pkg/operator/cells/cells-process.ts';
 import { configFrom } from '../../pkg/operator/config/config.ts';
 import type { OperatorHooks } from '../../pkg/operator/manager-process.ts';
 import { WORLDS } from '../../pkg/worlds/index.ts';
+import { grant } from '../integration/shipped-roles.ts';
 import { flagsOf, TestHost } from './manager.ts';
+import { Site } from './site.ts';
+
+/** Namespace of the Leases. */
+export const CELL_LEASES = 'machinist';
+
+/** A control cluster for cells, with the namespace of the Leases and the roles that are shipped. */
+export async function cellsControl(): Promise<Site> {
+  const control = await Site.drawn();
+  await control.api.send('POST', '/api/v1/namespaces', { metadata: { name: CELL_LEASES } });
+  await grant(control.api, 'cells', CELL_LEASES);
+  return control;
+}
 
 /** How it is run. */
 export interface CellsOptions {

@@ -6,24 +6,20 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { applyManifests, type Manifest } from '../../hack/control-plane/apply.ts';
 import type { Finding } from '../../cmd/machinist/preflight/findings.ts';
 import type { WorkInProgress } from '../../pkg/health/work-in-progress.ts';
-import { CellsManager } from '../cloud/cells-manager.ts';
+import { CELL_LEASES, cellsControl, CellsManager } from '../cloud/cells-manager.ts';
 import { TestCell } from '../cloud/cell.ts';
-import { Site } from '../cloud/site.ts';
+import type { Site } from '../cloud/site.ts';
 import { Program, ROOT } from '../e2e/program.ts';
 import { eventually } from '../expect/eventually.ts';
 import { Terminal } from '../terminal/terminal.ts';
-import { grant } from './shipped-roles.ts';
 
-const LEASES = 'machinist';
 const TEST_MS = 300_000;
 const PATIENCE = { timeoutMs: 60_000, intervalMs: 100 };
 
 let control: Site;
 
 beforeAll(async () => {
-  control = await Site.drawn();
-  await control.api.send('POST', '/api/v1/namespaces', { metadata: { name: LEASES } });
-  await grant(control.api, 'cells', LEASES);
+  control = await cellsControl();
 });
 
 afterAll(async () => {
@@ -36,7 +32,7 @@ async function start(...cells: readonly TestCell[]): Promise<CellsManager> {
   const drivers = cells.map(({ driver }) => driver).join(',');
   return await CellsManager.start({
     kubeconfig: control.kubeconfig,
-    namespace: LEASES,
+    namespace: CELL_LEASES,
     drivers,
     flags: { 'leader-elect': 'true' },
   });
@@ -118,12 +114,12 @@ test(
     const { kubeconfig } = control.plane.connection;
     const run = async (command: readonly string[], ...args: readonly string[]): ReturnType<typeof Program.run> =>
       await Program.run('machinist', [...command, `--kubeconfig=${kubeconfig}`, ...args]);
-    const at = ['--manager-namespace', LEASES, '--url', manager.url];
+    const at = ['--manager-namespace', CELL_LEASES, '--url', manager.url];
 
     const lost = await run(['status'], '-n', healthy.namespace);
     const well = await run(['status'], '-n', healthy.namespace, ...at);
     const refused = await run(['status'], '-n', broken.namespace, ...at);
-    const silent = await run(['status'], '-n', broken.namespace, '--manager-namespace', LEASES);
+    const silent = await run(['status'], '-n', broken.namespace, '--manager-namespace', CELL_LEASES);
     await applyManifests(control.api, roleOf('tenant', broken.namespace));
     const tenant = await control.plane.connection.kubeconfigFor({ user: 'tenant' });
     const ofTenant = await Program.run('machinist', ['status', `--kubeconfig=${tenant}`, '-n', broken.namespace]);
@@ -199,7 +195,12 @@ test(
     const setting = 'cell.machine.sapcloud.io/machine-drain-timeout';
     await away.mark(control, { annotations: { [setting]: 'never' } });
     const drivers = cells.map(({ driver }) => driver).join(',');
-    const flags = ['--cells=cell', '--cell-kubeconfig-secret=target', `--namespace=${LEASES}`, `--driver=${drivers}`];
+    const flags = [
+      '--cells=cell',
+      '--cell-kubeconfig-secret=target',
+      `--namespace=${CELL_LEASES}`,
+      `--driver=${drivers}`,
+    ];
     const run = async (...args: readonly string[]): ReturnType<typeof Program.run> =>
       await Program.run('machinist', ['preflight', ...flags, `--control-kubeconfig=${control.kubeconfig}`, ...args]);
 

@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
-import { CellsManager } from '../cloud/cells-manager.ts';
+import { CELL_LEASES, cellsControl, CellsManager } from '../cloud/cells-manager.ts';
 import { TestCell } from '../cloud/cell.ts';
-import { Site } from '../cloud/site.ts';
+import type { Site } from '../cloud/site.ts';
 import { eventually } from '../expect/eventually.ts';
-import { grant } from './shipped-roles.ts';
 
-const LEASES = 'machinist';
 const TEST_MS = 300_000;
 const PATIENCE = { timeoutMs: 60_000, intervalMs: 100 };
 const QUICK_LEASES = {
@@ -20,9 +18,7 @@ const SELECTED = { labels: { cell: '' } };
 let control: Site;
 
 beforeAll(async () => {
-  control = await Site.drawn();
-  await control.api.send('POST', '/api/v1/namespaces', { metadata: { name: LEASES } });
-  await grant(control.api, 'cells', LEASES);
+  control = await cellsControl();
 });
 
 afterAll(async () => {
@@ -42,7 +38,7 @@ async function start(...given: readonly (TestCell | Readonly<Record<string, stri
   const cells = given.filter((one) => one instanceof TestCell);
   const flags = Object.assign({}, ...given.filter((one) => !(one instanceof TestCell))) as Record<string, string>;
   const drivers = cells.map(({ driver }) => driver).join(',');
-  return await CellsManager.start({ kubeconfig: control.kubeconfig, namespace: LEASES, drivers, flags });
+  return await CellsManager.start({ kubeconfig: control.kubeconfig, namespace: CELL_LEASES, drivers, flags });
 }
 
 async function untilTold(cell: TestCell, event: RegExp): Promise<void> {
