@@ -204,7 +204,7 @@ test('where only v1beta1 is served a machine of the driver lives and goes, and a
   });
 
   await protectedPod('guarded', name);
-  const begunMs = Date.now();
+  const begunMs = thisSecondMs();
   await api.send('DELETE', `${ours('machines')}/${name}`);
   await gone(
     `${ours('machines')}/${name}`,
@@ -219,6 +219,11 @@ test('where only v1beta1 is served a machine of the driver lives and goes, and a
   expect(Date.now() - begunMs).toBeGreaterThan(3_000);
   expect(provider.instancesOf(name)).toBe(1);
 });
+
+/** When this second began, in milliseconds: timeouts count from times of the API, which are whole seconds. */
+function thisSecondMs(): number {
+  return Math.floor(Date.now() / 1_000) * 1_000;
+}
 
 /** A Machine of v1beta1, as a user of that version writes it, with its infrastructure; resolves when it runs. */
 async function userMachine(name: string, spec: object = {}): Promise<void> {
@@ -245,7 +250,7 @@ test('timeouts of a Machine of v1beta1 are durations, and end what a budget or a
   await protectedPod('stays', name);
   await attachVolume(api, 'stuck', name);
 
-  const begunMs = Date.now();
+  const begunMs = thisSecondMs();
   await api.send('DELETE', `${theirs('machines')}/${name}`);
   await shows(`${theirs('machines')}/${name}`, {
     status: {
