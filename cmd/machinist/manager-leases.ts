@@ -2,8 +2,8 @@ import { CELL_REPLICA_LABEL, CELL_TARGET_LABEL } from '../../pkg/apis/machine/v1
 import type { Lease } from '../../pkg/apis/wire.ts';
 import { fromTimestamp } from '../../pkg/base/clock/clock.ts';
 import { ApiError } from '../../pkg/kube/client/errors.ts';
+import type { Reader } from '../../pkg/kube/client/client.ts';
 import { leases } from '../../pkg/kube/client/resource.ts';
-import { holderOf } from '../../pkg/kube/leader/lease.ts';
 import { MACHINE_LEASE, MANAGER_LEASE } from '../../pkg/kube/leader/names.ts';
 import { shardOfLease } from '../../pkg/operator/cells/lease-names.ts';
 import type { CommandCluster } from './command-cluster.ts';
@@ -42,7 +42,8 @@ export async function readManagerLeases(
     ),
   );
   const found = named.filter((lease) => lease !== undefined);
-  if (found.some((lease) => holderOf(lease) !== '')) return { leases: found };
+  const nowMs = cluster.now();
+  if (found.some((lease) => isRenewed(lease, nowMs))) return { leases: found };
   const labelSelector = CELL_REPLICA_LABEL;
   const { items: replicas } = await reader.list(leases, { namespace, labelSelector, ...limits });
   if (replicas.length > 0) {
@@ -54,12 +55,18 @@ export async function readManagerLeases(
     });
     return { leases: [], cellLeases: { replicas, shards: new Map(shards) } };
   }
-  if (found.length > 0) return { leases: found };
-  if (elsewhere !== undefined) return { leases: [], elsewhere };
-  // Few may list the Leases of all namespaces: it is a hint, no more.
-  const anywhere = await reader.list(leases, { labelSelector, ...limits }).catch(() => ({ items: [] as Lease[] }));
-  const others = new Set(anywhere.items.map((lease) => lease.metadata.namespace ?? ''));
-  return { leases: [], elsewhere: [...others].toSorted() };
+  // Those that nobody renews may be left of a manager of this namespace alone, which is a cell of another one now.
+  return { leases: found, elsewhere: elsewhere ?? (await namespacesOfManagers(reader, limits)) };
+}
+
+/** Where managers with cells have their Leases. Few may list those of all namespaces: it is a hint, no more. Never rejects. */
+async function namespacesOfManagers(
+  reader: Reader,
+  limits: { readonly timeoutMs: number },
+): Promise<readonly string[]> {
+  const how = { labelSelector: CELL_REPLICA_LABEL, ...limits };
+  const { items } = await reader.list(leases, how).catch(() => ({ items: [] as Lease[] }));
+  return [...new Set(items.map((lease) => lease.metadata.namespace ?? ''))].toSorted();
 }
 
 /** Whether the holder of a Lease has renewed it of late. */

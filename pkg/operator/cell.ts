@@ -9,6 +9,7 @@ import type { CachingProcess } from './cached/kind.ts';
 import { addCaches, alsoReadBy, type Caches } from './caches.ts';
 import type { ClusterCachesOptions } from './cluster-caches.ts';
 import type { Config } from './config/config.ts';
+import type { ClustersOptions } from './clusters.ts';
 import { createElection, type Elect } from './election.ts';
 import type { ManagerProcess } from './manager-process.ts';
 import type { OperatorMetrics } from './metrics.ts';
@@ -79,7 +80,10 @@ export function cachingProcess(process: ManagerProcess, config: Config): Caching
 export function targetsOf(
   process: ManagerProcess,
   caching: CachingProcess,
-  own: Partial<Pick<ClusterCachesOptions, 'log' | 'outages' | 'held' | 'metrics' | 'maxBytes' | 'watchSeconds'>>,
+  own: Partial<
+    Pick<ClusterCachesOptions, 'log' | 'outages' | 'held' | 'metrics' | 'maxBytes' | 'watchSeconds'> &
+      Pick<ClustersOptions, 'probeConnections'>
+  >,
 ): TargetClusters {
   const { config, clock, hooks } = process.options;
   return new TargetClusters({

@@ -74,6 +74,8 @@ export interface ClustersOptions {
   readonly openEndpoint?: OpenEndpoint | undefined;
   /** The most that is taken of a server that may send anything: in an answer, and of a kind in a cache. */
   readonly maxBytes?: number | undefined;
+  /** See DispatchersOptions. */
+  readonly probeConnections?: number | undefined;
   /** Told when the kubeconfig of a cluster names another server than before, and that is used. Must not throw. */
   readonly moved?: ((cluster: Cluster) => void) | undefined;
 }
@@ -188,6 +190,7 @@ export function accessTo(
     metrics,
     openDispatcher: options.openDispatcher,
     maxBytes: options.maxBytes,
+    probeConnections: options.probeConnections,
     onRequest: (record) => {
       serverTime?.observe(record);
       options.onRequest?.(record);

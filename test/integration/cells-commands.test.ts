@@ -109,6 +109,11 @@ test(
     await using healthy = await TestCell.create(control, 'healthy', { replicas: 1 });
     await using broken = await TestCell.create(control, 'broken', { replicas: 1 });
     await broken.setKubeconfig(control, 'clusters: []');
+    // Left by the manager that each had for itself.
+    for (const { namespace } of [healthy, broken]) {
+      const left = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name: 'machine-controller' } };
+      await control.api.send('POST', `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`, left);
+    }
     await using manager = await start(healthy, broken);
     await healthy.pool.untilUp(1);
     const { kubeconfig } = control.plane.connection;

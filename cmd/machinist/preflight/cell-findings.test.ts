@@ -2,7 +2,8 @@ import { expect, test } from '@jest/globals';
 
 import { CELL_REPLICA_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Lease } from '../../../pkg/apis/wire.ts';
-import { cellsFinding, replicaFindings, sameTargetFindings } from './cell-findings.ts';
+import { targetLeaseName } from '../../../pkg/operator/cells/lease-names.ts';
+import { cellsFinding, type KnownClaim, replicaFindings, targetFindings } from './cell-findings.ts';
 
 function replica(holderIdentity: string, shards: number): Lease {
   return {
@@ -22,16 +23,47 @@ test.each([
   expect(replicaFindings(live, 16).map(({ status, detail }) => `${status} ${detail}`)).toEqual(want);
 });
 
+/** A claim of target cluster `uid`. */
+function claim(uid: string, holder: string, how: Partial<KnownClaim> = {}): KnownClaim {
+  return { lease: targetLeaseName(uid), holder, isSelected: false, hasMachines: false, ...how };
+}
+
 test.each([
-  { title: 'the first, without a Lease', holder: undefined, taken: ['b', 'c'] },
-  { title: 'the one that holds the Lease', holder: 'c', taken: ['a', 'b'] },
-  { title: 'the first, beside a Lease of none of them', holder: 'x', taken: ['b', 'c'] },
-])('of cells with one target cluster, $title has it', ({ holder, taken }) => {
+  { title: 'the first, without a Lease', claims: [], others: ['b', 'c'] },
+  { title: 'the one that holds the Lease', claims: [claim('u', 'c', { isSelected: true })], others: ['a', 'b'] },
+  {
+    title: 'the first, beside a Lease of a namespace that does not need it',
+    claims: [claim('u', 'x')],
+    others: ['b', 'c'],
+  },
+  {
+    title: 'a namespace that is not selected but has Machines',
+    claims: [claim('u', 'x', { hasMachines: true })],
+    others: ['a', 'b', 'c'],
+  },
+])('of cells with one target cluster, $title has it', ({ claims, others }) => {
   const cells = ['c', 'a', 'b'].map((cell) => ({ cell, uid: 'u' }));
 
-  const found = sameTargetFindings([...cells, { cell: 'alone', uid: 'v' }], () => holder);
+  const found = targetFindings([...cells, { cell: 'alone', uid: 'v' }], claims);
 
-  expect([...found.keys()].toSorted()).toEqual(taken);
+  expect([...found.keys()].toSorted()).toEqual(others);
+});
+
+test.each([
+  {
+    title: 'with Machines',
+    hasMachines: true,
+    want: [
+      'correct the kubeconfig; or, if that is meant, delete Lease machinist-target-v in the namespace of the Leases',
+    ],
+  },
+  { title: 'without Machines', hasMachines: false, want: [] },
+])('a cell $title whose kubeconfig leads to another target cluster than before', ({ hasMachines, want }) => {
+  const claims = [claim('v', 'a', { isSelected: true, hasMachines })];
+
+  const found = targetFindings([{ cell: 'a', uid: 'u' }], claims);
+
+  expect([...found.values()].map(({ remedy }) => remedy)).toEqual(want);
 });
 
 test.each([

@@ -1,6 +1,7 @@
 import { CELL_REPLICA_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Lease } from '../../../pkg/apis/wire.ts';
 import { holderOf } from '../../../pkg/kube/leader/lease.ts';
+import { targetLeaseName } from '../../../pkg/operator/cells/lease-names.ts';
 import { counted, type Finding, type QueryResult } from './findings.ts';
 
 /** What is said of a cell. */
@@ -57,30 +58,52 @@ export function unreachableTargetFinding(cell: string, server: string, why: stri
   );
 }
 
+/** A target cluster as a namespace has it by a Lease, see TargetClaims. */
+export interface KnownClaim {
+  readonly lease: string;
+  readonly holder: string;
+  readonly isSelected: boolean;
+  readonly hasMachines: boolean;
+}
+
 /**
- * Cells whose target cluster belongs to another one: to the one that holds its Lease, which `holderOfUID` knows, or else to the first that
- * comes. By cell.
+ * Cells in whose target cluster nothing would be done: it belongs to another namespace (the one that holds its Lease and needs it, or else the
+ * first that comes), or it is another one than that of the Machines. By cell.
  */
-export function sameTargetFindings(
+export function targetFindings(
   cells: readonly { readonly cell: string; readonly uid: string }[],
-  holderOfUID: (uid: string) => string | undefined,
+  claims: readonly KnownClaim[],
 ): ReadonlyMap<string, Finding> {
-  const shared = [...Map.groupBy(cells, ({ uid }) => uid)].filter(([, same]) => same.length > 1);
+  const firsts = new Map(
+    [...Map.groupBy(cells, ({ uid }) => uid)].map(([uid, same]) => [uid, same.map(({ cell }) => cell).toSorted()[0]]),
+  );
   return new Map(
-    shared.flatMap(([uid, same]) => {
-      const names = same.map(({ cell }) => cell).toSorted();
-      const holder = names.find((name) => name === holderOfUID(uid)) ?? names[0];
-      return names
-        .filter((name) => name !== holder)
-        .map((name) => [
-          name,
-          cellFinding(
-            name,
-            'fail',
-            `its target cluster is that of namespace ${holder ?? ''}, too; nothing is done there for this one`,
-            'correct the kubeconfig of one of them',
-          ),
-        ]);
+    cells.flatMap(({ cell, uid }) => {
+      const lease = targetLeaseName(uid);
+      const former = claims.find((claim) => claim.holder === cell && claim.lease !== lease && claim.hasMachines);
+      if (former !== undefined) return [[cell, changedTargetFinding(cell, former)]];
+      const claim = claims.find((one) => one.lease === lease);
+      const isHeld = claim !== undefined && (claim.isSelected || claim.hasMachines);
+      const holder = isHeld ? claim.holder : firsts.get(uid);
+      return holder === undefined || holder === cell ? [] : [[cell, takenTargetFinding(cell, holder)]];
     }),
+  );
+}
+
+function takenTargetFinding(cell: string, holder: string): Finding {
+  return cellFinding(
+    cell,
+    'fail',
+    `its target cluster is that of namespace ${holder}, too; nothing is done there for this one`,
+    'correct the kubeconfig of one of them',
+  );
+}
+
+function changedTargetFinding(cell: string, { lease }: KnownClaim): Finding {
+  return cellFinding(
+    cell,
+    'fail',
+    'its kubeconfig leads to another target cluster than that of its Machines; nothing is done in either',
+    `correct the kubeconfig; or, if that is meant, delete Lease ${lease} in the namespace of the Leases`,
   );
 }

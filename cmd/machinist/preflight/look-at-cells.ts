@@ -7,11 +7,10 @@ import { CELL_REPLICA_LABEL, CELL_TARGET_LABEL } from '../../../pkg/apis/machine
 import { AccessReviewer } from '../../../pkg/kube/client/access-review.ts';
 import type { Reader } from '../../../pkg/kube/client/client.ts';
 import { HttpReader } from '../../../pkg/kube/client/http-reader.ts';
-import { leases, namespaces } from '../../../pkg/kube/client/resource.ts';
+import { leases, machines, namespaces } from '../../../pkg/kube/client/resource.ts';
 import { Transport } from '../../../pkg/kube/client/transport.ts';
 import { holderOf } from '../../../pkg/kube/leader/lease.ts';
 import { cellEndpoint } from '../../../pkg/operator/cells/cell-kubeconfig.ts';
-import { targetLeaseName } from '../../../pkg/operator/cells/lease-names.ts';
 import { type CellsConfig, CellSettingsError } from '../../../pkg/operator/config/cells.ts';
 import type { Permission } from '../../../pkg/operator/preflight/permissions.ts';
 import { refusedOf } from '../../../pkg/operator/preflight/refused.ts';
@@ -20,9 +19,10 @@ import { find, read, TIMEOUT_MS } from './ask.ts';
 import {
   cellFinding,
   cellsFinding,
+  type KnownClaim,
   ofCell,
   replicaFindings,
-  sameTargetFindings,
+  targetFindings,
   unreachableTargetFinding,
 } from './cell-findings.ts';
 import { type Finding, permissionFindings } from './findings.ts';
@@ -70,20 +70,39 @@ export async function lookAtCells(circumstances: CellsCircumstances): Promise<re
   const queue = new PQueue({ concurrency: AT_ONCE });
   const all = 'value' in selected ? selected.value : [];
   const seen = await Promise.all(all.map((namespace) => queue.add(() => lookAtCell(namespace, circumstances))));
-  const holders = new Map(claims.map((lease) => [lease.metadata.name, holderOf(lease)]));
-  const twins = sameTargetFindings(
-    seen.flatMap(({ cell, uid }) => (uid === undefined ? [] : [{ cell, uid }])),
-    (uid) => holders.get(targetLeaseName(uid)),
-  );
+  const known = seen.flatMap(({ cell, uid }) => (uid === undefined ? [] : [{ cell, uid }]));
+  const names = new Set(all.map(({ metadata }) => metadata.name));
+  const foreign = targetFindings(known, await knownClaims(reader, claims, names, queue));
   return [
     ...(live === undefined ? [] : replicaFindings(live, cells.shards)),
     cellsFinding(cells.selector, selected),
     ...seen.flatMap(({ cell, findings }) => {
-      const twin = twins.get(cell);
+      const other = foreign.get(cell);
       // One line for a cell that is well.
-      return twin === undefined ? findings : [...findings.filter(({ status }) => status !== 'ok'), twin];
+      return other === undefined ? findings : [...findings.filter(({ status }) => status !== 'ok'), other];
     }),
   ];
+}
+
+/** What the claims of target clusters mean; Machines that cannot be read are said elsewhere. */
+async function knownClaims(
+  reader: Reader,
+  claims: readonly Lease[],
+  selected: ReadonlySet<string>,
+  queue: PQueue,
+): Promise<readonly KnownClaim[]> {
+  const hasMachines = async (namespace: string): Promise<boolean> => {
+    const how = { namespace, limit: 1, metadataOnly: true, timeoutMs: TIMEOUT_MS } as const;
+    const found = await find(async () => await reader.list(machines, how));
+    return 'value' in found && found.value.items.length > 0;
+  };
+  return await Promise.all(
+    claims.map(async (lease) => {
+      const holder = holderOf(lease);
+      const one = { lease: lease.metadata.name, holder, isSelected: selected.has(holder) };
+      return { ...one, hasMachines: await queue.add(() => hasMachines(holder)) };
+    }),
+  );
 }
 
 async function lookAtCell({ metadata }: KubeObject, circumstances: CellsCircumstances): Promise<SeenCell> {

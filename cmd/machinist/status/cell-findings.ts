@@ -37,7 +37,8 @@ export function leaderFindings(
   const { leases, cellLeases } = found;
   if (cellLeases !== undefined) return shardFindings(cellLeases, nowMs);
   const [first] = told;
-  if (leases.length > 0 || first === undefined) return leaseFindings(found, nowMs);
+  const isLed = leases.some((lease) => isRenewed(lease, nowMs));
+  if (isLed || first === undefined) return leaseFindings(found, nowMs);
   const held = new Set(told.flatMap((one) => one.held)).size;
   return [heldFinding(held, first.shards, told.length === 1 ? 'by this process' : 'by these processes')];
 }

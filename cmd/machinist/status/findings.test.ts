@@ -47,6 +47,23 @@ test.each([
   ]);
 });
 
+test.each([
+  {
+    title: 'that nobody holds',
+    spec: {},
+    want: ['no leader', 'a manager of many namespaces has its Leases in namespace managers'],
+  },
+  {
+    title: 'that somebody renews',
+    spec: { holderIdentity: 'pod_1', renewTime: '2026-01-01T00:09:50Z', leaseDurationSeconds: 15 },
+    want: ['pod_1 has led'],
+  },
+])('beside a Lease $title, a manager with cells elsewhere is named only if nobody leads', ({ spec, want }) => {
+  const found = leaseFindings({ leases: [lease(spec)], elsewhere: ['managers'] }, NOW_MS);
+
+  expect(found.map(({ detail }) => detail)).toEqual(want.map((text) => expect.stringContaining(text)));
+});
+
 describe('what a process says', () => {
   const found = (readyz: string, metrics = BUILD, own = '1.0.0'): string[] =>
     processFindings([{ name: 'p', readyz, metrics }], own, NOW_MS).map(

@@ -1,4 +1,5 @@
 import { ageOf } from '../../../pkg/fleet/age.ts';
+import type { Lease } from '../../../pkg/apis/wire.ts';
 import type { TreeNode } from '../../../pkg/fleet/tree.ts';
 import { pendingAlerts, type Sample } from '../../../pkg/fleet/alerts.ts';
 import type { CellsInProgress, WorkInProgress } from '../../../pkg/health/work-in-progress.ts';
@@ -48,30 +49,37 @@ export function leaseFindings(
   nowMs: number,
 ): readonly StatusFinding[] {
   if (leases.length === 0) return [noLease(elsewhere)];
-  return leases.map((lease) => {
-    const { metadata, spec = {} } = lease;
-    const { holderIdentity = '', renewTime, acquireTime } = spec;
-    if (holderIdentity === '') return noLeader(`${metadata.name}: no leader; the Lease is not held`);
-    const held = `${metadata.name}: ${holderIdentity}`;
-    return isRenewed(lease, nowMs)
-      ? { check: 'leaders', status: 'ok', detail: `${held} has led for ${ageOf(acquireTime, nowMs)}` }
-      : noLeader(`${held} has not renewed the Lease for ${ageOf(renewTime, nowMs)}; there is no leader`);
-  });
+  const isLed = leases.some((lease) => isRenewed(lease, nowMs));
+  // They may be left of a manager of this namespace alone, which is a cell of another one now.
+  const others = isLed || elsewhere.length === 0 ? [] : [managerElsewhere('', elsewhere)];
+  return [...leases.map((lease) => leaderFinding(lease, nowMs)), ...others];
+}
+
+function leaderFinding(lease: Lease, nowMs: number): StatusFinding {
+  const { metadata, spec = {} } = lease;
+  const { holderIdentity = '', renewTime, acquireTime } = spec;
+  if (holderIdentity === '') return noLeader(`${metadata.name}: no leader; the Lease is not held`);
+  const held = `${metadata.name}: ${holderIdentity}`;
+  return isRenewed(lease, nowMs)
+    ? { check: 'leaders', status: 'ok', detail: `${held} has led for ${ageOf(acquireTime, nowMs)}` }
+    : noLeader(`${held} has not renewed the Lease for ${ageOf(renewTime, nowMs)}; there is no leader`);
 }
 
 function noLease(elsewhere: readonly string[]): StatusFinding {
   const detail = 'no Lease of a manager found';
-  const [only] = elsewhere;
-  if (only === undefined) {
-    const remedy =
-      'check the namespace (-n, --manager-namespace), and whether the manager is running: kubectl get deployments --all-namespaces';
-    return { check: 'leaders', status: 'fail', detail, remedy };
-  }
+  if (elsewhere.length > 0) return managerElsewhere(`${detail} in this namespace; `, elsewhere);
+  const remedy =
+    'check the namespace (-n, --manager-namespace), and whether the manager is running: kubectl get deployments --all-namespaces';
+  return { check: 'leaders', status: 'fail', detail, remedy };
+}
+
+/** A manager with cells; `what` is said before. */
+function managerElsewhere(what: string, [first = '', ...more]: readonly string[]): StatusFinding {
   return {
     check: 'leaders',
     status: 'fail',
-    detail: `${detail} in this namespace; a manager of many namespaces has its Leases in namespace ${elsewhere.join(' and ')}`,
-    remedy: `set --manager-namespace=${only}, if this namespace is one of its cells`,
+    detail: `${what}a manager of many namespaces has its Leases in namespace ${[first, ...more].join(' and ')}`,
+    remedy: `set --manager-namespace=${first}, if this namespace is one of its cells`,
   };
 }
 

@@ -59,7 +59,7 @@ async function check(cluster: CommandCluster, options: StatusOptions): Promise<r
   ]);
   const told = cellsOf('refusal' in answers ? [] : answers);
   const cellLeases = 'refusal' in held ? undefined : held.cellLeases;
-  const isLost = !('refusal' in held) && held.leases.length === 0 && (held.elsewhere ?? []).length === 0;
+  const isLost = !('refusal' in held) && held.elsewhere?.length === 0;
   const ofCells = await findCells(cluster, options, { told, cellLeases, isLost, timeoutMs });
   const nowMs = cluster.now();
   return [

@@ -7,6 +7,7 @@ import { expect, test } from '@jest/globals';
 import { fixedEndpoint } from '../../../hack/control-plane/fixed-endpoint.ts';
 import { SystemClock } from '../../base/clock/system-clock.ts';
 import type { Endpoint } from './endpoint.ts';
+import { HttpReader } from './http-reader.ts';
 import { HttpListWatch } from './list-watch.ts';
 import { nodes } from './resource.ts';
 import { Transport } from './transport.ts';
@@ -33,6 +34,22 @@ test('a watch that follows another one uses its connection', async () => {
   await transport.close();
 
   expect(seen).toEqual(Array.from({ length: 5 }, () => 'BOOKMARK'));
+  expect(connections).toBe(1);
+});
+
+test('probes of a server that is asked by few connections wait for one another', async () => {
+  let connections = 0;
+  await using server = createServer((_request, response) => response.end('{"metadata":{"name":"n"}}'));
+  server.on('connection', () => connections++).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const clock = new SystemClock();
+  const transport = new Transport({ endpoint: endpointOf(server), clock, userAgent: 'test', probeConnections: 1 });
+  const prober = new HttpReader(transport, 'probes');
+
+  const found = await Promise.all(['a', 'b', 'c'].map((name) => prober.get(nodes, { name })));
+  await transport.close();
+
+  expect(found).toHaveLength(3);
   expect(connections).toBe(1);
 });
 

@@ -11,8 +11,16 @@ export type Lane = 'requests' | 'leases' | 'probes' | 'watches';
 
 /** A watch holds its connection for minutes, so watches are unbounded: there are as many as informers and drains. */
 const CONNECTIONS: Readonly<Record<Lane, number | null>> = { requests: 16, leases: 2, probes: 8, watches: null };
-/** Below the API server's own 90 s, so that we never write on a connection that it is about to close. */
-const IDLE_CONNECTION_MS = 30_000;
+/**
+ * Below the API server's own 90 s, so that we never write on a connection that it is about to close. Probes come once a minute: each would
+ * cost TLS handshakes. They are reads, and repeated where something on the way has closed the connection sooner.
+ */
+const IDLE_CONNECTION_MS: Readonly<Record<Lane, number>> = {
+  requests: 30_000,
+  leases: 30_000,
+  probes: 75_000,
+  watches: 30_000,
+};
 const CONNECT_TIMEOUT_MS = 10_000;
 /** Opens what requests of one lane to a server are sent by. */
 export type OpenDispatcher = (server: string, lane: Lane) => Dispatcher;
@@ -23,6 +31,8 @@ export interface DispatchersOptions {
   readonly open?: OpenDispatcher | undefined;
   /** An answer that is larger ends with an error; without it none is. */
   readonly maxBytes?: number | undefined;
+  /** What is asked at once to see that the server lives waits for one another on so many. */
+  readonly probeConnections?: number | undefined;
 }
 
 /** For what nobody aborts. */
@@ -48,6 +58,7 @@ export class Dispatchers {
   readonly #endpoint: Endpoint;
   readonly #open: OpenDispatcher | undefined;
   readonly #maxBytes: number | undefined;
+  readonly #connections: Readonly<Record<Lane, number | null>>;
   readonly #byLane = new Map<Lane, Dispatcher>();
   /** No longer used for new requests; closed when those under way have ended. */
   readonly #retired = new Set<Dispatcher>();
@@ -56,11 +67,12 @@ export class Dispatchers {
   #url: string;
   #moving: Promise<void> | undefined;
 
-  constructor(endpoint: Endpoint, clock: Clock, { open, maxBytes }: DispatchersOptions = {}) {
+  constructor(endpoint: Endpoint, clock: Clock, { open, maxBytes, probeConnections: probes }: DispatchersOptions = {}) {
     this.#endpoint = endpoint;
     this.#clock = clock;
     this.#open = open;
     this.#maxBytes = maxBytes;
+    this.#connections = probes === undefined ? CONNECTIONS : { ...CONNECTIONS, probes };
     this.#url = endpoint.url;
   }
 
@@ -101,7 +113,11 @@ export class Dispatchers {
 
   /** What a watch sends has no end; its lines are limited as they are read. */
   #create(connection: ConnectionSettings, lane: Lane): Dispatcher {
-    return createDispatcher(connection, CONNECTIONS[lane], lane === 'watches' ? undefined : this.#maxBytes);
+    return createDispatcher(connection, {
+      connections: this.#connections[lane],
+      idleMs: IDLE_CONNECTION_MS[lane],
+      maxBytes: lane === 'watches' ? undefined : this.#maxBytes,
+    });
   }
 
   /** Never rejects. */
@@ -143,8 +159,11 @@ export class Dispatchers {
 
 function createDispatcher(
   { tls, proxy }: ConnectionSettings,
-  connections: number | null,
-  maxBytes: number | undefined,
+  {
+    connections,
+    idleMs,
+    maxBytes,
+  }: { readonly connections: number | null; readonly idleMs: number; readonly maxBytes: number | undefined },
 ): Dispatcher {
   const { rejectUnauthorized, servername, ...material } = tls;
   const connect = {
@@ -160,8 +179,8 @@ function createDispatcher(
     connections,
     pipelining: 1,
     allowH2: false,
-    keepAliveTimeout: IDLE_CONNECTION_MS,
-    keepAliveMaxTimeout: IDLE_CONNECTION_MS,
+    keepAliveTimeout: idleMs,
+    keepAliveMaxTimeout: idleMs,
     ...(maxBytes === undefined ? {} : { maxResponseSize: maxBytes }),
   };
   if (proxy === undefined) return new Agent({ ...pool, connect });

@@ -96,6 +96,8 @@ export interface TransportOptions {
   readonly openDispatcher?: OpenDispatcher | undefined;
   /** Largest answer that is taken, of a server that may send anything; watches have limits of their own. */
   readonly maxBytes?: number | undefined;
+  /** See DispatchersOptions. */
+  readonly probeConnections?: number | undefined;
   /** Told of every attempt, watches included; must not throw. */
   readonly onRequest?: ((record: RequestRecord) => void) | undefined;
 }
@@ -135,8 +137,8 @@ export class Transport {
         await this.request({ method: 'GET', verb: 'get', address: { path, template: path, label: 'discovery' } }),
     });
     this.#throttle = options.throttle ?? unlimited;
-    const { endpoint, clock, openDispatcher: open, maxBytes } = options;
-    this.#dispatchers = new Dispatchers(endpoint, clock, { open, maxBytes });
+    const { endpoint, clock, openDispatcher: open, maxBytes, probeConnections } = options;
+    this.#dispatchers = new Dispatchers(endpoint, clock, { open, maxBytes, probeConnections });
   }
 
   /**

@@ -28,19 +28,18 @@ const AT_ONCE = 8;
 
 /**
  * The metrics of a process with cells as text: those of the process, and those of each cell with its namespace as label `cell`. Series of cells
- * without a label of their own are added up, also with those of the process: of counts the sum, of states the worst; their moments are left
- * out.
+ * without a label of their own are added up, also with those of the process: of counts the sum, of states the worst, of moments the first.
  */
 export async function mergedMetrics({ process, cells, failures, breathe }: ScrapedProcess): Promise<string> {
   const ordered = [...cells].toSorted(([a], [b]) => (a < b ? -1 : 1));
   const families = new Families();
   const others = new Sums();
   // To Prometheus an empty label is none: what the process counts and what those cells count would be the same series twice.
-  if (ordered.length > NAMED_CELLS) others.add(await readAll(process, failures), { ofCell: false });
+  if (ordered.length > NAMED_CELLS) others.add(await readAll(process, failures));
   else await families.add(process, failures);
   for (const [i, [cell, registry]] of ordered.entries()) {
     if (i % AT_ONCE === 0) await breathe();
-    if (i >= NAMED_CELLS) others.add(await readAll(registry, failures), { ofCell: true });
+    if (i >= NAMED_CELLS) others.add(await readAll(registry, failures));
     else {
       registry.setDefaultLabels({ [LABEL]: cell });
       await families.add(registry, failures);
@@ -76,18 +75,16 @@ class Families {
 class Sums {
   readonly #byName = new Map<string, Read & { readonly sums: Map<string, MetricValue<string>> }>();
 
-  /** Moments of cells mean nothing then; those of the process are left as they are. */
-  add(metrics: readonly Read[], { ofCell }: { readonly ofCell: boolean }): void {
+  add(metrics: readonly Read[]): void {
     for (const metric of metrics) {
-      if (ofCell && metric.name.endsWith('_timestamp_seconds')) continue;
       const known = this.#byName.get(metric.name) ?? { ...metric, sums: new Map() };
       this.#byName.set(metric.name, known);
-      const isCounted = COUNTED.has(String(metric.type));
+      const unite = uniting(metric);
       for (const value of metric.values) {
         const key = keyOf(value);
         const sum = known.sums.get(key);
         if (sum === undefined) known.sums.set(key, { ...value });
-        else sum.value = isCounted ? sum.value + value.value : Math.max(sum.value, value.value);
+        else sum.value = unite(sum.value, value.value);
       }
     }
   }
@@ -99,6 +96,12 @@ class Sums {
     }));
     return AggregatorRegistry.aggregate([metrics]);
   }
+}
+
+/** What a value of several cells is. What happened longest ago is the worst. */
+function uniting({ name, type }: Read): (a: number, b: number) => number {
+  if (COUNTED.has(String(type))) return (a, b) => a + b;
+  return name.endsWith('_timestamp_seconds') ? Math.min : Math.max;
 }
 
 /** The same for the same series, in whatever order its labels were named. */

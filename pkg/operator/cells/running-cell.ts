@@ -55,6 +55,8 @@ const ROLE_FILE = 'deploy/rbac/target.yaml';
  * before anything is destroyed, the target is read again anyway.
  */
 const WATCH_S = { least: 40, spread: 16 };
+/** A target has few kinds to ask for, and hundreds of targets many connections. */
+const PROBE_CONNECTIONS = 1;
 /** Work that needs no target, such as forced deletions, begins then at the latest. */
 const LONGEST_WAIT_MS = 10_000;
 
@@ -98,6 +100,7 @@ export class RunningCell {
       metrics: metrics.kube,
       maxBytes: maxTargetBytes,
       watchSeconds: WATCH_S,
+      probeConnections: PROBE_CONNECTIONS,
     };
     const targets = targetsOf(process, caching, own);
     this.#target = this.#openTarget(targets);

@@ -72,6 +72,7 @@ const FAILED_RETRY_MS = 60_000;
 export class OrphanVMsController {
   readonly #deps: OrphanVMsDeps;
   #dueMs = -Infinity;
+  #hasBegun = false;
   readonly #failedClasses = new Set<string>();
   /** Classes whose lists hold VMs that may be of another namespace. */
   readonly #mixedClasses = new Set<string>();
@@ -92,6 +93,7 @@ export class OrphanVMsController {
     const { collector, trust, clusters, orphans, missingVMs, leftNodes, leftBehind, blindAccounts, clock } = this.#deps;
     const running = collector.settle();
     leftBehind.settle();
+    this.#begin();
     const nowMs = clock.monotonicMs();
     const trustedMs = trust.trustedForMs(clusters);
     for (const evidence of [orphans, missingVMs, leftNodes, blindAccounts]) evidence.dropBefore(nowMs - trustedMs);
@@ -109,6 +111,14 @@ export class OrphanVMsController {
       Math.min(waitMs, statesMs),
       running > 0 ? 'VMs without a Machine to be deleted' : 'the next check of the provider',
     );
+  }
+
+  /** A look that never succeeds is overdue, too. */
+  #begin(): void {
+    const { metrics, drivers, clock } = this.#deps;
+    if (this.#hasBegun || drivers.all().length === 0) return;
+    this.#hasBegun = true;
+    metrics.lastLook.set(clock.now() / 1_000);
   }
 
   /** One look; resolves with the time until the next one. */

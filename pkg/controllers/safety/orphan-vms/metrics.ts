@@ -13,7 +13,7 @@ export function orphanVMMetrics(registry: Registry, ownerless: () => number) {
   );
   const lastLook = gauge(
     'machinist_orphan_vms_last_look_timestamp_seconds',
-    'Time when the VMs of all MachineClasses were last compared with the Machines, in seconds since the epoch; no value before the first time.',
+    'Time when the VMs of all MachineClasses were last compared with the Machines, in seconds since the epoch; before the first time, when the process, or the cell, began to; no value without drivers.',
   );
   lastLook.remove(); // a gauge without labels begins with 0, which would be long ago
   return {
