@@ -6,7 +6,7 @@ import type { ObjectIdentity } from '../pkg/kube/client/client.ts';
 
 /** A cache that a test fills; it tells of changes as the real one does, and never of a first list. */
 export class MemoryInformer<T extends KubeObject> implements Informer<T> {
-  readonly hasSynced = true;
+  readonly hasSynced: boolean = true;
   readonly resourceVersion = '1';
   readonly #store: Store<T>;
   readonly #handlers: ChangeHandler<T>[] = [];

@@ -27,7 +27,7 @@ export async function run({ config, warnings }: ParsedCommandLine): Promise<void
     const clock = new SystemClock();
     const options = { config, worlds: WORLDS, identity, version: version(), env, clock, log, host: process };
     if (config.cells !== undefined) {
-      const cells = await CellsProcess.open(options, config.cells, (operator) => controllers(operator, []));
+      const cells = await CellsProcess.open(options, config.cells, (operator) => controllers(operator, WORLDS));
       process.exit(await cells.run());
     }
     const operator = await Operator.open(options);

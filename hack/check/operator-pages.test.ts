@@ -65,7 +65,7 @@ const OTHERS_KEYS = [
 
 /** Words of several capitals that are no names of ours: other kinds, a kind that is not served, reasons of the cluster-autoscaler. */
 const OTHERS_WORDS = [
-  'ClusterRole ConfigMap DaemonSet PodDisruptionBudgets PrometheusRule ServiceMonitor CustomResourceDefinition ReplicaSet RoleBindings DevTools',
+  'ClusterRole ClusterRoleBinding ConfigMap DaemonSet PodDisruptionBudgets PrometheusRule ServiceMonitor CustomResourceDefinition ReplicaSet RoleBindings DevTools',
   'AWSMachineClass DevMachine NotTriggerScaleUp TriggeredScaleUp',
 ].flatMap((line) => line.split(' '));
 

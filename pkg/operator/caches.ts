@@ -2,12 +2,12 @@ import { OWN_KINDS } from './cached/own.ts';
 import {
   addKinds,
   type AlsoRead,
+  type CacheAdder,
   type CachingProcess,
   type Informers,
   type KindTable,
   type ProcessRole,
 } from './cached/kind.ts';
-import type { ClusterCaches } from './cluster-caches.ts';
 import type { World } from './world.ts';
 
 /**
@@ -21,7 +21,7 @@ export interface Caches extends Informers<typeof OWN_KINDS> {
 
 /** Adds the caches that a process needs of the control cluster; nothing is read before that is started. */
 export function addCaches(
-  control: ClusterCaches,
+  control: CacheAdder,
   { process, worlds }: { readonly process: CachingProcess; readonly worlds: readonly World[] },
 ): Caches {
   const own = addKinds(OWN_KINDS, control, process);

@@ -13,6 +13,7 @@ import type { ClustersOptions } from './clusters.ts';
 import { createElection, type Elect } from './election.ts';
 import type { ManagerProcess } from './manager-process.ts';
 import type { OperatorMetrics } from './metrics.ts';
+import type { Operator } from './operator.ts';
 import type { CachedCluster } from './target-readiness.ts';
 import type { TargetCluster } from './target-cluster.ts';
 import { TargetClusters } from './target-clusters.ts';
@@ -27,6 +28,8 @@ export interface Cell {
   readonly held: HeldWork;
   /** Of the control cluster. */
   readonly caches: Caches;
+  /** See Operator. */
+  readonly openCache: Operator['openCache'];
   readonly targets: TargetClusters;
   /** Undefined without a target cluster. */
   readonly target: TargetCluster | undefined;
@@ -58,6 +61,7 @@ export function cellOfFlags(process: ManagerProcess): Cell {
     target,
     cachedTarget: target?.caches,
     caches: addCaches(ofControl, { process: caching, worlds }),
+    openCache: (resource, options) => ofControl.open(resource, options),
     elect: (lease, recorder) => createElection(lease, recorder, process.election),
   };
 }

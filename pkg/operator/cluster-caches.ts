@@ -1,5 +1,6 @@
 import type { KubeObject } from '../apis/meta.ts';
 import type { MemberContinuity } from '../kube/cache/cluster-continuity.ts';
+import type { Informer } from '../kube/cache/lister.ts';
 import { ObservedHistory } from '../kube/cache/observed-history.ts';
 import { LimitedListWatch } from '../kube/cache/limited-list-watch.ts';
 import { ReflectedInformer } from '../kube/cache/reflected-informer.ts';
@@ -42,6 +43,15 @@ export interface CacheOptions<T extends KubeObject> {
 export interface OpenCache<T extends KubeObject> {
   readonly informer: ReflectedInformer<T>;
   /** Gives it up: what it holds is not to be read any more. */
+  close(): void;
+}
+
+/** What of such a cache its reader sees, who may share it with others. */
+export interface SharedCache {
+  readonly informer: Informer<KubeObject> & {
+    /** Resolves when it is filled; rejects with the signal's reason, or when it is closed before. */
+    waitForSync(signal: AbortSignal): Promise<void>;
+  };
   close(): void;
 }
 

@@ -19,7 +19,7 @@ import { MACHINE_LEASE } from '../kube/leader/names.ts';
 import type { Controller } from '../work/reconcile/controller.ts';
 import type { Caches } from './caches.ts';
 import { type Cell, cellOfFlags } from './cell.ts';
-import type { ClusterCaches } from './cluster-caches.ts';
+import type { SharedCache } from './cluster-caches.ts';
 import { writerTo } from './clusters.ts';
 import type { Config } from './config/config.ts';
 import { DriverGreetings } from './driver-greetings.ts';
@@ -64,6 +64,8 @@ export class Operator {
   #makePage: ((process: ObservedProcess) => Page) | undefined;
   readonly #recorders = new Map<string, EventRecorder>();
   readonly #leaderships = new Map<string, OwnLeadership>();
+  /** Ends what the process would tell it when its own work has ended. */
+  readonly #ending: (() => void)[] = [];
 
   constructor(process: ManagerProcess, cell: Cell) {
     this.config = cell.config;
@@ -96,7 +98,7 @@ export class Operator {
 
   /** Calls `run` each time the control cluster turned out to serve a kind in another version than before. */
   onServedChange(run: () => void): void {
-    this.#process.clusters.control.transport.served.onChange(run);
+    this.#ending.push(this.#process.clusters.control.transport.served.onChange(run));
   }
 
   /** The outages of this moment. */
@@ -142,8 +144,8 @@ export class Operator {
   openCache(
     resource: Resource<KubeObject>,
     options: { readonly namespace?: string; readonly refused: (err: ApiError) => void },
-  ): ReturnType<ClusterCaches['open']> {
-    return this.#process.ofControl.open(resource, options);
+  ): SharedCache {
+    return this.#cell.openCache(resource, options);
   }
 
   /** Resolves when the cache of a kind of the control cluster shows the present; rejects with the signal's reason, and ApiError. */
@@ -250,6 +252,7 @@ export class Operator {
     return {
       begin: async (signal) => void (await Promise.all(works.map((work) => work.begin(signal)))),
       end: async (graceMs) => {
+        for (const end of this.#ending) end();
         await Promise.all(works.map((work) => work.end(graceMs)));
         await Promise.all(
           [...this.#recorders].map(([component, recorder]) => recorderMember(component, recorder).stop(graceMs)),

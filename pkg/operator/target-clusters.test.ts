@@ -20,7 +20,7 @@ const KUBECONFIG = JSON.stringify({
   'current-context': 'x',
 });
 
-test('of two openings of one cluster at once, the second is refused before it has started anything', async () => {
+test('of two openings of one cluster at once, the second is refused before it has started anything; after the end, all are', async () => {
   const registry = new Registry();
   const clock = new SystemClock();
   const probed: string[] = [];
@@ -46,7 +46,7 @@ test('of two openings of one cluster at once, the second is refused before it ha
   });
   const options = { gate: {}, changed: () => undefined } as unknown as OpenOptions;
   const opened = await Promise.allSettled([1, 2].map(() => all.open('ns/c', KUBECONFIG, options)));
-  await all.stop();
+  for (const one of opened) if (one.status === 'fulfilled') one.value.close();
 
   expect(opened.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
   expect(probed).toEqual(['add ns/c', 'remove ns/c']);
@@ -55,5 +55,7 @@ test('of two openings of one cluster at once, the second is refused before it ha
   again.close();
   expect(() => all.podsOn('ns/c', 'node')).toThrow('cluster ns/c has no access to pods');
   await all.stop();
+  expect(probed).toHaveLength(4);
+  await expect(all.open('ns/c', KUBECONFIG, options)).rejects.toThrow('no cluster is opened any more');
   expect(probed).toHaveLength(4);
 });

@@ -39,6 +39,7 @@ export class TargetClusters implements Member {
   readonly #clusters = new Map<Cluster, TargetCluster>();
   readonly #open = new Map<Cluster, OpenWorkload>();
   readonly #closing = new Set<Promise<unknown>>();
+  #isStopped = false;
 
   constructor(options: TargetClustersOptions) {
     this.#options = options;
@@ -66,12 +67,13 @@ export class TargetClusters implements Member {
 
   /**
    * Opens the way to the API server of a kubeconfig of a foreign hand, under a name that no other has. Throws ConfigError, and Error
-   * while one of that name is open.
+   * while one of that name is open, and when all were stopped.
    */
   async open(cluster: Cluster, kubeconfig: string, options: OpenOptions): Promise<WorkloadCluster> {
     const { clock } = this.#options;
     const endpoint = await foreignEndpoint({ content: kubeconfig, clock });
     // Before anything is started, which nobody would stop; nothing is awaited from here on.
+    if (this.#isStopped) throw new Error('no cluster is opened any more');
     if (this.#clusters.has(cluster)) throw new Error(`cluster ${cluster} is already open`);
     const opened = new OpenWorkload(this.#accessTo(cluster, endpoint), {
       ...this.#options,
@@ -101,6 +103,7 @@ export class TargetClusters implements Member {
   }
 
   async stop(): Promise<void> {
+    this.#isStopped = true;
     for (const [cluster, opened] of this.#open) this.#close(cluster, opened);
     await Promise.all(this.#closing);
   }

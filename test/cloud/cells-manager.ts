@@ -6,6 +6,7 @@ import { controllers } from '../../pkg/controllers/index.ts';
 import { CellsProcess } from '../../pkg/operator/cells/cells-process.ts';
 import { configFrom } from '../../pkg/operator/config/config.ts';
 import type { OperatorHooks } from '../../pkg/operator/manager-process.ts';
+import { WORLD_FLAGS } from '../../pkg/worlds/flags.ts';
 import { WORLDS } from '../../pkg/worlds/index.ts';
 import { grant } from '../integration/shipped-roles.ts';
 import { flagsOf, TestHost } from './manager.ts';
@@ -67,7 +68,11 @@ export class CellsManager implements AsyncDisposable {
         ...options.flags,
       },
     });
-    const config = configFrom('machinist run', new Map([...flags].map(([name, value]) => [name, [value]])), []);
+    const config = configFrom(
+      'machinist run',
+      new Map([...flags].map(([name, value]) => [name, [value]])),
+      WORLD_FLAGS,
+    );
     if (config.cells === undefined) throw new Error('the flags name no cells');
     const process = await CellsProcess.open(
       {
@@ -82,7 +87,7 @@ export class CellsManager implements AsyncDisposable {
         ...(hooks === undefined ? {} : { hooks }),
       },
       config.cells,
-      (operator) => controllers(operator, []),
+      (operator) => controllers(operator, WORLDS),
     );
     return new CellsManager(identity, `http://127.0.0.1:${config.server.port}`, process, host, process.run());
   }

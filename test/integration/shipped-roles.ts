@@ -28,6 +28,7 @@ export type RoleFile =
   | 'ironcore-pools'
   | 'ironcore-scheduler'
   | 'mirantis'
+  | 'mirantis-all-namespaces'
   | 'target'
   | 'target-manager'
   | 'sim-driver'

@@ -94,3 +94,16 @@ test('a namespace whose name begins with that of another is another', () => {
   expect(views.of('a').get('a-b/one')).toBeUndefined();
   expect(names(views.of('a').byIndex('colour', 'red'))).toEqual(['one']);
 });
+
+test('a reader that ends hears of nothing any more, and another one of its namespace does', () => {
+  const { informer, views, heard, listen } = start();
+  const ending = views.open('a');
+  ending.informer.onChange(() => void heard.push('heard by the other reader'));
+  heard.length = 0;
+
+  listen('a');
+  ending.close();
+  informer.put(object('a', 'one', 'green', 2));
+
+  expect(heard).toEqual(['a got one', 'a got two', 'a changed one']);
+});

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../apis/meta.ts';
-import type { ObjectIdentity } from '../client/client.ts';
 import type { ChangeHandler, Informer } from './lister.ts';
 import type { IndexFunctions } from './store.ts';
+import { type View, viewOf, type Views } from './view.ts';
 
 /** Index of all objects of a namespace. */
 const NAMESPACE_INDEX = 'namespace';
@@ -16,7 +16,7 @@ export function indexesByNamespace<T extends KubeObject>(indexes: IndexFunctions
 }
 
 /** A cache of a kind in all namespaces, of which each reader sees one. Its indexes are those of `indexesByNamespace`. */
-export class NamespaceViews<T extends KubeObject> {
+export class NamespaceViews<T extends KubeObject> implements Views<T> {
   readonly #informer: Informer<T>;
   readonly #handlers = new Map<string, Set<ChangeHandler<T>>>();
 
@@ -35,27 +35,33 @@ export class NamespaceViews<T extends KubeObject> {
 
   /** What is in a namespace, which may have several readers. A reader of another one neither sees nor hears of it. */
   of(namespace: string): Informer<T> {
+    return this.open(namespace).informer;
+  }
+
+  /** The same for a reader that ends before the others of the namespace. */
+  open(namespace: string): View<T> {
     const informer = this.#informer;
     const prefix = `${namespace}/`;
-    return {
+    const own = new Set<ChangeHandler<T>>();
+    const view = viewOf(informer, {
       get: (key) => (key.startsWith(prefix) ? informer.get(key) : undefined),
       list: () => informer.byIndex(NAMESPACE_INDEX, namespace),
       byIndex: (index, value) => informer.byIndex(index, within(namespace, value)),
       onChange: (handler) => {
         const handlers = this.#handlers.get(namespace) ?? new Set();
         handlers.add(handler);
+        own.add(handler);
         this.#handlers.set(namespace, handlers);
         for (const object of informer.byIndex(NAMESPACE_INDEX, namespace)) this.#tell(handler, undefined, object);
       },
-      get hasSynced() {
-        return informer.hasSynced;
+    });
+    return {
+      informer: view,
+      close: () => {
+        const handlers = this.#handlers.get(namespace);
+        for (const handler of own) handlers?.delete(handler);
+        if (handlers?.size === 0) this.#handlers.delete(namespace);
       },
-      get resourceVersion() {
-        return informer.resourceVersion;
-      },
-      waitFor: (resourceVersion, signal) => informer.waitFor(resourceVersion, signal),
-      wrote: (object) => informer.wrote(object),
-      deleted: (object: ObjectIdentity) => informer.deleted(object),
     };
   }
 

@@ -31,7 +31,7 @@ export class ServedVersions {
   readonly #versions = new Map<string, Resource<KubeObject>>();
   readonly #askedAtMs = new Map<string, number>();
   readonly #asking = new Map<string, Promise<Resource<KubeObject>>>();
-  readonly #listeners: ((resource: Resource<KubeObject>) => void)[] = [];
+  readonly #listeners = new Set<(resource: Resource<KubeObject>) => void>();
 
   constructor(options: ServedVersionsOptions) {
     this.#options = options;
@@ -42,9 +42,10 @@ export class ServedVersions {
     return (this.#versions.get(nameOf(resource)) as Resource<T> | undefined) ?? resource;
   }
 
-  /** Adds a listener for resources that turn out to be served in another version than before. */
-  onChange(listener: (resource: Resource<KubeObject>) => void): void {
-    this.#listeners.push(listener);
+  /** Adds a listener for resources that turn out to be served in another version than before, until the returned function is called. */
+  onChange(listener: (resource: Resource<KubeObject>) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
   /**

@@ -74,9 +74,13 @@ export class CellsProcess {
     const selected = ofControl.add<KubeObject>(namespaces, { labelSelector: config.selector, metadataOnly: true });
     const replicas = ofControl.add(leases, { namespace: leader.namespace, labelSelector: CELL_REPLICA_LABEL });
     // As a cell's: of no namespace, so that nothing is cached that only the one of the Leases needs.
-    const shared = new SharedCaches(ofControl, cachingProcess(process, config.of('', {})), ({ kind }, err) => {
-      metrics.kube.handlerErrors.inc({ kind });
-      log.error({ kind, err }, 'cache handler failed');
+    const shared = new SharedCaches(ofControl, {
+      process: cachingProcess(process, config.of('', {})),
+      worlds: process.options.worlds,
+      failed: ({ kind }, err) => {
+        metrics.kube.handlerErrors.inc({ kind });
+        log.error({ kind, err }, 'cache handler failed');
+      },
     });
     this.#claims = new TargetClaims({
       leases: leasesOf(process.election),

@@ -74,6 +74,7 @@ export class RunningCell {
   readonly shard: HeldShard;
   readonly namespace: KubeObject;
   readonly #options: RunningCellOptions;
+  readonly #targets: TargetClusters;
   readonly #target: TargetCluster | undefined;
   readonly #operator: Operator;
   readonly #work: LeaderWork;
@@ -103,6 +104,7 @@ export class RunningCell {
       probeConnections: PROBE_CONNECTIONS,
     };
     const targets = targetsOf(process, caching, own);
+    this.#targets = targets;
     this.#target = this.#openTarget(targets);
     const fence = openedNow(shard.fence, clock.monotonicMs());
     const gate = gateBehind(fence, { clock, outages: this.outages, metrics: metrics.gate, graceMs });
@@ -114,6 +116,7 @@ export class RunningCell {
       outages: this.outages,
       held: this.held,
       caches: shared.of(caching),
+      openCache: (resource, { refused }) => shared.open(resource, config.clusters.namespace, refused),
       targets,
       target: this.#target,
       elect: () => ({ gate, elector: shard.elector, fence }),
@@ -144,6 +147,7 @@ export class RunningCell {
     this.#ending.abort(new Error('the cell ends'));
     await this.#begun;
     await this.#work.end(graceMs);
+    await this.#targets.stop();
     await Promise.allSettled([this.outages.stop(), this.#target?.caches.stop()]);
     await Promise.allSettled([this.#target?.access.transport.close()]);
     shared.forget(namespace.metadata.name);

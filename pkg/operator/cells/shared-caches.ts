@@ -2,36 +2,56 @@ import type { KubeObject } from '../../apis/meta.ts';
 import type { Resource } from '../../apis/resource.ts';
 import type { Informer } from '../../kube/cache/lister.ts';
 import { indexesByNamespace, NamespaceViews } from '../../kube/cache/namespace-views.ts';
+import type { Views } from '../../kube/cache/view.ts';
+import { WholeViews } from '../../kube/cache/whole-views.ts';
+import type { ApiError } from '../../kube/client/errors.ts';
 import { machines, secrets } from '../../kube/client/resource.ts';
-import { addKinds, type CacheAdder, type CachingProcess } from '../cached/kind.ts';
-import { OWN_KINDS } from '../cached/own.ts';
-import type { Caches } from '../caches.ts';
-import type { ClusterCaches } from '../cluster-caches.ts';
+import type { CacheAdder, CachingProcess } from '../cached/kind.ts';
+import { addCaches, type Caches } from '../caches.ts';
+import type { ClusterCaches, SharedCache } from '../cluster-caches.ts';
+import type { World } from '../world.ts';
+import { OpenedCaches } from './opened-caches.ts';
 
-/** The caches of the control cluster that all cells share: one watch of each kind, of which each cell sees its namespace. */
+/** What cells read of the control cluster. */
+export interface SharedCachesOptions {
+  /** What decides which kinds a cell needs. */
+  readonly process: CachingProcess;
+  readonly worlds: readonly World[];
+  /** Told what handlers of changes throw. */
+  readonly failed: (resource: Resource<KubeObject>, err: unknown) => void;
+}
+
+/**
+ * The caches of the control cluster that all cells share: one watch of each kind, of which each cell sees its namespace; of kinds that no
+ * namespace has, all.
+ */
 export class SharedCaches {
   // eslint-disable-next-line typescript/no-explicit-any -- by resource, so that each has the type of its own
-  readonly #views = new Map<Resource<any>, NamespaceViews<any>>();
+  readonly #views = new Map<Resource<any>, Views<any>>();
   readonly #informers = new Map<Resource<KubeObject>, Informer<KubeObject>>();
+  readonly #opened: OpenedCaches;
+  readonly #worlds: readonly World[];
 
-  /** `failed` is told what handlers of changes throw. Adds the kinds that a cell needs to those of the control cluster; only before these start. */
-  constructor(
-    control: ClusterCaches,
-    process: CachingProcess,
-    failed: (resource: Resource<KubeObject>, err: unknown) => void,
-  ) {
-    addKinds(
-      OWN_KINDS,
-      {
-        add: (resource, { namespace: _all, indexes, ...how }) => {
-          const informer = control.add(resource, { ...how, indexes: indexesByNamespace(indexes) });
-          this.#views.set(resource, new NamespaceViews(informer, (err) => failed(resource, err)));
-          this.#informers.set(resource, informer);
-          return informer;
-        },
+  /** Adds the kinds that a cell needs to those of the control cluster; only before these start. */
+  constructor(control: ClusterCaches, { process, worlds, failed }: SharedCachesOptions) {
+    this.#worlds = worlds;
+    this.#opened = new OpenedCaches(control, failed);
+    const adder: CacheAdder = {
+      add: (resource, { namespace: _all, indexes, ...how }) => {
+        const told = (err: unknown): void => failed(resource, err);
+        const informer = control.add(resource, {
+          ...how,
+          ...(resource.namespaced ? { indexes: indexesByNamespace(indexes) } : indexes && { indexes }),
+        });
+        this.#views.set(
+          resource,
+          resource.namespaced ? new NamespaceViews(informer, told) : new WholeViews(informer, told),
+        );
+        this.#informers.set(resource, informer);
+        return informer;
       },
-      process,
-    );
+    };
+    addCaches(adder, { process, worlds });
   }
 
   /** What the controllers of a cell read. */
@@ -40,10 +60,12 @@ export class SharedCaches {
     const adder: CacheAdder = {
       add: <T extends KubeObject>(resource: Resource<T>): Informer<T> => this.#viewIn(resource, namespace),
     };
-    const none = (): never => {
-      throw new Error('a cell serves no other API');
-    };
-    return Object.defineProperty(addKinds(OWN_KINDS, adder, process), 'of', { value: none }) as Caches;
+    return addCaches(adder, { process, worlds: this.#worlds });
+  }
+
+  /** A cache of a kind that a cell knows only now; it ends with the cell at the latest. */
+  open(resource: Resource<KubeObject>, namespace: string, refused: (err: ApiError) => void): SharedCache {
+    return this.#opened.open(resource, namespace, refused);
   }
 
   /** Calls `changed` with the namespace of each Secret of one of these names that changes from now on. */
@@ -65,7 +87,7 @@ export class SharedCaches {
   }
 
   #viewIn<T extends KubeObject>(resource: Resource<T>, namespace: string): Informer<T> {
-    const views: NamespaceViews<T> | undefined = this.#views.get(resource);
+    const views: Views<T> | undefined = this.#views.get(resource);
     if (views === undefined) throw new Error(`${resource.plural} are not cached for cells`);
     return views.of(namespace);
   }
@@ -73,5 +95,6 @@ export class SharedCaches {
   /** A cell has ended. */
   forget(namespace: string): void {
     for (const views of this.#views.values()) views.forget(namespace);
+    this.#opened.forget(namespace);
   }
 }

@@ -1,7 +1,7 @@
 import { parseGoFloat } from '../../apis/go-number.ts';
 import { type AutoscalerConfig, autoscalerFrom } from './autoscaler.ts';
 import { type CellsConfig, cellsFrom } from './cells.ts';
-import { controllersFrom, OWN_CONTROLLERS } from './controllers.ts';
+import { controllersFrom } from './controllers.ts';
 import type { FlagSection, SettingsOf } from './flag-section.ts';
 import { defaultOf, type Flag, flagsOf, OWN_FLAGS, type Program } from './flags.ts';
 import { leasesOf, refuseSplitLeases } from './lease-groups.ts';
@@ -262,7 +262,7 @@ function shown(program: Program, typed: TypedFlags, name: string): string {
 
 function refuseContradictions(config: Config, sections: readonly FlagSection[], flag: (name: string) => string): void {
   const { cells, controllers, leader, safety } = config;
-  if (cells !== undefined) refuseBesideCells(flag, { ...config, cells });
+  if (cells !== undefined) refuseBesideCells(flag, { ...config, cells }, sections);
   if (leader.enabled) refuseSplitLeases(controllers, sections);
   if (leader.enabled) refuseImpossibleLease(leader, flag);
   if (safety.statusCheckPeriodMs < safety.statusCheckTimeoutMs) {
@@ -275,14 +275,11 @@ function refuseContradictions(config: Config, sections: readonly FlagSection[], 
 /** What a process with cells does not do yet for each of them. */
 function refuseBesideCells(
   flag: (name: string) => string,
-  { autoscaler, controllers, server, cells }: Config & { readonly cells: CellsConfig },
+  { autoscaler, controllers, server, cells, of }: Config & { readonly cells: CellsConfig },
+  sections: readonly FlagSection[],
 ): void {
-  const other = [...controllers].find((name) => !OWN_CONTROLLERS.includes(name));
-  if (other !== undefined) {
-    throw new FlagError(
-      `--controllers: ${other} is not supported with ${flag('cells')}; run it in a process of its own`,
-    );
-  }
+  const [other] = sections.flatMap((section) => section.notInCells?.(of(section), controllers) ?? []);
+  if (other !== undefined) throw new FlagError(other);
   if (autoscaler !== undefined) {
     throw new FlagError(
       `${flag('autoscaler-grpc-address')} is not supported with ${flag('cells')}; run a process of its own for each namespace that has an autoscaler`,

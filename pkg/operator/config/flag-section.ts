@@ -11,6 +11,8 @@ export interface FlagSection<Settings = unknown> {
   readonly leases: readonly LeaseGroup[];
   /** What may be typed for several of them. */
   readonly allOf?: Readonly<Record<string, readonly string[]>>;
+  /** Why namespaces that `--cells` selects cannot have it, with its flag and what to do instead; undefined: they can. */
+  notInCells?(settings: Settings, controllers: ReadonlySet<string>): string | undefined;
   /** What its flags say. Throws FlagError. */
   settings(read: ValueReader): Settings;
   /** Which of its controllers run with these settings beside those that are named. Throws FlagError for one that cannot. */

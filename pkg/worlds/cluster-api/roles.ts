@@ -95,8 +95,9 @@ export const CLUSTER_API_ROLES: readonly RoleFile[] = [
   {
     file: 'deploy/rbac/cluster-api-all-namespaces.yaml',
     comment:
-      'Control cluster, in addition to cluster-api.yaml: Machines of Cluster API in all namespaces, for --cluster-api-all-namespaces. The role allows reading all Secrets. See docs/operations/cluster-api.md.',
-    isFor: ({ controllers, of }) => controllers.has('cluster-api') && of(CLUSTER_API_FLAGS).isEverywhere,
+      'Control cluster, in addition to cluster-api.yaml: Machines of Cluster API in all namespaces, for --cluster-api-all-namespaces and for --cells. The role allows reading all Secrets. See docs/operations/cluster-api.md.',
+    isFor: ({ controllers, hasCells, of }) =>
+      controllers.has('cluster-api') && (hasCells || of(CLUSTER_API_FLAGS).isEverywhere),
     roles: [
       {
         name: 'machinist-cluster-api-all-namespaces',

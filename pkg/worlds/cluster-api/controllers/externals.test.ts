@@ -139,3 +139,16 @@ test('a kind that may not be read says which rights help, until it may', async (
   expect(caches.woken).toEqual(['one', 'one']);
   expect(await externals.isGone(holder, REFERENCE, new AbortController().signal)).toBe(true);
 });
+
+test('after the end nothing is watched', () => {
+  const caches = new Caches();
+  caches.definitions.put(definition('v1', '1'));
+  caches.externals.use('m', holder, [REFERENCE]);
+
+  caches.externals.stop();
+  caches.definitions.put(definition('v2', '2'));
+
+  expect(caches.opened).toEqual(['g.io/v1']);
+  expect(caches.closed).toEqual(['g.io/v1']);
+  expect(caches.externals.watched).toEqual([]);
+});

@@ -94,6 +94,13 @@ export class Externals {
     this.use(user, { metadata: { name: '', uid: '', resourceVersion: '', creationTimestamp: '' } }, []);
   }
 
+  /** Nobody names anything any more. */
+  stop(): void {
+    for (const kind of this.#kinds.values()) this.#close(kind);
+    this.#kinds.clear();
+    this.#namedBy.clear();
+  }
+
   /** Names of the definitions of the kinds that are watched. */
   get watched(): readonly string[] {
     return [...this.#kinds.keys()];

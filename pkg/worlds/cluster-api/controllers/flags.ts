@@ -38,6 +38,10 @@ export const CLUSTER_API_FLAGS: FlagSection<ClusterAPISettings> = {
     },
   ],
   leases: [{ lease: MACHINE_LEASE, needed: [], optional: ['cluster-api'] }],
+  notInCells: ({ isEverywhere }, controllers) =>
+    controllers.has('cluster-api') && isEverywhere
+      ? '--cluster-api-all-namespaces is not supported with --cells, which selects the namespaces; remove one of them'
+      : undefined,
   settings: (read) => ({
     watchFilter: read.text('cluster-api-watch-filter'),
     isEverywhere: read.bool('cluster-api-all-namespaces'),

@@ -140,7 +140,11 @@ export function clusterAPI(
         wakeClusterAPI({ machines, clusters, secrets, nodes, volumeAttachments }, queue);
       },
     ],
-    end: (queue, graceMs) => endWithResults(activities, queue, { clock, graceMs }),
+    end: async (queue, graceMs) => {
+      await endWithResults(activities, queue, { clock, graceMs });
+      nodeClusters.stop();
+      externals.stop();
+    },
   };
 }
 

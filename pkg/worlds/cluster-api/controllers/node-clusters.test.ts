@@ -208,3 +208,21 @@ test.each([
 ])('without a Secret, a Machine without a mark of a Cluster that $what is $want', ({ annotations, want }) => {
   expect(nodeClusters().of(named('c', annotations), named('m'))).toMatchObject(want);
 });
+
+test('after the end everything is closed, also what is just being opened, and a Secret that cannot be read is not read again', async () => {
+  const all = nodeClusters();
+  await store('1', 'one');
+  all.use('m', 'ns/c');
+  await settled();
+  all.use('n', 'ns/other');
+  secrets.put({ metadata: { ...named('other-kubeconfig').metadata } });
+  live = new ApiError(500, 'InternalError', 'no');
+  all.stop();
+  await settled();
+  live = secret('2', 'two');
+  clock.advance(60_000);
+  await settled();
+
+  expect(log).toEqual(['open one', 'watch one', 'close one']);
+  expect(all.connected).toEqual([]);
+});

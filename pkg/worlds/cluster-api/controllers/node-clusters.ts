@@ -118,6 +118,14 @@ export class NodeClusters {
     this.#close(entry);
   }
 
+  /** Closes all; what is being opened is closed when it is open. */
+  stop(): void {
+    const entries = [...this.#entries.values()];
+    this.#entries.clear();
+    this.#clusterOf.clear();
+    for (const entry of entries) this.#close(entry);
+  }
+
   /** Whether a Cluster, by its key, has Nodes elsewhere than in the target cluster of the manager. */
   isApart(cluster: string): boolean {
     return this.#deps.secrets.get(`${cluster}${KUBECONFIG_SECRET_SUFFIX}`) !== undefined;

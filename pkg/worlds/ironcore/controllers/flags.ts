@@ -70,6 +70,13 @@ export const IRONCORE_FLAGS: FlagSection<IronCoreSettings> = {
     { lease: IRONCORE_POOLS_LEASE, needed: SERVING, optional: [] },
   ],
   allOf: { ironcore: ['ironcore.scheduler', 'ironcore.lifecycle'] },
+  notInCells(_settings, controllers) {
+    const named = ['ironcore.scheduler', 'ironcore.lifecycle', ...SERVING].find((name) => controllers.has(name));
+    const flag = named !== undefined && SERVING.includes(named) ? '--ironcore-pool' : `--controllers: ${named}`;
+    return named === undefined
+      ? undefined
+      : `${flag} is not supported with --cells, because pools and classes of IronCore belong to no namespace; run it in a process of its own, without --cells`;
+  },
   settings: (read) => ({
     pools: poolsFrom(read.list('ironcore-pool'), read.list('ironcore-pool-provider-id')),
     watchFilter: read.text('ironcore-watch-filter'),

@@ -1,0 +1,215 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+
+import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts';
+import { CELL_LEASES, cellsControl, CellsManager } from '../cloud/cells-manager.ts';
+import { ClusterAPITenant } from '../cloud/cluster-api-tenant.ts';
+import type { Site } from '../cloud/site.ts';
+import { ContractSimulator, SIM_MACHINE } from '../contract-simulator.ts';
+import { eventually } from '../expect/eventually.ts';
+import { FaultProxy } from '../proxy/fault-proxy.ts';
+import { grant } from './shipped-roles.ts';
+
+const TEST_MS = 300_000;
+const PATIENCE = { timeoutMs: 60_000, intervalMs: 100 };
+const QUICK_LEASES = {
+  'leader-elect': 'true',
+  'leader-elect-lease-duration': '6s',
+  'leader-elect-renew-deadline': '4s',
+  'leader-elect-retry-period': '500ms',
+};
+
+let control: Site;
+
+beforeAll(async () => {
+  control = await cellsControl();
+  const { api } = control;
+  await applyManifests(api, readManifests(path.join(import.meta.dirname, '../../crds/cluster-api')));
+  await grant(api, 'cluster-api', CELL_LEASES);
+  await grant(api, 'cluster-api-all-namespaces', CELL_LEASES);
+  await new ContractSimulator(api, CELL_LEASES).install(SIM_MACHINE, 'v1beta2');
+});
+
+afterAll(async () => {
+  await control[Symbol.asyncDispose]();
+});
+
+/** A manager of all selected namespaces, which have no other target cluster than those of their Clusters. */
+async function start(flags: Readonly<Record<string, string>> = {}): Promise<CellsManager> {
+  return await CellsManager.start({
+    kubeconfig: control.kubeconfig,
+    namespace: CELL_LEASES,
+    drivers: '',
+    flags: {
+      controllers: '*,cluster-api',
+      'target-kubeconfig': 'none',
+      'cell-kubeconfig-secret': '',
+      ...flags,
+    },
+  });
+}
+
+/** Whether the manager is connected to a workload cluster. */
+async function isConnectedTo(manager: CellsManager, tenant: ClusterAPITenant): Promise<boolean> {
+  const metrics = await manager.page('/metrics');
+  return metrics.includes(`machinist_cluster_outage{cluster="${tenant.namespace}/c"`);
+}
+
+test(
+  'Machines of Cluster API in each selected namespace are looked after, and those of one are nothing to the other',
+  async () => {
+    await using one = await ClusterAPITenant.create(control);
+    await using other = await ClusterAPITenant.create(control);
+    await using unselected = await ClusterAPITenant.create(control);
+    for (const tenant of [one, other, unselected]) await tenant.createMachine('m');
+    await using manager = await start();
+
+    await one.select(true);
+    await other.select(true);
+    await one.untilRunning('m');
+    await other.untilRunning('m');
+    for (const { namespace, node } of [one, other].map((t) => ({ namespace: t.namespace, node: t.node('m') }))) {
+      expect((await node)?.metadata.annotations).toMatchObject({ 'cluster.x-k8s.io/cluster-namespace': namespace });
+    }
+    expect(await manager.page('/metrics')).toContain(
+      `machinist_cluster_outage{cluster="${one.namespace}/c",cell="${one.namespace}"} 0`,
+    );
+
+    await one.deleteMachine('m');
+    await one.untilGone('m');
+    expect(await other.machine('m')).toMatchObject({ status: { phase: 'Running' } });
+    expect(await other.node('m')).toBeDefined();
+    expect((await other.infrastructure('m'))?.metadata.deletionTimestamp).toBeUndefined();
+    expect((await unselected.machine('m'))?.metadata.finalizers).toBeUndefined();
+    await one.createMachine('m');
+    await one.untilRunning('m');
+  },
+  TEST_MS,
+);
+
+test(
+  'a namespace that loses its label keeps its Machines and their Nodes, and its connections are closed',
+  async () => {
+    await using tenant = await ClusterAPITenant.create(control);
+    await using other = await ClusterAPITenant.create(control);
+    await using manager = await start();
+    await using way = await FaultProxy.start(tenant.workload.plane.connection.url);
+    const through = await tenant.workload.kubeconfigThrough(way.url);
+    await tenant.setSecret('c-kubeconfig', { value: readFileSync(through, 'utf8') });
+    for (const one of [tenant, other]) {
+      await one.createMachine('m');
+      await one.select(true);
+      await one.untilRunning('m');
+    }
+
+    await tenant.select(false);
+    await eventually(() => expect(way.open).toBe(0), PATIENCE);
+    expect(await isConnectedTo(manager, tenant)).toBe(false);
+    await tenant.deleteMachine('m');
+    await other.createMachine('n');
+    await other.untilRunning('n');
+    expect(await tenant.machine('m')).toMatchObject({ status: { phase: 'Running' } });
+    expect(await tenant.node('m')).toBeDefined();
+    expect((await tenant.infrastructure('m'))?.metadata.deletionTimestamp).toBeUndefined();
+
+    await tenant.select(true);
+    await tenant.untilGone('m');
+    expect(await other.node('m')).toBeDefined();
+  },
+  TEST_MS,
+);
+
+test(
+  'a workload cluster that does not answer concerns its own Cluster alone',
+  async () => {
+    await using tenant = await ClusterAPITenant.create(control);
+    await using other = await ClusterAPITenant.create(control);
+    await using manager = await start();
+    const unreachable = tenant.kubeconfig.replace(/server: .*/, 'server: https://127.0.0.1:1');
+    await tenant.setSecret('c-kubeconfig', { value: unreachable });
+    for (const one of [tenant, other]) {
+      await one.createMachine('m');
+      await one.select(true);
+    }
+
+    await other.untilRunning('m');
+    await eventually(async () => {
+      const metrics = await manager.page('/metrics');
+      for (const [{ namespace }, outage] of [
+        [tenant, 1],
+        [other, 0],
+      ] as const) {
+        const labels = `cluster="${namespace}/c",cell="${namespace}"`;
+        expect(metrics).toContain(`machinist_cluster_outage{${labels}} ${outage}`);
+      }
+    }, PATIENCE);
+    await other.deleteMachine('m');
+    await other.untilGone('m');
+
+    await tenant.setSecret('c-kubeconfig', { value: tenant.kubeconfig });
+    await tenant.untilRunning('m');
+  },
+  TEST_MS,
+);
+
+test(
+  'nothing of one namespace is reached by what Machines of another one name',
+  async () => {
+    await using victim = await ClusterAPITenant.create(control);
+    await using attacker = await ClusterAPITenant.create(control);
+    await using _manager = await start();
+    await victim.createMachine('m');
+    for (const one of [victim, attacker]) await one.select(true);
+    await victim.untilRunning('m');
+
+    const foreign = `../${victim.namespace}`;
+    await attacker.createMachine('by-cluster', { clusterName: `${foreign}/c` });
+    await attacker.createMachine('by-secret', {
+      bootstrap: { dataSecretName: `../../${victim.namespace}/secrets/given` },
+    });
+    await attacker.createMachine('by-infrastructure', {
+      infrastructureRef: { ...SIM_MACHINE, name: `../../${victim.namespace}/simmachines/m` },
+    });
+    await attacker.createMachine('by-namespace', {
+      infrastructureRef: { ...SIM_MACHINE, name: 'm', namespace: victim.namespace },
+    });
+    await attacker.createMachine('plain');
+    await attacker.untilRunning('plain');
+    for (const name of ['by-cluster', 'by-secret', 'by-infrastructure', 'by-namespace']) {
+      if ((await attacker.machine(name)) === undefined) continue;
+      await attacker.deleteMachine(name);
+      await attacker.shows(name, (machine) => machine === undefined);
+    }
+
+    expect((await victim.infrastructure('m'))?.metadata.deletionTimestamp).toBeUndefined();
+    expect((await victim.infrastructure('m'))?.metadata.ownerReferences).toMatchObject([{ name: 'm' }]);
+    expect(await victim.node('m')).toBeDefined();
+    expect(await victim.machine('m')).toMatchObject({ status: { phase: 'Running' } });
+  },
+  TEST_MS,
+);
+
+test(
+  'a namespace whose shard moves is gone on with by the other replica',
+  async () => {
+    await using tenants = new AsyncDisposableStack();
+    const all: ClusterAPITenant[] = [];
+    for (let i = 0; i < 3; i++) all.push(tenants.use(await ClusterAPITenant.create(control)));
+    await using second = new AsyncDisposableStack();
+    const first = second.use(await start(QUICK_LEASES));
+    for (const one of all) {
+      await one.createMachine('m');
+      await one.select(true);
+    }
+    for (const one of all) await one.untilRunning('m');
+    const next = second.use(await start(QUICK_LEASES));
+    await eventually(() => expect(next.process.shards.held.length).toBeGreaterThan(0), PATIENCE);
+
+    expect(await first.terminate()).toBe(0);
+    for (const one of all) await one.deleteMachine('m');
+    for (const one of all) await one.untilGone('m');
+  },
+  TEST_MS,
+);
