@@ -9,7 +9,7 @@ import type { CachingProcess } from './cached/kind.ts';
 import { addCaches, alsoReadBy, type Caches } from './caches.ts';
 import type { ClusterCachesOptions } from './cluster-caches.ts';
 import type { Config } from './config/config.ts';
-import type { ClustersOptions } from './clusters.ts';
+import type { ClusterAccess, ClustersOptions } from './clusters.ts';
 import { createElection, type Elect } from './election.ts';
 import type { ManagerProcess } from './manager-process.ts';
 import type { OperatorMetrics } from './metrics.ts';
@@ -26,6 +26,7 @@ export interface Cell {
   readonly metrics: OperatorMetrics;
   readonly outages: Outages;
   readonly held: HeldWork;
+  readonly control: ClusterAccess;
   /** Of the control cluster. */
   readonly caches: Caches;
   /** See Operator. */
@@ -57,6 +58,7 @@ export function cellOfFlags(process: ManagerProcess): Cell {
     metrics,
     outages,
     held,
+    control: process.clusters.control,
     targets,
     target,
     cachedTarget: target?.caches,

@@ -21,6 +21,7 @@ import type { Interceptor } from '../kube/gate/interceptor.ts';
 import { machines, nodes } from '../kube/client/resource.ts';
 import type { Resource } from '../apis/resource.ts';
 import { servesOwnKinds } from '../kube/leader/names.ts';
+import { fairly } from '../base/clock/fair-throttle.ts';
 import { createThrottle } from '../base/clock/throttle.ts';
 import { Transport, type RequestRecord } from '../kube/client/transport.ts';
 import type { KubeObject } from '../apis/meta.ts';
@@ -43,6 +44,8 @@ export interface ClusterAccess {
   readonly probed: ProbedCluster;
   /** Whether it goes on where the caches are. */
   readonly continuity: ClusterContinuity;
+  /** Who uses it, if several do. */
+  readonly flow?: string;
 }
 
 export interface Clusters {
@@ -118,10 +121,15 @@ export async function openClusters(
 
 /** A writer to a cluster, behind `gate`; `observer` gets its answers. */
 export function writerTo(
-  { transport, cluster }: ClusterAccess,
+  { transport, cluster, flow }: ClusterAccess,
   options: { gate: Gate; observer: WriteObserver; intercept: Interceptor | undefined },
 ): Writer {
-  return new GatedWriter({ transport, cluster, ...options });
+  return new GatedWriter({ transport, cluster, flow, ...options });
+}
+
+/** The same way for one of several who share it: they take turns where the rate of requests is limited. */
+export function accessFor(access: ClusterAccess, flow: string): ClusterAccess {
+  return { ...access, flow, reader: new HttpReader(access.transport, 'requests', flow) };
 }
 
 /** Opens the way to the API server of a kubeconfig; see `accessTo`. Throws ConfigError. */
@@ -181,9 +189,7 @@ export function accessTo(
     endpoint,
     clock,
     userAgent: options.userAgent,
-    throttle: createThrottle({
-      qps: options.qps,
-      burst: options.burst,
+    throttle: fairly(createThrottle({ qps: options.qps, burst: options.burst, clock }), {
       clock,
       waited: (ms) => metrics.throttled.observe(ms / 1_000),
     }),

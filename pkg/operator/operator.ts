@@ -88,7 +88,7 @@ export class Operator {
 
   /** Live reads of the control cluster. */
   get reader(): Reader {
-    return this.#process.clusters.control.reader;
+    return this.#cell.control.reader;
   }
 
   /** `apiVersion` under which the control cluster serves a kind, as far as that is known. */
@@ -126,15 +126,15 @@ export class Operator {
 
   /** Reports Events under the name of `component`. */
   recorder(component: string): Recorder {
-    const { ofControl, clusters, options } = this.#process;
+    const { ofControl, options } = this.#process;
     const { intercept, recorder: given } = options.hooks ?? {};
     if (given !== undefined) return given;
     const known = this.#recorders.get(component);
     if (known !== undefined) return known;
     const { clock, random, log, metrics, config } = this;
-    const { outages } = this.#cell;
+    const { outages, control } = this.#cell;
     const gate = reportingGate({ clock, outages, metrics: metrics.gate, graceMs: config.safety.graceMs });
-    const writer = writerTo(clusters.control, { gate, observer: ofControl.ownWrites, intercept });
+    const writer = writerTo(control, { gate, observer: ofControl.ownWrites, intercept });
     const recorder = new EventRecorder({ source: { component }, writer, clock, random, log, metrics: metrics.event });
     this.#recorders.set(component, recorder);
     return recorder;
@@ -161,13 +161,13 @@ export class Operator {
     const known = this.#leaderships.get(lease);
     if (known !== undefined) return known;
     const { clock, log, config, metrics } = this;
-    const { ofControl, clusters, identity, options } = this.#process;
-    const { target, held, elect, openDriver } = this.#cell;
+    const { ofControl, identity, options } = this.#process;
+    const { control, target, held, elect, openDriver } = this.#cell;
     const { hooks } = options;
     const driverHooks = openDriver === undefined ? hooks : { ...hooks, openDriver };
     // It is announced under the name of its Lease.
     const leadership = createLeadership(lease, this.recorder(lease), {
-      control: clusters.control,
+      control,
       ofControl,
       target,
       elect,

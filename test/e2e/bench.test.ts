@@ -49,7 +49,7 @@ test('the benchmark measures a small fleet, which costs no VM too many and no mo
 test('the benchmark of cells finds that nothing is written at rest, and that nothing is left of cells that have gone', async () => {
   const directory = mkdtempSync(path.join(tmpdir(), 'machinist-bench-test-'));
   const file = path.join(directory, 'figures.json');
-  const sizes = ['--cells=2', '--cell-machines=1', '--real-targets=0', '--churn=20', '--apart=1'];
+  const sizes = ['--cells=2', '--cell-machines=1', '--real-targets=0', '--churn=20', '--apart=1', '--beside=3'];
 
   const args = [...sizes, '--rest=3', '--settle=1', `--json=${file}`, `--logs=${directory}`];
   const { stdout } = await promisify(execFile)(process.execPath, ['hack/bench/main.ts', ...args], { cwd: ROOT });
@@ -63,6 +63,7 @@ test('the benchmark of cells finds that nothing is written at rest, and that not
   expect(valueOf('series left by all')).toBeLessThan(20);
   expect(valueOf('requests, one process for 1')).toBeGreaterThan(0);
   expect(valueOf('requests, 1 processes')).toBeGreaterThan(0);
+  expect(valueOf('machines of other cells created beside the rollout of 3')).toBeGreaterThan(0);
   for (const one of figures) expect(stdout).toContain(describeFigure(one));
   rmSync(directory, { recursive: true });
 });

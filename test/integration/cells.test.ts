@@ -180,6 +180,25 @@ test(
 );
 
 test(
+  'where the rate of requests is limited, a cell with many machines lets one with a single machine go first',
+  async () => {
+    await using large = await TestCell.create(control, 'large', { replicas: 0 });
+    await using small = await TestCell.create(control, 'small', { replicas: 0 });
+    await using _manager = await start(large, small, { 'kube-api-qps': '10', 'kube-api-burst': '1' });
+    await large.mark(control, SELECTED);
+    await small.mark(control, SELECTED);
+
+    await large.pool.scale(20);
+    await eventually(() => expect(large.cloud.created.length).toBeGreaterThan(0), PATIENCE);
+    await small.pool.scale(1);
+    await small.pool.untilUp(1);
+
+    expect(large.cloud.created.length).toBeLessThan(20);
+  },
+  TEST_MS,
+);
+
+test(
   'a target cluster that cannot be reached concerns its own namespace alone',
   async () => {
     await using cell = await TestCell.create(control, 'one', { replicas: 1 });

@@ -17,9 +17,12 @@ export const ACCOUNT = 'account';
 /** One driver of many accounts, as that of a provider is: the credentials of each call say which. */
 export class AccountsDriver implements Driver {
   readonly #accounts: ReadonlyMap<string, Driver>;
+  readonly #created: (account: string, machine: string) => void;
 
-  constructor(accounts: ReadonlyMap<string, Driver>) {
+  /** `created` is told of each VM before it is answered. */
+  constructor(accounts: ReadonlyMap<string, Driver>, created: (account: string, machine: string) => void) {
     this.#accounts = accounts;
+    this.#created = created;
   }
 
   async capabilities(signal: AbortSignal): Promise<Capabilities> {
@@ -27,7 +30,9 @@ export class AccountsDriver implements Driver {
   }
 
   async createMachine(request: MachineRequest, call: DriverCall): Promise<CreatedMachine> {
-    return await this.#of(request).createMachine(request, call);
+    const vm = await this.#of(request).createMachine(request, call);
+    this.#created(accountOf(request), request.machine.metadata.name);
+    return vm;
   }
 
   async initializeMachine(request: MachineRequest, call: DriverCall): Promise<VirtualMachine> {
@@ -57,8 +62,8 @@ export class AccountsDriver implements Driver {
     await Promise.all([...this.#accounts.values()].map((driver) => driver.close()));
   }
 
-  #of({ secretData }: Call): Driver {
-    const account = new TextDecoder().decode(secretData[ACCOUNT]);
+  #of(call: Call): Driver {
+    const account = accountOf(call);
     const driver = this.#accounts.get(account);
     if (driver === undefined) throw new DriverError('InvalidArgument', `there is no account ${account}`);
     return driver;
@@ -69,4 +74,8 @@ export class AccountsDriver implements Driver {
     if (driver === undefined) throw new DriverError('Unavailable', 'there is no account yet');
     return driver;
   }
+}
+
+function accountOf({ secretData }: Call): string {
+  return new TextDecoder().decode(secretData[ACCOUNT]);
 }

@@ -7,6 +7,7 @@ import PQueue from 'p-queue';
 import { grant } from '../../../test/integration/shipped-roles.ts';
 import type { Api } from '../../control-plane/api.ts';
 import { applyManifests, type Manifest, parseManifests, readManifests } from '../../control-plane/apply.ts';
+import type { Connection } from '../../control-plane/connection.ts';
 import { startControlPlane } from '../../control-plane/control-plane.ts';
 import { onSignals } from '../../control-plane/on-signals.ts';
 import { freePort } from '../../control-plane/ports.ts';
@@ -36,6 +37,7 @@ export interface CellsBedOptions {
 /** A real control cluster, and namespaces in it with a target cluster each; no manager yet. */
 export class CellsBed implements AsyncDisposable {
   readonly api: Api;
+  readonly connection: Connection;
   readonly targets: Targets;
   readonly logs: string;
   /** Of the control plane of the control cluster. */
@@ -49,7 +51,7 @@ export class CellsBed implements AsyncDisposable {
   #real = 0;
 
   private constructor(
-    parts: Pick<CellsBed, 'api' | 'targets' | 'logs' | 'pids'>,
+    parts: Pick<CellsBed, 'api' | 'connection' | 'targets' | 'logs' | 'pids'>,
     own: {
       readonly kubeconfig: string;
       readonly socket: string;
@@ -59,6 +61,7 @@ export class CellsBed implements AsyncDisposable {
     stack: AsyncDisposableStack,
   ) {
     this.api = parts.api;
+    this.connection = parts.connection;
     this.targets = parts.targets;
     this.logs = parts.logs;
     this.pids = parts.pids;
@@ -94,7 +97,7 @@ export class CellsBed implements AsyncDisposable {
     const targets = stack.use(await Targets.start(connection.directory, socket));
     const pids = { 'kube-apiserver': plane.apiserver.pid ?? 0, etcd: plane.etcd.pid ?? 0 };
     const own = { kubeconfig: await connection.kubeconfigFor({ user: 'machinist' }), socket, options, programs };
-    return new CellsBed({ api, targets, logs, pids }, own, stack.move());
+    return new CellsBed({ api, connection, targets, logs, pids }, own, stack.move());
   }
 
   /** Makes namespaces with everything but the label that selects them, and no machines. */
@@ -114,6 +117,36 @@ export class CellsBed implements AsyncDisposable {
     await this.#each(names, (name) =>
       this.api.send('PATCH', `${GROUP}/namespaces/${name}/machinedeployments/pool`, { spec: { replicas } }),
     );
+  }
+
+  /** Asks for other machines, a tenth of them at once. */
+  async roll(name: string): Promise<void> {
+    const strategy = { rollingUpdate: { maxSurge: '10%', maxUnavailable: '10%' } };
+    const template = { metadata: { labels: { rolled: '' } } };
+    await this.api.send('PATCH', `${GROUP}/namespaces/${name}/machinedeployments/pool`, {
+      spec: { strategy, template },
+    });
+  }
+
+  /** Deletes the Machines of a namespace. */
+  async deleteMachines(name: string): Promise<void> {
+    await this.api.send('DELETE', `${GROUP}/namespaces/${name}/machines`);
+  }
+
+  /** How many machines of a namespace are available, and how many of these as they are asked for now. */
+  async poolOf(name: string): Promise<{ readonly available: number; readonly upToDate: number }> {
+    const { metadata, status = {} } = await this.api.send<{
+      readonly metadata: { readonly generation: number };
+      readonly status?: {
+        readonly observedGeneration?: number;
+        readonly availableReplicas?: number;
+        readonly updatedReplicas?: number;
+        readonly replicas?: number;
+      };
+    }>('GET', `${GROUP}/namespaces/${name}/machinedeployments/pool`);
+    const { observedGeneration, availableReplicas: available = 0, updatedReplicas = 0, replicas = 0 } = status;
+    const isSeen = observedGeneration === metadata.generation && replicas === updatedReplicas;
+    return { available, upToDate: isSeen ? Math.min(available, updatedReplicas) : 0 };
   }
 
   /** How many Machines of all namespaces run; from the watch cache of the API server. */

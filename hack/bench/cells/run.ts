@@ -5,6 +5,7 @@ import { countRequests, difference } from '../request-count.ts';
 import { timed } from '../workload.ts';
 import { CellsBed, type CellsBedOptions } from './bed.ts';
 import { type Figure, figure } from './figures.ts';
+import { besideRollout } from './beside.ts';
 import type { MeasuredManager } from './manager.ts';
 
 /** What is measured. */
@@ -16,6 +17,8 @@ export interface CellsRun extends CellsBedOptions {
   readonly churn: number;
   /** Cells that are managed by one process and by a process each, side by side. */
   readonly apart: number;
+  /** Machines that one cell creates and rolls out beside others. */
+  readonly beside: number;
   /** Seconds for which nothing happens. */
   readonly restSeconds: number;
   /**
@@ -50,6 +53,7 @@ export async function measureCells(run: CellsRun): Promise<readonly Figure[]> {
     note(...(await rest(bed, manager, names, run)));
     note(...(await scrape(manager)));
     note(...(await comeNew(bed)));
+    if (run.beside > 0) note(...(await besideRollout(bed, run.beside)));
     if (run.churn > 0) note(...(await churn(bed, manager, names, run)));
   }
   if (run.apart > 0) note(...(await apart(bed, run)));

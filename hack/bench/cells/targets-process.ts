@@ -14,7 +14,7 @@ import { grant } from '../../../test/integration/shipped-roles.ts';
 import { SimulatedControlPlane } from '../../../test/simulation/served/simulated-control-plane.ts';
 import { Connection } from '../../control-plane/connection.ts';
 import { AccountsDriver } from './accounts-driver.ts';
-import { type Answer, type Order, type Target, TARGET_ROLES } from './targets.ts';
+import { type Answer, type CreatedVM, type Order, type Target, TARGET_ROLES } from './targets.ts';
 
 /*
  * The target clusters of cells, all in this process, and the one driver of them all with an account for each. Started by Targets. Its
@@ -25,12 +25,15 @@ const real = Connection.open(directory);
 const clock = new SystemClock();
 const folder = mkdtempSync(path.join(tmpdir(), 'machinist-bench-targets-'));
 const accounts = new Map<string, Driver>();
+const created = new Map<string, CreatedVM[]>();
 const simulations = new Map<string, Simulation>();
 const stack = new AsyncDisposableStack();
 stack.defer(() => rmSync(folder, { recursive: true, force: true }));
 stack.use(
   await DriverServer.start({
-    driver: new AccountsDriver(accounts),
+    driver: new AccountsDriver(accounts, (account, machine) => {
+      created.get(account)?.push({ machine, atMs: clock.now() });
+    }),
     fencing: await FencingGuard.open({ clock }),
     address: parseDriverAddress(`unix://${socket}`),
     clock,
@@ -64,6 +67,9 @@ async function done(order: Order): Promise<Omit<Answer, 'id'>> {
     case 'vms': {
       return { vms: [...simulations.values()].reduce((sum, { cloud }) => sum + cloud.size, 0) };
     }
+    case 'created': {
+      return { created: created.get(order.account) ?? [] };
+    }
     case 'calls': {
       return { calls: simulations.get(order.account)?.driver.calls ?? {} };
     }
@@ -84,5 +90,6 @@ async function open(account: string, kubeconfig: string): Promise<void> {
   const cluster = { kubeconfig, nodeLeases: false, podStopMs: 0 };
   const simulation = stack.use(await Simulation.start({ clock, log: silentLogger, seed: account, cluster }));
   simulations.set(account, simulation);
+  created.set(account, []);
   accounts.set(account, simulation.driver);
 }

@@ -7,6 +7,7 @@ export type Order = { readonly id: number } & (
   | { readonly do: 'adopt'; readonly account: string; readonly kubeconfig: string }
   | { readonly do: 'vms' }
   | { readonly do: 'calls'; readonly account: string }
+  | { readonly do: 'created'; readonly account: string }
 );
 
 /** What it answers; `id` 0: it is ready. */
@@ -16,7 +17,14 @@ export interface Answer {
   readonly vms?: number;
   /** Calls of the driver so far, by method. */
   readonly calls?: Readonly<Record<string, number>>;
+  readonly created?: readonly CreatedVM[];
   readonly error?: string;
+}
+
+/** A VM that the driver has created, and when it answered; milliseconds since the epoch. */
+export interface CreatedVM {
+  readonly machine: string;
+  readonly atMs: number;
 }
 
 /** A target cluster. */
@@ -75,6 +83,11 @@ export class Targets implements AsyncDisposable {
   /** Calls of the driver so far about an account, by method. */
   async calls(account: string): Promise<Readonly<Record<string, number>>> {
     return (await this.#send({ do: 'calls', account })).calls ?? {};
+  }
+
+  /** The VMs that were created in an account so far. */
+  async created(account: string): Promise<readonly CreatedVM[]> {
+    return (await this.#send({ do: 'created', account })).created ?? [];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -2,8 +2,11 @@ import type { Clock } from './clock.ts';
 
 /** Admits one request at a time to a limited rate. */
 export interface Throttle {
-  /** Resolves when a request may be sent; rejects with the signal's reason when it is aborted first. */
-  acquire(signal: AbortSignal): Promise<void>;
+  /**
+   * Resolves when a request may be sent; rejects with the signal's reason when it is aborted first. `flow`: for whom it is sent, where some
+   * take turns.
+   */
+  acquire(signal: AbortSignal, flow?: string): Promise<void>;
   /** Ends the timer that refills. Whoever waits, or comes later, is told ThrottleClosedError. */
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-import { createSecureContext } from 'node:tls';
+import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
 
 import { Agent, ProxyAgent, Socks5ProxyAgent, type Dispatcher } from 'undici';
 
@@ -169,8 +169,8 @@ function createDispatcher(
   const connect = {
     ...(rejectUnauthorized === undefined ? {} : { rejectUnauthorized }),
     ...(servername === undefined ? {} : { servername }),
-    // Made once: certificates and keys are else parsed for each connection. Without any, plain HTTP may be meant.
-    ...(Object.keys(material).length === 0 ? {} : { secureContext: createSecureContext(material) }),
+    // Without any, plain HTTP may be meant.
+    ...(Object.keys(material).length === 0 ? {} : { secureContext: contextOf(tls, material) }),
     timeout: CONNECT_TIMEOUT_MS,
     keepAlive: true,
     keepAliveInitialDelay: 30_000,
@@ -186,4 +186,16 @@ function createDispatcher(
   if (proxy === undefined) return new Agent({ ...pool, connect });
   if (proxy.kind === 'socks') return new Socks5ProxyAgent(proxy.url, { ...pool, requestTls: connect });
   return new ProxyAgent({ ...pool, uri: proxy.url, requestTls: connect });
+}
+
+/** By what they were made of. */
+const CONTEXTS = new WeakMap<ConnectionSettings['tls'], SecureContext>();
+
+/** Made once for all lanes: it takes 50 kB, and certificates and keys are else parsed for each connection. */
+function contextOf(tls: ConnectionSettings['tls'], material: SecureContextOptions): SecureContext {
+  const known = CONTEXTS.get(tls);
+  if (known !== undefined) return known;
+  const made = createSecureContext(material);
+  CONTEXTS.set(tls, made);
+  return made;
 }

@@ -24,6 +24,8 @@ export interface GatedWriterOptions {
   readonly gate: Gate;
   /** The cluster that this writer writes to; the gate is asked about it. */
   readonly cluster: Cluster;
+  /** For whom it writes, see fairly. */
+  readonly flow?: string | undefined;
   readonly observer?: WriteObserver | undefined;
   readonly intercept?: Interceptor | undefined;
 }
@@ -134,14 +136,14 @@ export class GatedWriter implements Writer {
     { namespace, name }: ObjectRef,
     call: Omit<GatedCall, 'admit'>,
   ): Promise<T> {
-    const { transport, gate, cluster, intercept } = this.#options;
+    const { transport, gate, cluster, flow, intercept } = this.#options;
     let admission: Admission | undefined;
     const admit = async (waiting: AbortSignal): Promise<number> => {
       admission = await gate.admit(intent, [cluster, ...clusters], waiting);
       return admission.remainingMs;
     };
     const admittedMs = (): number | undefined => admission?.leftMs?.();
-    const send = (): Promise<T> => transport[MUTATE]<T>({ ...call, signal, timeoutMs, admit, admittedMs });
+    const send = (): Promise<T> => transport[MUTATE]<T>({ ...call, flow, signal, timeoutMs, admit, admittedMs });
     if (intercept === undefined) return send();
     const key = namespace === undefined ? name : `${namespace}/${name}`;
     return intercept({ text: `${call.method} ${call.address.label} ${key}` }, send);

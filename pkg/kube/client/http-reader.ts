@@ -10,11 +10,13 @@ import type { Transport } from './transport.ts';
 export class HttpReader implements Reader {
   readonly #transport: Transport;
   readonly #lane: 'requests' | 'probes';
+  readonly #flow: string | undefined;
 
-  /** `probes` bypasses the rate limit, on connections of its own: for reads that ask how the server is. */
-  constructor(transport: Transport, lane: 'requests' | 'probes' = 'requests') {
+  /** `probes` bypasses the rate limit, on connections of its own: for reads that ask how the server is. `flow`: for whom it reads. */
+  constructor(transport: Transport, lane: 'requests' | 'probes' = 'requests', flow?: string) {
     this.#transport = transport;
     this.#lane = lane;
+    this.#flow = flow;
   }
 
   async get<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, options: GetOptions = {}): Promise<T> {
@@ -23,6 +25,7 @@ export class HttpReader implements Reader {
         method: 'GET',
         verb: 'get',
         lane: this.#lane,
+        flow: this.#flow,
         address: addressOf(served, ref),
         ...(options.metadataOnly === true ? { accept: METADATA } : {}),
         signal: options.signal,
@@ -39,6 +42,7 @@ export class HttpReader implements Reader {
         method: 'GET',
         verb: 'list',
         lane: this.#lane,
+        flow: this.#flow,
         address: addressOf(served, { namespace }),
         query: queryOf(selection),
         ...(metadataOnly === true ? { accept: METADATA_LIST } : {}),

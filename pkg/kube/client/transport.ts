@@ -39,6 +39,8 @@ interface Call {
   readonly isText?: true;
   /** `leases` and `probes` also bypass the rate limit: what waits behind it says nothing about the server. */
   readonly lane?: 'requests' | 'leases' | 'probes';
+  /** For whom it is sent, see fairly. */
+  readonly flow?: string | undefined;
   /** A 429 of an eviction means a PodDisruptionBudget: `never` hands it to the caller at once. */
   readonly retryTooManyRequests?: 'never';
   readonly admit?: Admit | undefined;
@@ -232,9 +234,9 @@ export class Transport {
     await this.#dispatchers.untilFree();
   }
 
-  async #admitted({ method, address, signal = NEVER }: Call): Promise<void> {
+  async #admitted({ method, address, signal = NEVER, flow }: Call): Promise<void> {
     try {
-      await this.#throttle.acquire(signal);
+      await this.#throttle.acquire(signal, flow);
     } catch (err) {
       if (!(err instanceof ThrottleClosedError)) throw err;
       throw failureOf(err, `${method} ${address.path}`);

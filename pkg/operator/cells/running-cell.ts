@@ -12,6 +12,7 @@ import { Outages } from '../../kube/gate/outages.ts';
 import type { Controller } from '../../work/reconcile/controller.ts';
 import { cachingProcess, type Cell, targetsOf } from '../cell.ts';
 import type { Config } from '../config/config.ts';
+import { accessFor } from '../clusters.ts';
 import { gateBehind } from '../election.ts';
 import type { ManagerProcess } from '../manager-process.ts';
 import { operatorMetrics } from '../metrics.ts';
@@ -115,6 +116,7 @@ export class RunningCell {
       metrics,
       outages: this.outages,
       held: this.held,
+      control: accessFor(process.clusters.control, namespace.metadata.name),
       caches: shared.of(caching),
       openCache: (resource, { refused }) => shared.open(resource, config.clusters.namespace, refused),
       targets,
