@@ -188,11 +188,13 @@ test(
     await using weak = await TestCell.create(control, 'weak', { replicas: 1 });
     await using twin = await TestCell.create(control, 'twin', { replicas: 1 });
     await using bare = await TestCell.create(control, 'bare', { replicas: 1 });
-    const cells = [healthy, plugin, away, weak, twin, bare];
+    await using inside = await TestCell.create(control, 'inside', { replicas: 1 });
+    const cells = [healthy, plugin, away, weak, twin, bare, inside];
     await control.api.send('DELETE', `/api/v1/namespaces/${bare.namespace}/secrets/target`);
     const credentials = /^( +)(token|client-certificate-data):.*$/m;
     await plugin.setKubeconfig(control, plugin.kubeconfig.replace(credentials, '$1exec: {}'));
     await away.setKubeconfig(control, away.kubeconfig.replace(/server: .*/, 'server: https://127.0.0.1:1'));
+    await inside.setKubeconfig(control, inside.kubeconfig.replace(/server: .*/, 'server: https://kube-apiserver'));
     const { connection } = weak.target.plane;
     await weak.setKubeconfig(control, readFileSync(await connection.kubeconfigFor({ user: 'weak' }), 'utf8'));
     await twin.setKubeconfig(control, healthy.kubeconfig);
@@ -233,6 +235,9 @@ test(
       expect.stringMatching(/^fail .*: annotation cell\..*machine-drain-timeout: "never" is not valid/),
       expect.stringMatching(/^fail .*: request to https:\/\/127\.0\.0\.1:1 failed: /),
     ]);
+    expect(of(inside)).toEqual([
+      expect.stringContaining(`: request to https://kube-apiserver.${inside.namespace}.svc failed: `),
+    ]);
     expect(of(weak).toSorted()).toEqual([
       expect.stringMatching(/^fail .*: target: the user of the kubeconfig may not get namespaces\.core kube-system/),
       expect.stringMatching(/^fail .*: target: the user of the kubeconfig may not get, list, .* nodes\.core/),
@@ -240,7 +245,7 @@ test(
     expect(findings.filter(({ check }) => check === 'leases').map(({ detail }) => detail)).toEqual([
       expect.stringMatching(/^(no replica is running|\d+ replicas? runs? with --cell-shards=16)$/),
     ]);
-    expect(text.stdout).toMatch(/^OK +cells +--cells=cell selects 6 namespaces$/m);
+    expect(text.stdout).toMatch(/^OK +cells +--cells=cell selects 7 namespaces$/m);
     expect(text.stdout).toMatch(new RegExp(`^FAIL +cells +${plugin.namespace}: Secret `, 'm'));
     expect((await run('--cells=nothing')).code).toBe(0);
     expect((await run('--cells=nothing')).stdout).toMatch(/^WARN +cells +--cells=nothing selects no namespace$/m);

@@ -71,3 +71,35 @@ test('a kubeconfig whose token alone has changed is used', async () => {
     ['old', 'new'].map((one) => ({ Authorization: `Bearer ${one}` })),
   );
 });
+
+test.each([
+  { server: 'https://kube-apiserver', url: 'https://kube-apiserver.cell-a.svc', name: 'kube-apiserver' },
+  { server: 'https://api:6443/path', url: 'https://api.cell-a.svc:6443/path', name: 'api' },
+  { server: 'https://api', named: 'other', url: 'https://api.cell-a.svc', name: 'other' },
+  { server: 'https://api.example.com:6443', url: 'https://api.example.com:6443', name: undefined },
+  { server: 'https://10.0.0.1:6443', url: 'https://10.0.0.1:6443', name: undefined },
+  { server: 'https://[::1]:6443', url: 'https://[::1]:6443', name: undefined },
+  { server: 'https://localhost:6443', url: 'https://localhost:6443', name: undefined },
+  {
+    server: 'https://api',
+    proxy: 'http://proxy:3128',
+    url: 'https://api',
+    name: undefined,
+    by: 'http://proxy.cell-a.svc:3128',
+  },
+])('in a namespace, $server is reached at $url', async ({ server, named, proxy, url, name, by }) => {
+  const cluster = {
+    server,
+    ...(named !== undefined && { 'tls-server-name': named }),
+    ...(proxy !== undefined && { 'proxy-url': proxy }),
+  };
+  const config = { clusters: [{ name: 'c', cluster }], users, contexts, 'current-context': 'x' };
+  const content = async () => ({ kubeconfig: JSON.stringify(config), namespace: 'cell-a' });
+
+  const endpoint = await foreignEndpoint({ content, clock: new FakeClock() });
+  const { connection } = await endpoint.credentials();
+
+  expect(endpoint.url).toBe(url);
+  expect(connection.tls.servername).toBe(name);
+  expect(connection.proxy?.url.replace(/\/$/, '')).toBe(by);
+});

@@ -93,6 +93,8 @@ export interface ForeignContent {
   readonly kubeconfig: string;
   /** In place of a `tokenFile` that it names, which is no file of this host. */
   readonly token?: string | undefined;
+  /** Of the control cluster, where it is: a host name without a dot is that of a Service in it, as it is to a Pod there. */
+  readonly namespace?: string | undefined;
 }
 
 /**
@@ -280,7 +282,14 @@ async function inCluster(config: KubeConfig, source: EndpointSource): Promise<Ku
 
 /** The parts of a kubeconfig that client-node does not know, or that are looked at before it does. */
 interface RawKubeconfig {
-  clusters?: { cluster?: { server?: unknown; 'insecure-skip-tls-verify'?: unknown } }[];
+  clusters?: {
+    cluster?: {
+      server?: unknown;
+      'insecure-skip-tls-verify'?: unknown;
+      'tls-server-name'?: unknown;
+      'proxy-url'?: unknown;
+    };
+  }[];
   users?: { user?: { tokenFile?: string; token?: string; 'auth-provider'?: unknown } }[];
 }
 
@@ -290,7 +299,7 @@ const OF_THIS_HOST = {
   user: ['client-certificate', 'client-key', 'tokenFile', 'exec', 'auth-provider'],
 } as const;
 
-async function fromForeignHand({ kubeconfig, token }: ForeignContent): Promise<KubeConfig> {
+async function fromForeignHand({ kubeconfig, token, namespace }: ForeignContent): Promise<KubeConfig> {
   const config = new (await kubeConfigClass())();
   try {
     const raw: unknown = parseYaml(kubeconfig, { mayAlias: false });
@@ -299,6 +308,7 @@ async function fromForeignHand({ kubeconfig, token }: ForeignContent): Promise<K
     for (const { cluster } of clusters) {
       refuseMembers(cluster, OF_THIS_HOST.cluster);
       refuseUnverified(cluster);
+      if (cluster !== undefined && namespace !== undefined) lookUpIn(namespace, cluster);
     }
     for (const { user } of users) {
       if (user !== undefined && token !== undefined) takeToken(user, token);
@@ -309,6 +319,34 @@ async function fromForeignHand({ kubeconfig, token }: ForeignContent): Promise<K
   } catch (err) {
     throw new ConfigError(`reading the kubeconfig: ${whatIsWrong(err)}`);
   }
+}
+
+/**
+ * Host names without a dot would be looked up in the namespace of this process. The server still has to prove to be the one that is named.
+ * What a proxy is asked for, it looks up itself.
+ */
+function lookUpIn(
+  namespace: string,
+  cluster: NonNullable<NonNullable<RawKubeconfig['clusters']>[number]['cluster']>,
+): void {
+  const { server, 'proxy-url': proxy } = cluster;
+  if (proxy !== undefined) {
+    cluster['proxy-url'] = inNamespace(proxy, namespace)?.url ?? proxy;
+    return;
+  }
+  const found = inNamespace(server, namespace);
+  if (found === undefined) return;
+  cluster.server = found.url;
+  cluster['tls-server-name'] ??= found.name;
+}
+
+/** The URL of a Service that a URL names without its namespace; undefined: it names none. */
+function inNamespace(text: unknown, namespace: string): { readonly url: string; readonly name: string } | undefined {
+  const url = typeof text === 'string' ? URL.parse(text.trim()) : null;
+  if (url === null || !/^[a-z0-9-]+$/i.test(url.hostname) || url.hostname === 'localhost') return undefined;
+  const name = url.hostname;
+  url.hostname = `${name}.${namespace}.svc`;
+  return { url: url.href.replace(/\/$/, ''), name };
 }
 
 /** Kubeconfigs of Gardener name a file into which the token of another Secret is projected. */

@@ -34,7 +34,7 @@ export async function cellEndpoint(cell: CellKubeconfig): Promise<Endpoint> {
   const readToken = tokenSecret === '' ? () => Promise.resolve(undefined) : valueOf(cell, tokenSecret, 'token');
   const content = async (): Promise<ForeignContent> => {
     const [kubeconfig, token] = await Promise.all([readKubeconfig(), readToken()]);
-    return { kubeconfig, token };
+    return { kubeconfig, token, namespace: cell.namespace };
   };
   try {
     return await foreignEndpoint({ content, clock: cell.clock, moved: cell.moved });
