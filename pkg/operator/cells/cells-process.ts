@@ -8,6 +8,7 @@ import type { MetricFailures } from '../../base/metrics/metric-failures.ts';
 import { EventRecorder } from '../../kube/events/recorder.ts';
 import { ignoreNotFound } from '../../kube/client/errors.ts';
 import { leases, namespaces } from '../../kube/client/resource.ts';
+import { CONTROL } from '../../kube/gate/gate.ts';
 import type { Controller } from '../../work/reconcile/controller.ts';
 import { cachingProcess } from '../cell.ts';
 import { writerTo } from '../clusters.ts';
@@ -110,6 +111,9 @@ export class CellsProcess {
         if (shard.index === 0) void this.#tidyClaims();
       },
       leave: (shard, graceMs) => this.cells.leave(shard, graceMs),
+    });
+    outages.onChange(({ cluster, isOver, isSetBack }) => {
+      if (cluster === CONTROL && isOver && isSetBack) this.cells.claimAgain();
     });
     cellMetrics(process.registry, () => this.#counts());
   }

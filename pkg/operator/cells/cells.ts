@@ -43,6 +43,8 @@ interface Known {
   readonly refusal?: string;
   /** Its Secrets have changed since they were last looked at. */
   readonly isUnchecked?: boolean;
+  /** Its claim of the target cluster may be lost. */
+  readonly isUnclaimed?: boolean;
 }
 
 /** What a cell has to be made of; a difference makes it another one. */
@@ -139,6 +141,15 @@ export class Cells {
     });
   }
 
+  /** The control cluster was set back: who has which target cluster may be forgotten. */
+  claimAgain(): void {
+    for (const [namespace, known] of this.#known) {
+      if (known.running === undefined) continue;
+      this.#known.set(namespace, { ...known, isUnclaimed: true });
+      this.#queue.add(namespace);
+    }
+  }
+
   /** A shard was gained: its cells begin. */
   gained(shard: HeldShard): void {
     for (const namespace of this.#of(shard)) this.#queue.add(namespace);
@@ -169,6 +180,7 @@ export class Cells {
 
   async #reconcile(name: string, signal: AbortSignal): Promise<StepResult> {
     const wanted = this.#want(name);
+    if (wanted !== undefined) await this.#claimIfLost(name, signal);
     const { running, isUnchecked = false } = this.#known.get(name) ?? {};
     if (wanted === undefined) {
       // Settings that are wrong do not end what runs by those that were right.
@@ -197,6 +209,20 @@ export class Cells {
     if (running !== undefined) await this.#end(name, running.cell, GRACE_MS);
     this.#begin(name, wanted, endpoint);
     return stop;
+  }
+
+  /** A cell whose target cluster has become that of another one begins anew, and waits for it. Throws ApiError. */
+  async #claimIfLost(name: string, signal: AbortSignal): Promise<void> {
+    const { running, isUnclaimed = false } = this.#known.get(name) ?? {};
+    if (running === undefined || !isUnclaimed) return;
+    try {
+      await running.cell.claim(signal);
+    } catch (err) {
+      if (!(err instanceof TargetRefusedError)) throw err;
+      this.#remake(name);
+    }
+    const { isUnclaimed: _claimed, ...known } = this.#known.get(name) ?? {};
+    this.#known.set(name, known);
   }
 
   /** Undefined: no cell is to be there, or its settings are wrong, which is reported. */

@@ -81,6 +81,8 @@ export class RunningCell {
   readonly #work: LeaderWork;
   readonly #ending = new AbortController();
   readonly #begun: Promise<void>;
+  /** UID of Namespace kube-system of the target, once it was asked for. */
+  #targetUID: string | undefined;
 
   constructor(options: RunningCellOptions) {
     const { process, shared, drivers, namespace, config, shard, controllersOf, maxTargetBytes } = options;
@@ -143,6 +145,11 @@ export class RunningCell {
     this.#options.endpoint?.outdated?.();
   }
 
+  /** Makes sure that the target is its own, once that was read. Throws TargetRefusedError, and ApiError. */
+  async claim(signal: AbortSignal): Promise<void> {
+    if (this.#targetUID !== undefined) await this.#options.claimTarget(this.#targetUID, signal);
+  }
+
   /** Resolves when its last mutation has ended and nothing of it is left. Never rejects. */
   async end(graceMs: number): Promise<void> {
     const { shared, namespace } = this.#options;
@@ -165,17 +172,17 @@ export class RunningCell {
   }
 
   #cachedTarget({ access, caches }: TargetCluster): Cell['cachedTarget'] {
-    const { claimTarget } = this.#options;
     return {
       cluster: access.cluster,
       get kinds() {
         return caches.kinds;
       },
       longestWaitMs: LONGEST_WAIT_MS,
-      async untilRead(signal) {
+      untilRead: async (signal) => {
         await caches.untilFilled(signal);
         const { metadata } = await access.reader.get(namespaces, { name: 'kube-system' }, { signal });
-        await claimTarget(metadata.uid, signal);
+        this.#targetUID = metadata.uid;
+        await this.claim(signal);
       },
     };
   }

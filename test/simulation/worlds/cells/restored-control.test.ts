@@ -1,0 +1,61 @@
+import { expect, jest, test } from '@jest/globals';
+
+import { holderOf } from '../../../../pkg/kube/leader/lease.ts';
+import { MachinesWorld } from '../../world/machines-world.ts';
+import { Cell } from './cell.ts';
+import { Cells, withCells } from './cells-world.ts';
+
+// Seconds of the processor, which a busy host takes long to give: a life is bounded by its own time.
+jest.setTimeout(300_000);
+
+const MINUTE_MS = 60_000;
+const NAMES = ['cell-1', 'cell-2'];
+const SHARDS = 2;
+
+test.each([1, 2, 3, 4])(
+  'a restore of the control cluster that has forgotten who has which target cluster takes none from its namespace (seed %i)',
+  async (seed) => {
+    await using world = await MachinesWorld.create(
+      withCells({ seed, flags: {} }, { names: NAMES, shards: SHARDS, managers: 1 }),
+    );
+    const { time, processes } = world;
+    const { objects } = world.servers.control;
+    const [owner, other] = [
+      await Cell.create(world, 'cell-1', SHARDS, { replicas: 2 }),
+      await Cell.create(world, 'cell-2', SHARDS, { replicas: 0 }),
+    ];
+    owner.setRight();
+    while (processes.lacksOne) await processes.start();
+    const population = new Cells(world, [owner, other], () => 1);
+    const until = async (isSo: () => boolean): Promise<void> => {
+      for (let i = 0; i < 60 && !isSo(); i++) await time.advance(MINUTE_MS / 2);
+      expect(isSo()).toBe(true);
+    };
+    const claims = (): readonly string[] =>
+      world.leases
+        .filter(({ metadata }) => metadata.name.startsWith('machinist-target-'))
+        .map((lease) => holderOf(lease));
+    await until(() => owner.isAsAsked);
+    const forgetting = objects.backup();
+    for (const { metadata } of world.leases) {
+      if (metadata.name.startsWith('machinist-target-')) world.act('DELETE', pathOf(metadata), {});
+    }
+    const backup = { ...objects.backup(), rv: forgetting.rv };
+    await time.advance(MINUTE_MS);
+
+    world.restore(backup);
+    await until(() => claims().length > 0);
+    other.setRight();
+    other.lead('cell-1');
+    await time.advance(5 * MINUTE_MS);
+
+    expect(claims()).toEqual(['cell-1']);
+    population.ledger.look();
+    expect(population.ledger.findings).toEqual([]);
+    expect(owner.isAsAsked).toBe(true);
+  },
+);
+
+function pathOf({ namespace = '', name }: { readonly namespace?: string; readonly name: string }): string {
+  return `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/${name}`;
+}
