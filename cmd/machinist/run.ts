@@ -6,6 +6,7 @@ import type { ParsedCommandLine } from '../../pkg/operator/config/command-line.t
 import { DriverAddressError } from '../../pkg/driver/grpc/address.ts';
 import { ConfigError } from '../../pkg/kube/client/config-error.ts';
 import { createLogger } from '../../pkg/base/log/logger.ts';
+import { autoscalerOfCells } from '../../pkg/autoscaler/cells-port.ts';
 import { autoscaler } from '../../pkg/autoscaler/index.ts';
 import { controllers } from '../../pkg/controllers/index.ts';
 import { CellsProcess } from '../../pkg/operator/cells/cells-process.ts';
@@ -27,7 +28,12 @@ export async function run({ config, warnings }: ParsedCommandLine): Promise<void
     const clock = new SystemClock();
     const options = { config, worlds: WORLDS, identity, version: version(), env, clock, log, host: process };
     if (config.cells !== undefined) {
-      const cells = await CellsProcess.open(options, config.cells, (operator) => controllers(operator, WORLDS));
+      const cells = await CellsProcess.open(
+        options,
+        config.cells,
+        (operator) => controllers(operator, WORLDS),
+        autoscalerOfCells(WORLDS),
+      );
       process.exit(await cells.run());
     }
     const operator = await Operator.open(options);

@@ -1,10 +1,12 @@
 #!/bin/sh
-# Makes an authority, and certificates of a year for Machinist's port and for the cluster-autoscaler, in the folder that is given.
-# Run again with that folder, it makes the two anew and keeps the authority.
+# Makes an authority, and certificates of a year for Machinist's port and for the cluster-autoscaler, in the folder that is given; with
+# further arguments, for autoscalers of these names instead. Run again with that folder, it makes them anew and keeps the authority.
 set -eu
 umask 077
 mkdir -p "$1"
 cd "$1"
+shift
+[ $# -gt 0 ] || set -- cluster-autoscaler
 
 key() { # file
   openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out "$1"
@@ -25,4 +27,6 @@ if [ ! -e ca.key ]; then
   openssl req -x509 -key ca.key -subj /CN=machinist-autoscaler-ca -days 3650 -out ca.crt
 fi
 issue machinist serverAuth machinist-autoscaler.machinist.svc
-issue cluster-autoscaler clientAuth cluster-autoscaler
+for client in "$@"; do
+  issue "$client" clientAuth "$client"
+done

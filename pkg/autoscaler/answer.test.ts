@@ -40,7 +40,7 @@ describe('whether calls are answered', () => {
       want: { isElsewhere: false, reason: expect.stringContaining('API server of cluster "target" unreachable') },
     },
   ])('a process that $what', ({ works, trustedForMs, outages, want }) => {
-    expect(whyUnavailable({ lease: LEASE, works, trustedForMs, outages })).toEqual(want);
+    expect(whyUnavailable({ lease: LEASE, works, trustedForMs, outages, held: [] })).toEqual(want);
   });
 });
 

@@ -2,6 +2,7 @@ import { ServerError, Status } from './rpc-error.ts';
 import type { Clock } from '../base/clock/clock.ts';
 import { GateClosedError } from '../kube/gate/gate.ts';
 import { describeBlockingOutages, type Outage } from '../kube/gate/outage.ts';
+import { type Held, whyHeld } from '../health/held-work.ts';
 import { ApiError, isForbiddenOrNotServed } from '../kube/client/errors.ts';
 import type { LogFields, Logger } from '../base/log/logger.ts';
 import type { RpcHandler, IncomingCall, RpcOutcome, RpcName, RpcReply, RpcRequest } from './grpc-server.ts';
@@ -23,28 +24,40 @@ export function whyUnavailable(facts: {
   /** For how long this process may be sure yet that nobody else leads. */
   readonly trustedForMs: number;
   readonly outages: readonly Outage[];
+  /** What waits although the work has begun. */
+  readonly held: readonly Held[];
 }): Unavailable | undefined {
-  const { lease, works, trustedForMs, outages } = facts;
+  const { lease, works, trustedForMs, outages, held } = facts;
   if (!works || trustedForMs <= 0) {
     const reason = `this process does not hold Lease ${lease}, or has just acquired it; reconnect to find its holder`;
     return { reason, isElsewhere: true };
   }
-  return outages.length === 0 ? undefined : { reason: describeBlockingOutages(outages), isElsewhere: false };
+  if (outages.length > 0) return { reason: describeBlockingOutages(outages), isElsewhere: false };
+  const [first] = held;
+  return first && { reason: whyHeld(first), isElsewhere: false };
 }
 
-export interface AnswerDeps {
-  readonly rpcs: Rpcs;
+/** What is done with every call, whatever it comes to. */
+interface Noting {
   /** Names that clients may show; undefined where anyone who can connect may call. */
   readonly clientNames: readonly string[] | undefined;
-  /** Undefined: calls are answered. */
-  readonly unavailable: () => Unavailable | undefined;
-  /** Tells clients to connect to another process. */
-  readonly drop: () => void;
-  /** The shipped file that grants what is changed. */
-  readonly roleFile: string;
-  readonly metrics: AutoscalerMetrics;
+  readonly metrics: Pick<AutoscalerMetrics, 'duration'>;
   readonly clock: Clock;
   readonly log: Logger;
+}
+
+export interface AnswerDeps extends Noting {
+  readonly rpcs: Rpcs;
+  /** Undefined: calls are answered. */
+  readonly unavailable: () => Unavailable | undefined;
+  /** Tells the client, or all of them, to connect to another process. */
+  readonly drop: (call: IncomingCall) => void;
+  /** The shipped file that grants what is changed. */
+  readonly roleFile: string;
+}
+
+export interface RefusalDeps extends Noting {
+  readonly refusalOf: (call: IncomingCall) => ServerError;
 }
 
 /** Those that change something: each has a line in the log at its usual level, the others at level debug. */
@@ -95,6 +108,24 @@ export function authenticationErrorOf(
 
 /** Answers calls: who calls, whether this process may answer, the method itself; then metrics and the log. */
 export function answering(deps: AnswerDeps): RpcHandler {
+  return noting(deps, (method, request, call) => outcomeOf(deps, method, request, call));
+}
+
+/** Answers no call; metrics and the log are the same. */
+export function refusing(deps: RefusalDeps): RpcHandler {
+  return noting(deps, (_method, _request, call) => {
+    const { code, details } = deps.refusalOf(call);
+    return Promise.resolve({ code, message: details });
+  });
+}
+
+type Outcomes = <M extends RpcName>(
+  method: M,
+  request: RpcRequest<M>,
+  call: IncomingCall & RpcCall,
+) => Promise<RpcOutcome<M>>;
+
+function noting(deps: Noting, outcomes: Outcomes): RpcHandler {
   const { metrics, clock } = deps;
   return async <M extends RpcName>(
     method: M,
@@ -108,7 +139,7 @@ export function answering(deps: AnswerDeps): RpcHandler {
       peer: peerOf(incoming, deps.clientNames),
       report: (text: string) => void reports.push(text),
     };
-    const outcome = await outcomeOf(deps, method, request, call);
+    const outcome = await outcomes(method, request, call);
     const code = 'code' in outcome ? (Status[outcome.code] ?? String(outcome.code)) : 'OK';
     const ms = clock.monotonicMs() - startMs;
     metrics.duration.observe({ method, code }, ms / 1_000);
@@ -134,7 +165,7 @@ async function outcomeOf<M extends RpcName>(
     if (refusal !== undefined) throw refusal;
     const unavailable = deps.unavailable();
     if (unavailable !== undefined && (unavailable.isElsewhere || !FROM_MEMORY.has(method))) {
-      if (unavailable.isElsewhere) deps.drop();
+      if (unavailable.isElsewhere) deps.drop(call);
       throw new ServerError(Status.UNAVAILABLE, unavailable.reason);
     }
     const rpc = deps.rpcs[method] as (r: RpcRequest<M>, c: RpcCall) => RpcReply<M> | Promise<RpcReply<M>>;

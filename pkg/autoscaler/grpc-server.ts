@@ -11,15 +11,19 @@ import type { PeerCertificate } from 'node:tls';
 import type { Clock } from '../base/clock/clock.ts';
 import type { ListenAddress } from '../operator/config/autoscaler.ts';
 import { PrivateSocket } from '../driver/grpc/private-socket.ts';
+import { ReloadedServerCredentials } from '../driver/grpc/reloaded-server-credentials.ts';
 import {
   CloudProviderDefinition,
   type CloudProviderServiceImplementation,
 } from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
+import { type Admission, type ConnectedClient, SelectiveListener } from './selective-listener.ts';
 
 /** How long running calls may go on after `close`. */
 const CLOSE_GRACE_MS = 5_000;
 /** How long calls of a connection that is to go elsewhere may go on. */
 const DROP_GRACE_MS = 1_000;
+
+export type { Admission, ConnectedClient } from './selective-listener.ts';
 
 type Implementation = CloudProviderServiceImplementation;
 
@@ -52,6 +56,8 @@ export interface GrpcServerOptions {
   readonly listen: ListenAddress;
   readonly credentials: ServerCredentials;
   readonly answer: RpcHandler;
+  /** Which clients this process is for, by their certificates; undefined: all. */
+  readonly admission?: Admission;
   readonly clock: Clock;
 }
 
@@ -64,17 +70,27 @@ export class GrpcServer {
   readonly address: string;
   readonly #server: Server;
   readonly #socket: PrivateSocket | undefined;
+  readonly #listener: SelectiveListener | undefined;
   readonly #clock: Clock;
 
-  private constructor(address: string, server: Server, socket: PrivateSocket | undefined, clock: Clock) {
+  private constructor(
+    address: string,
+    {
+      server,
+      socket,
+      listener,
+      clock,
+    }: { server: Server; socket?: PrivateSocket; listener?: SelectiveListener; clock: Clock },
+  ) {
     this.address = address;
     this.#server = server;
     this.#socket = socket;
+    this.#listener = listener;
     this.#clock = clock;
   }
 
   /** Resolves when calls are accepted; rejects when the address cannot be listened on. */
-  static async listen({ listen, credentials, answer, clock }: GrpcServerOptions): Promise<GrpcServer> {
+  static async listen({ listen, credentials, answer, admission, clock }: GrpcServerOptions): Promise<GrpcServer> {
     // Channelz would count and keep what each call does, thousands in each loop of an autoscaler, and nobody reads it.
     const server = new Server({ 'grpc.enable_channelz': 0 });
     server.addService(SERVICE, implementation(answer, clock));
@@ -82,21 +98,28 @@ export class GrpcServer {
       const bound = await PrivateSocket.bind(listen.path, async (path) => {
         await bind(server, `unix://${path}`, credentials);
       });
-      return new GrpcServer(`unix://${listen.path}`, server, bound, clock);
+      return new GrpcServer(`unix://${listen.path}`, { server, socket: bound, clock });
     }
     const host = listen.host.includes(':') ? `[${listen.host}]` : listen.host;
+    if (admission !== undefined) {
+      if (!(credentials instanceof ReloadedServerCredentials))
+        throw new Error('clients of another process are known by certificates only');
+      const listener = await SelectiveListener.listen({ listen, credentials, admission, server, clock });
+      return new GrpcServer(`${host}:${listener.port}`, { server, listener, clock });
+    }
     const port = await bind(server, `${host}:${listen.port}`, credentials);
-    return new GrpcServer(`${host}:${port}`, server, undefined, clock);
+    return new GrpcServer(`${host}:${port}`, { server, clock });
   }
 
-  /** Tells the clients that are connected to connect anew: behind a Service they may find another process. */
-  drop(): void {
-    if (this.#socket === undefined) this.#server.drain(this.address, DROP_GRACE_MS);
+  /** Tells the clients that are connected, or those that are meant, to connect anew: behind a Service they may find another process. */
+  drop(isMeant: (client: ConnectedClient) => boolean = () => true): void {
+    if (this.#listener !== undefined) this.#listener.drop(isMeant, DROP_GRACE_MS);
+    else if (this.#socket === undefined) this.#server.drain(this.address, DROP_GRACE_MS);
   }
 
   /** Takes no new calls, lets the running ones end for a few seconds, then cancels them. */
   async close(): Promise<void> {
-    await this.#socket?.remove();
+    await Promise.all([this.#socket?.remove(), this.#listener?.close()]);
     const cancel = this.#clock.schedule(CLOSE_GRACE_MS, () => this.#server.forceShutdown());
     try {
       await new Promise<void>((resolve) => this.#server.tryShutdown(() => resolve()));

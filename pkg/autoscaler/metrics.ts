@@ -20,13 +20,19 @@ const STATES: readonly InstanceState[] = ['running', 'creating', 'deleting'];
 
 /** Declares the metrics of the autoscaler's port in `registry`; groups are asked for at each scrape. */
 export function autoscalerMetrics(registry: Registry, groups: () => readonly GroupSizes[]): AutoscalerMetrics {
-  const { histogram, series } = declaring(registry);
+  const { series } = declaring(registry);
   series(
     'machinist_autoscaler_node_group_size',
     'Size of a node group: its limits (min, max), the desired machines (target), the machines that are running, being created and being deleted, and the replicas without a machine (synthetic).',
     ['namespace', 'group', 'of'],
     () => groups().flatMap(sizesOf),
   );
+  return callMetrics(registry);
+}
+
+/** Declares those that are about no group. */
+export function callMetrics(registry: Registry): AutoscalerMetrics {
+  const { histogram } = declaring(registry);
   return {
     duration: histogram(
       'machinist_autoscaler_request_duration_seconds',

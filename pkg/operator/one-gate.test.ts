@@ -105,8 +105,10 @@ describe('a manager', () => {
 
     expect(places.toSorted()).toEqual([
       'pkg/autoscaler/grpc-server.ts @grpc/grpc-js', // listens
-      'pkg/autoscaler/index.ts @grpc/grpc-js',
+      'pkg/autoscaler/open-port.ts @grpc/grpc-js',
       'pkg/autoscaler/rpc-error.ts nice-grpc', // its errors
+      'pkg/autoscaler/selective-listener.ts @grpc/grpc-js', // listens
+      'pkg/autoscaler/selective-listener.ts node:http2', // tells clients to go
       'pkg/base/clock/throttle.ts bottleneck', // can use Redis; here it only counts
       'pkg/driver/grpc/client.ts nice-grpc',
       'pkg/driver/grpc/connection.ts @grpc/grpc-js',

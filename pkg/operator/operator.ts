@@ -5,6 +5,7 @@ import type { Logger } from '../base/log/logger.ts';
 import type { Random } from '../base/random/random.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import type { Resource } from '../apis/resource.ts';
+import type { Held } from '../health/held-work.ts';
 import type { Page } from '../health/page.ts';
 import type { WorkInProgress } from '../health/work-in-progress.ts';
 import { reachPresent } from '../kube/cache/reach-present.ts';
@@ -104,6 +105,11 @@ export class Operator {
   /** The outages of this moment. */
   get outages(): readonly Outage[] {
     return this.#cell.outages.current();
+  }
+
+  /** What has begun and still waits until the clusters were read, at this moment. */
+  get catchingUp(): readonly Held[] {
+    return this.#cell.held.list().filter(({ waitsFor }) => waitsFor === 'catch-up');
   }
 
   /** Whether the target cluster cannot be reached at present. */
@@ -243,11 +249,11 @@ export class Operator {
     return lifecycle.run();
   }
 
-  /** The work of these controllers, for a process in which somebody else holds their Leases; afterwards nothing of it is left. */
-  work(controllers: readonly Controller[]): LeaderWork {
+  /** The work of these controllers and services, for a process in which somebody else holds their Leases; afterwards nothing of it is left. */
+  work(controllers: readonly Controller[], services: readonly Service[] = []): LeaderWork {
     const reports = new OutageReports({ clock: this.clock, outages: this.#cell.outages });
     const works = [...this.#leaderships.values()].map((leadership) =>
-      this.#workUnder(leadership, { controllers, services: [] }, reports),
+      this.#workUnder(leadership, { controllers, services }, reports),
     );
     return {
       begin: async (signal) => void (await Promise.all(works.map((work) => work.begin(signal)))),

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 
 import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
 import { silentLogger, type Logger } from '../../pkg/base/log/logger.ts';
+import { autoscalerOfCells } from '../../pkg/autoscaler/cells-port.ts';
 import { controllers } from '../../pkg/controllers/index.ts';
 import { CellsProcess } from '../../pkg/operator/cells/cells-process.ts';
 import { configFrom } from '../../pkg/operator/config/config.ts';
@@ -88,6 +89,7 @@ export class CellsManager implements AsyncDisposable {
       },
       config.cells,
       (operator) => controllers(operator, WORLDS),
+      autoscalerOfCells(WORLDS),
     );
     return new CellsManager(identity, `http://127.0.0.1:${config.server.port}`, process, host, process.run());
   }

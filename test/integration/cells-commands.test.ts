@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { applyManifests, type Manifest } from '../../hack/control-plane/apply.ts';
 import type { Finding } from '../../cmd/machinist/preflight/findings.ts';
 import type { WorkInProgress } from '../../pkg/health/work-in-progress.ts';
+import { CELL_CLIENT_NAME } from '../../pkg/operator/config/cells.ts';
 import { CELL_LEASES, cellsControl, CellsManager } from '../cloud/cells-manager.ts';
 import { TestCell } from '../cloud/cell.ts';
 import type { Site } from '../cloud/site.ts';
@@ -201,12 +202,15 @@ test(
     for (const cell of cells) await cell.mark(control, { labels: { cell: '' } });
     const setting = 'cell.machine.sapcloud.io/machine-drain-timeout';
     await away.mark(control, { annotations: { [setting]: 'never' } });
+    for (const cell of [plugin, bare]) await cell.mark(control, { annotations: { [CELL_CLIENT_NAME]: 'autoscaler' } });
     const drivers = cells.map(({ driver }) => driver).join(',');
     const flags = [
       '--cells=cell',
       '--cell-kubeconfig-secret=target',
       `--namespace=${CELL_LEASES}`,
       `--driver=${drivers}`,
+      '--autoscaler-grpc-address=0.0.0.0:8086',
+      ...['cert', 'key', 'client-ca'].map((file) => `--autoscaler-tls-${file}=/run/${file}`),
     ];
     const run = async (...args: readonly string[]): ReturnType<typeof Program.run> =>
       await Program.run('machinist', ['preflight', ...flags, `--control-kubeconfig=${control.kubeconfig}`, ...args]);
@@ -227,9 +231,14 @@ test(
         `fail ${second.namespace}: its target cluster is that of namespace ${first.namespace}, too`,
       ),
     ]);
-    expect(of(plugin)).toEqual([expect.stringMatching(/^fail .*: Secret .*\/target: .*exec is not allowed/)]);
+    const shared = `fail NAME: annotation ${CELL_CLIENT_NAME}: "autoscaler" is also a name of namespace `;
+    expect(of(plugin)).toEqual([
+      expect.stringMatching(/^fail .*: Secret .*\/target: .*exec is not allowed/),
+      expect.stringContaining(`${shared.replace('NAME', plugin.namespace)}${bare.namespace}, so`),
+    ]);
     expect(of(bare)).toEqual([
       `fail ${bare.namespace}: Secret ${bare.namespace}/target does not exist; create it with key kubeconfig`,
+      expect.stringContaining(`${shared.replace('NAME', bare.namespace)}${plugin.namespace}, so`),
     ]);
     expect(of(away)).toEqual([
       expect.stringMatching(/^fail .*: annotation cell\..*machine-drain-timeout: "never" is not valid/),

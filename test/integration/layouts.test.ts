@@ -563,6 +563,19 @@ test.each([
   expect(roles.toSorted()).toEqual(['machinist-cells', 'machinist-cells-leases', 'machinist-control-identity']);
 });
 
+test('layout cells has the port for autoscalers, by the chart and by kustomize, and the manager takes its flags', async () => {
+  const patch = readFileSync(join(ROOT, 'deploy/autoscaler/machinist-port.patch'), 'utf8');
+  const plain = await kustomize(['deploy/layouts/cells'], [], patch);
+  const port = parseManifests(readFileSync(join(ROOT, 'deploy/autoscaler/service.yaml'), 'utf8'));
+  const manifests = await template('--set=layout=cells,autoscaler.enabled=true');
+
+  expect(byName(manifests)).toEqual(byName([...plain, ...port]));
+  const [{ args = [] }] = containersOf(manifests) as [Container];
+  const { config } = await parseFlags('machinist run', args.slice(1));
+  expect(config.autoscaler).toMatchObject({ listen: { kind: 'tcp', port: 8086 } });
+  expect(config.cells).toBeDefined();
+});
+
 test('helm finds nothing wrong with the chart', async () => {
   expect(await runHelm('lint', '--strict', CHART)).toContain('1 chart(s) linted, 0 chart(s) failed');
 });
@@ -581,7 +594,10 @@ test.each([
     wrong: 'layout=two-namespaces,machinesNamespace=machinist',
     says: 'machinesNamespace: layout two-namespaces keeps the Machines in another namespace',
   },
-  { wrong: 'layout=cells,autoscaler.enabled=true', says: 'autoscaler: is not available in layout cells' },
+  {
+    wrong: 'layout=cells,autoscaler.enabled=true,cells.kubeconfigSecret=',
+    says: 'autoscaler: needs the Nodes of target clusters',
+  },
   { wrong: 'layout=cells,statusPage.enabled=true', says: 'statusPage: is not available in layout cells' },
   { wrong: 'layout=cells,cells.kubeconfigSecret=,cells.tokenSecret=t', says: 'cells.tokenSecret: has no effect' },
   { wrong: 'layout=cells,cells.selector=', says: "at '/cells/selector'" },

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { CELL_REPLICA_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Lease } from '../../../pkg/apis/wire.ts';
 import { targetLeaseName } from '../../../pkg/operator/cells/lease-names.ts';
-import { cellsFinding, type KnownClaim, replicaFindings, targetFindings } from './cell-findings.ts';
+import { cellsFinding, clientNameFinding, type KnownClaim, replicaFindings, targetFindings } from './cell-findings.ts';
 
 function replica(holderIdentity: string, shards: number): Lease {
   return {
@@ -74,4 +74,18 @@ test.each([
   const { status, detail } = cellsFinding('s', selected);
 
   expect(`${status} ${detail}`).toBe(want);
+});
+
+test.each([
+  { clients: { isNamed: false, clash: undefined, isAutoscaled: true }, want: undefined },
+  { clients: { isNamed: true, clash: undefined, isAutoscaled: true }, want: undefined },
+  { clients: { isNamed: true, clash: 'is shared', isAutoscaled: true }, want: 'fail a: is shared' },
+  {
+    clients: { isNamed: true, clash: undefined, isAutoscaled: false },
+    want: 'warn a: annotation cell.machine.sapcloud.io/autoscaler-client-name has no effect without --autoscaler-grpc-address',
+  },
+])('names of autoscalers: $want', ({ clients, want }) => {
+  const finding = clientNameFinding('a', clients);
+
+  expect(finding && `${finding.status} ${finding.detail}`).toBe(want);
 });

@@ -1,5 +1,6 @@
 import { CELL_REPLICA_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Lease } from '../../../pkg/apis/wire.ts';
+import { CELL_CLIENT_NAME } from '../../../pkg/operator/config/cells.ts';
 import { holderOf } from '../../../pkg/kube/leader/lease.ts';
 import { targetLeaseName } from '../../../pkg/operator/cells/lease-names.ts';
 import { counted, type Finding, type QueryResult } from './findings.ts';
@@ -30,6 +31,22 @@ export function cellsFinding(selector: string, selected: QueryResult<readonly un
   const detail = `--cells=${selector} selects ${length === 0 ? 'no namespace' : counted(length, 'namespace', 'namespaces')}`;
   if (length > 0) return { check, status: 'ok', detail };
   return { check, status: 'warn', detail, remedy: 'label the namespaces that are to be managed, or correct --cells' };
+}
+
+/** What is said of the names of a cell's autoscalers; undefined: nothing is wrong with them. */
+export function clientNameFinding(
+  cell: string,
+  clients: { readonly isNamed: boolean; readonly clash: string | undefined; readonly isAutoscaled: boolean },
+): Finding | undefined {
+  const { isNamed, clash, isAutoscaled } = clients;
+  if (!isNamed) return undefined;
+  if (!isAutoscaled) {
+    const detail = `annotation ${CELL_CLIENT_NAME} has no effect without --autoscaler-grpc-address`;
+    return cellFinding(cell, 'warn', detail, 'set --autoscaler-grpc-address, or remove the annotation');
+  }
+  return clash === undefined
+    ? undefined
+    : cellFinding(cell, 'fail', clash, 'correct the annotation of one of them; its autoscaler is rejected before');
 }
 
 /** Whether the replicas that live divide the namespaces as this one would. */

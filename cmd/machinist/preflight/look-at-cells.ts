@@ -4,12 +4,14 @@ import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Lease } from '../../../pkg/apis/wire.ts';
 import type { Clock } from '../../../pkg/base/clock/clock.ts';
 import { CELL_REPLICA_LABEL, CELL_TARGET_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
+import type { ChangeHandler } from '../../../pkg/kube/cache/lister.ts';
 import { AccessReviewer } from '../../../pkg/kube/client/access-review.ts';
 import type { Reader } from '../../../pkg/kube/client/client.ts';
 import { HttpReader } from '../../../pkg/kube/client/http-reader.ts';
 import { leases, machines, namespaces } from '../../../pkg/kube/client/resource.ts';
 import { Transport } from '../../../pkg/kube/client/transport.ts';
 import { holderOf } from '../../../pkg/kube/leader/lease.ts';
+import { CellClients } from '../../../pkg/operator/cells/cell-clients.ts';
 import { cellEndpoint } from '../../../pkg/operator/cells/cell-kubeconfig.ts';
 import { type CellsConfig, CellSettingsError } from '../../../pkg/operator/config/cells.ts';
 import type { Permission } from '../../../pkg/operator/preflight/permissions.ts';
@@ -19,6 +21,7 @@ import { find, read, TIMEOUT_MS } from './ask.ts';
 import {
   cellFinding,
   cellsFinding,
+  clientNameFinding,
   type KnownClaim,
   ofCell,
   replicaFindings,
@@ -33,6 +36,8 @@ export interface CellsCircumstances {
   /** Of the control cluster. */
   readonly reader: Reader;
   readonly cells: CellsConfig;
+  /** Whether autoscalers are served. */
+  readonly isAutoscaled: boolean;
   readonly leaseNamespace: string;
   readonly providers: readonly string[];
   /** Those that a process needs in each target cluster. */
@@ -73,13 +78,14 @@ export async function lookAtCells(circumstances: CellsCircumstances): Promise<re
   const known = seen.flatMap(({ cell, uid }) => (uid === undefined ? [] : [{ cell, uid }]));
   const names = new Set(all.map(({ metadata }) => metadata.name));
   const foreign = targetFindings(known, await knownClaims(reader, claims, names, queue));
+  const ofClients = clientFindings(all, circumstances);
   return [
     ...(live === undefined ? [] : replicaFindings(live, cells.shards)),
     cellsFinding(cells.selector, selected),
     ...seen.flatMap(({ cell, findings }) => {
-      const other = foreign.get(cell);
+      const others = [foreign.get(cell) ?? [], ofClients.get(cell) ?? []].flat();
       // One line for a cell that is well.
-      return other === undefined ? findings : [...findings.filter(({ status }) => status !== 'ok'), other];
+      return others.length === 0 ? findings : [...findings.filter(({ status }) => status !== 'ok'), ...others];
     }),
   ];
 }
@@ -101,6 +107,25 @@ async function knownClaims(
       const holder = holderOf(lease);
       const one = { lease: lease.metadata.name, holder, isSelected: selected.has(holder) };
       return { ...one, hasMachines: await queue.add(() => hasMachines(holder)) };
+    }),
+  );
+}
+
+/** What is wrong with the names of autoscalers, by cell. */
+function clientFindings(
+  selected: readonly KubeObject[],
+  { cells, isAutoscaled }: Pick<CellsCircumstances, 'cells' | 'isAutoscaled'>,
+): ReadonlyMap<string, Finding> {
+  const onChange = (hear: ChangeHandler<KubeObject>): void => selected.forEach((one) => hear(undefined, one));
+  const clients = new CellClients({ namespaces: { onChange }, namesIn: cells.clientNamesIn });
+  return new Map(
+    selected.flatMap(({ metadata: { name: cell } }) => {
+      const finding = clientNameFinding(cell, {
+        isNamed: clients.namesOf(cell).length > 0,
+        clash: clients.clashOf(cell),
+        isAutoscaled,
+      });
+      return finding === undefined ? [] : [[cell, finding] as const];
     }),
   );
 }

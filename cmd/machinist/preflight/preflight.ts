@@ -186,6 +186,7 @@ async function lookAtControl(
         : await lookAtCells({
             reader,
             cells,
+            isAutoscaled: config.autoscaler !== undefined,
             leaseNamespace: config.leader.namespace,
             providers,
             permissions: neededInCells(config),

@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { createSecureContext, type SecureContextOptions } from 'node:tls';
+import { createSecureContext, createServer, type SecureContextOptions, type Server, type TLSSocket } from 'node:tls';
 
 import { ServerCredentials } from '@grpc/grpc-js';
 
@@ -44,12 +44,17 @@ export class ReloadedServerCredentials extends ServerCredentials {
   #authority: string;
   /** What was read last, whether it could be used or not. */
   #texts: readonly string[];
+  /** What can be used of that. */
+  #used: readonly string[];
+  /** Listeners of their own. */
+  readonly #servers = new Set<Server>();
   #cancel: () => void = () => undefined;
 
   private constructor(options: TlsOptions, texts: readonly string[]) {
     super({ requestCert: true, rejectUnauthorized: options.rejectsStrangers }, contextOf(texts, options.files));
     this.#options = options;
     this.#texts = texts;
+    this.#used = texts;
     this.#authority = authorityIn(texts);
   }
 
@@ -60,6 +65,16 @@ export class ReloadedServerCredentials extends ServerCredentials {
     return credentials;
   }
 
+  /** A server of HTTP/2 with this certificate, for who decides about connections before anything is said on them. */
+  server(connected: (socket: TLSSocket) => void): Server {
+    const { files, rejectsStrangers: rejectUnauthorized } = this.#options;
+    const how = { requestCert: true, rejectUnauthorized, ALPNProtocols: ['h2'] };
+    const server = createServer({ ...contextOf(this.#used, files), ...how }, connected);
+    this.#servers.add(server);
+    server.on('close', () => this.#servers.delete(server));
+    return server;
+  }
+
   /** Looks for new contents now. Never rejects. */
   async reload(): Promise<void> {
     const { files, port, log } = this.#options;
@@ -67,7 +82,10 @@ export class ReloadedServerCredentials extends ServerCredentials {
       const texts = await readAll(files);
       if (texts.every((text, i) => text === this.#texts[i])) return;
       this.#texts = texts;
-      this.updateSecureContextOptions(contextOf(texts, files));
+      const context = contextOf(texts, files);
+      this.updateSecureContextOptions(context);
+      for (const server of this.#servers) server.setSecureContext(context);
+      this.#used = texts;
       if (authorityIn(texts) !== this.#authority) this.#options.onAuthority?.();
       this.#authority = authorityIn(texts);
       log.info({ file: files.cert }, `loaded a new certificate for ${port}`);

@@ -22,12 +22,16 @@ import { permissionsOf } from '../preflight/permissions.ts';
 import { workloadOf } from '../preflight/workload.ts';
 import type { Member } from '../process/lifecycle.ts';
 import { StartCheck } from '../start-check.ts';
+import { shardOf } from './assignment.ts';
+import { CellClients } from './cell-clients.ts';
 import { Cells } from './cells.ts';
 import { cellsWork } from './cells-work.ts';
 import { cellChecks } from './checks.ts';
 import { CELL_EVENT_SOURCE } from './events.ts';
+import { shardLeaseName } from './lease-names.ts';
 import { type CellCounts, cellMetrics } from './metrics.ts';
 import { mergedMetrics } from './merged-metrics.ts';
+import type { CellsService, ServeCells } from './service.ts';
 import { SharedCaches } from './shared-caches.ts';
 import { SharedDrivers } from './shared-drivers.ts';
 import { Shards } from './shards.ts';
@@ -50,11 +54,13 @@ export class CellsProcess {
   readonly #drivers: SharedDrivers;
   readonly #claims: TargetClaims;
   readonly #recorder: EventRecorder;
+  readonly #service: CellsService | undefined;
 
   private constructor(
     process: ManagerProcess,
     config: CellsConfig,
     controllersOf: (operator: Operator) => readonly Controller[],
+    serve: ServeCells,
   ) {
     const { ofControl, clusters, random, metrics, outages } = process;
     const { clock, log, hooks } = process.options;
@@ -90,6 +96,13 @@ export class CellsProcess {
         selected.get(name) !== undefined || shared.machinesIn(name) > 0 || (await this.#isSelected(name, config)),
       hasMachines: (name) => shared.machinesIn(name) > 0,
     });
+    const clients = new CellClients({ namespaces: selected, namesIn: config.clientNamesIn });
+    this.#service = serve(process, {
+      clients,
+      isOurs: (cell) => this.shards.holding(shardOf(cell, config.shards)) !== undefined,
+      leaseOf: (cell) => `${leader.namespace}/${shardLeaseName(shardOf(cell, config.shards))}`,
+      whyRefused: (cell) => this.cells.refused.get(cell),
+    });
     this.cells = new Cells({
       process,
       config,
@@ -100,6 +113,8 @@ export class CellsProcess {
       recorder: this.#recorder,
       holding: (shard) => this.shards.holding(shard),
       controllersOf,
+      service: this.#service,
+      clients,
     });
     this.shards = new Shards({
       process,
@@ -135,8 +150,9 @@ export class CellsProcess {
     options: OperatorOptions,
     config: CellsConfig,
     controllersOf: (operator: Operator) => readonly Controller[],
+    serve: ServeCells = () => undefined,
   ): Promise<CellsProcess> {
-    return new CellsProcess(await ManagerProcess.open(options), config, controllersOf);
+    return new CellsProcess(await ManagerProcess.open(options), config, controllersOf, serve);
   }
 
   /** Runs the process to its end and resolves with the exit code. */
@@ -168,6 +184,7 @@ export class CellsProcess {
     lifecycle.add(ofControl, ...(config.drivers.length > 0 ? [identity] : []));
     lifecycle.add(recorderMember(CELL_EVENT_SOURCE, this.#recorder), this.#drivers);
     lifecycle.add(new DriverGreetings({ drivers: this.#drivers.greeted, clock, random, log }));
+    if (this.#service !== undefined) lifecycle.add(this.#service);
     lifecycle.add(this.#cellsMember());
     lifecycle.add(this.shards);
     return lifecycle.run();

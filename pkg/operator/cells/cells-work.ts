@@ -6,7 +6,7 @@ import type { Shards } from './shards.ts';
 
 /** What a process does about the Machines of all its cells, and how these are. Machines and classes are named with their namespace. */
 export function cellsWork(
-  { running, refused, taken, outdated }: Pick<Cells, 'running' | 'refused' | 'taken' | 'outdated'>,
+  { running, refused, taken, outdated, clashes }: Pick<Cells, 'running' | 'refused' | 'taken' | 'outdated' | 'clashes'>,
   { held }: Pick<Shards, 'held'>,
   { selector, shards }: Pick<CellsConfig, 'selector' | 'shards'>,
 ): WorkInProgress {
@@ -17,7 +17,9 @@ export function cellsWork(
       if (why !== undefined) return { cell, state: 'refused' as const, troubles: [why] };
       const unused = outdated.get(cell);
       const outcome = unused === undefined ? [] : [`${unused} What was valid before stays in use.`];
-      return { cell, state: 'running' as const, troubles: [...troublesOf(one), ...outcome] };
+      const clash = clashes.get(cell);
+      const troubles = [...troublesOf(one), ...outcome, ...(clash === undefined ? [] : [clash])];
+      return { cell, state: 'running' as const, troubles };
     }),
     ...[...refused].map(([cell, why]) => ({ cell, state: 'refused' as const, troubles: [why] })),
   ];

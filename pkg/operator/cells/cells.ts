@@ -13,9 +13,11 @@ import type { Config } from '../config/config.ts';
 import type { ManagerProcess } from '../manager-process.ts';
 import type { Operator } from '../operator.ts';
 import { shardOf } from './assignment.ts';
+import type { CellClients } from './cell-clients.ts';
 import { cellEndpoint } from './cell-kubeconfig.ts';
 import { cellSubject, RunningCell } from './running-cell.ts';
 import { CELL_EVENTS, type CellEvent } from './events.ts';
+import type { CellsService } from './service.ts';
 import type { SharedCaches } from './shared-caches.ts';
 import type { SharedDrivers } from './shared-drivers.ts';
 import type { HeldShard } from './shards.ts';
@@ -34,6 +36,10 @@ export interface CellsOptions {
   /** The shard of this index, if it is held. */
   readonly holding: (shard: number) => HeldShard | undefined;
   readonly controllersOf: (operator: Operator) => readonly Controller[];
+  /** What the process serves for all of them. */
+  readonly service: CellsService | undefined;
+  /** Whose names clients of that show. */
+  readonly clients: CellClients;
 }
 
 /** A cell as it is, or why it is not. */
@@ -72,6 +78,8 @@ export class Cells {
   readonly #known = new Map<string, Known>();
   /** Last reported of cells whose target cluster another namespace has. */
   readonly #taken = new Map<string, string>();
+  /** The same of names of autoscalers. */
+  readonly #clashes = new Map<string, string>();
   #isEnding = false;
 
   constructor(options: CellsOptions) {
@@ -129,9 +137,15 @@ export class Cells {
     );
   }
 
+  /** Which names of autoscalers of cells that run are also another one's, by namespace. */
+  get clashes(): ReadonlyMap<string, string> {
+    return new Map([...this.#clashes].filter(([namespace]) => this.#known.get(namespace)?.running !== undefined));
+  }
+
   /** Hears of namespaces and their Secrets from now on. */
   watch(): void {
-    const { namespaces, shared, config } = this.#options;
+    const { namespaces, shared, config, service, clients } = this.#options;
+    if (service !== undefined) clients.onChange((namespace) => this.#tellClash(namespace));
     namespaces.onChange((old, current) => this.#queue.add(((current ?? old) as KubeObject).metadata.name));
     shared.onSecret([config.kubeconfigSecret, config.tokenSecret], (namespace) => {
       const known = this.#known.get(namespace);
@@ -249,7 +263,7 @@ export class Cells {
   }
 
   #begin(name: string, { namespace, config, shard, madeOf }: Wanted, endpoint: Endpoint | undefined): void {
-    const { process, shared, drivers, controllersOf, holding } = this.#options;
+    const { process, shared, drivers, controllersOf, service, holding } = this.#options;
     const { maxTargetBytes } = this.#options.config;
     if (holding(shard.index) !== shard || this.#isEnding) return;
     const cell = new RunningCell({
@@ -262,10 +276,22 @@ export class Cells {
       shard,
       maxTargetBytes,
       controllersOf,
+      service,
       claimTarget: (uid, claiming) => this.#claim(uid, namespace, claiming),
     });
     this.#known.set(name, { running: { cell, madeOf } });
     process.options.log.info({ cell: name, shard: shard.index, server: endpoint?.url }, 'started managing a cell');
+    if (service !== undefined) this.#tellClash(name);
+  }
+
+  /** Once for each that comes up, where the cell runs. */
+  #tellClash(name: string): void {
+    const running = this.#known.get(name)?.running;
+    const clash = this.#options.clients.clashOf(name);
+    if (running === undefined || clash === this.#clashes.get(name)) return;
+    if (clash === undefined) return void this.#clashes.delete(name);
+    this.#clashes.set(name, clash);
+    this.#report(running.cell.namespace, 'AutoscalerNameTaken', `${clash.replace(/^a/, 'A')}.`);
   }
 
   async #endpointOf(name: string): Promise<Endpoint | undefined> {
@@ -296,6 +322,7 @@ export class Cells {
     );
     await Promise.race([cell.end(graceMs), late]);
     this.#taken.delete(name);
+    this.#clashes.delete(name);
     ended.abort(new Error('the cell has ended'));
     if (namespaces.get(name) === undefined) this.#reportRelease(cell.namespace);
     if (this.#known.get(name)?.running?.cell === cell) this.#known.delete(name);

@@ -19,6 +19,7 @@ function cellsResult(cells: Cells, shards: Shards): CheckResult {
   const wrong = [
     ...(shards.trouble === undefined ? [] : [shards.trouble]),
     ...[...cells.refused].map(([name, why]) => `cell ${name}: ${why}`),
+    ...[...cells.clashes].map(([name, why]) => `cell ${name}: ${why}`),
     ...[...cells.outdated].map(([name, why]) => `cell ${name}: ${why}`),
     ...[...running].flatMap(([name, cell]) => troublesOf(cell).map((why) => `cell ${name}: ${why}`)),
   ];

@@ -14,6 +14,8 @@ export const CELL_EVENTS = {
   TargetClusterTaken: 'Warning',
   /** the kubeconfig of a namespace with Machines leads to another target cluster than before; nothing is done in either → correct the kubeconfig, or delete the Lease that the Event names */
   TargetClusterChanged: 'Warning',
+  /** a name in annotation `cell.machine.sapcloud.io/autoscaler-client-name` is also one of another namespace; calls of autoscalers with that name are rejected → give each namespace names of its own */
+  AutoscalerNameTaken: 'Warning',
   /** the labels of a namespace with Machines no longer match `--cells`; its VMs keep running → restore the label, or manage the namespace with another process */
   CellReleased: 'Warning',
 } as const;

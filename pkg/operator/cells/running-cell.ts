@@ -22,6 +22,7 @@ import type { LeaderWork } from '../process/leadership.ts';
 import type { TargetCluster } from '../target-cluster.ts';
 import type { TargetClusters } from '../target-clusters.ts';
 import { openedNow } from './cell-fence.ts';
+import type { CellsService } from './service.ts';
 import type { SharedCaches } from './shared-caches.ts';
 import type { SharedDrivers } from './shared-drivers.ts';
 import type { HeldShard } from './shards.ts';
@@ -41,6 +42,8 @@ export interface RunningCellOptions {
   /** See ClustersOptions. */
   readonly maxTargetBytes: number;
   readonly controllersOf: (operator: Operator) => readonly Controller[];
+  /** What the process serves for all cells. */
+  readonly service: CellsService | undefined;
   /**
    * Asked before anything is done with the target, whose Namespace kube-system has this UID: rejects while the cell must not have it. The text
    * is shown.
@@ -85,7 +88,7 @@ export class RunningCell {
   #targetUID: string | undefined;
 
   constructor(options: RunningCellOptions) {
-    const { process, shared, drivers, namespace, config, shard, controllersOf, maxTargetBytes } = options;
+    const { process, shared, drivers, namespace, config, shard, controllersOf, service, maxTargetBytes } = options;
     const { clock, log: processLog } = process.options;
     const log = processLog.child({ cell: namespace.metadata.name });
     const metrics = operatorMetrics(this.registry);
@@ -129,7 +132,8 @@ export class RunningCell {
       openDriver: (provider) => drivers.of(provider),
     };
     this.#operator = new Operator(process, cell);
-    this.#work = this.#operator.work(controllersOf(this.#operator));
+    const controllers = controllersOf(this.#operator);
+    this.#work = this.#operator.work(controllers, service?.of(this.#operator) ?? []);
     this.#begun = this.#work.begin(this.#ending.signal).catch((err: unknown) => {
       if (!this.#ending.signal.aborted) log.error({ err }, 'could not begin the work of a cell');
     });

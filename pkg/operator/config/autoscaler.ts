@@ -3,6 +3,7 @@ import type { ServerTlsFiles } from '../../driver/grpc/reloaded-server-credentia
 import { isIP } from 'node:net';
 
 import { MAX_REPLICAS } from '../../apis/machine/v1alpha1/defaults.ts';
+import { CELL_SETTING_PREFIX } from '../../apis/machine/v1alpha1/labels.ts';
 import { MANAGER_LEASE } from '../../kube/leader/names.ts';
 import { FlagError } from './flag-error.ts';
 import type { ValueReader } from './value-reader.ts';
@@ -32,6 +33,8 @@ export interface AutoscalerConfig {
 
 /** The name that clients show unless the user wants another. */
 export const DEFAULT_CLIENT_NAME = 'cluster-autoscaler';
+/** Flag of the names that clients may show; where there are cells each namespace says it for itself. */
+export const CLIENT_NAME = 'autoscaler-client-name';
 
 const ADDRESS = 'autoscaler-grpc-address';
 const TLS_FLAGS = ['autoscaler-tls-cert', 'autoscaler-tls-key', 'autoscaler-tls-client-ca'] as const;
@@ -39,7 +42,13 @@ const TLS_FLAGS = ['autoscaler-tls-cert', 'autoscaler-tls-key', 'autoscaler-tls-
 /** Reads the flags of the autoscaler's port; undefined when there is none. Throws FlagError for what would not work, or not safely. */
 export function autoscalerFrom(
   { text, list }: ValueReader,
-  around: { readonly namespace: string; readonly leases: ReadonlySet<string>; readonly hasTarget: boolean },
+  around: {
+    readonly namespace: string;
+    readonly leases: ReadonlySet<string>;
+    readonly hasTarget: boolean;
+    /** Of the whole process, which has many namespaces, or of one of them. */
+    readonly cells: 'none' | 'all' | 'one';
+  },
 ): AutoscalerConfig | undefined {
   const address = text(ADDRESS);
   const [cert = '', key = '', clientCA = ''] = TLS_FLAGS.map(text);
@@ -59,14 +68,16 @@ export function autoscalerFrom(
     );
 
   const listen = listenAddress(address);
-  const clientNames = list('autoscaler-client-name');
+  const clientNames = list(CLIENT_NAME);
   const tls = [cert, key, clientCA].every((file) => file === '') ? undefined : { cert, key, clientCA };
-  refuseUnprotected(address, listen, tls, clientNames);
+  if (around.cells === 'all') refuseForCells(address, listen, tls, clientNames);
+  const namesOfFlags = around.cells === 'none' ? clientNames : [DEFAULT_CLIENT_NAME];
+  refuseUnprotected(address, listen, tls, namesOfFlags);
   return {
     listen,
     tls,
     clientNames,
-    nodes: nodesFrom(list('nodes'), around.namespace),
+    nodes: nodesFrom(list('nodes'), around),
     gpuLabel: text('autoscaler-gpu-label'),
     gpuTypes: list('autoscaler-gpu-types'),
   };
@@ -83,6 +94,27 @@ function listenAddress(text: string): ListenAddress {
     );
   }
   return { kind: 'tcp', host, port };
+}
+
+/** Only the name in its certificate says which namespace a client may scale. */
+function refuseForCells(
+  address: string,
+  listen: ListenAddress,
+  tls: ServerTlsFiles | undefined,
+  clientNames: readonly string[],
+): void {
+  if (listen.kind === 'unix')
+    throw new FlagError(
+      `--${ADDRESS}=${address} is not supported with --cells, because clients of a socket present no name; set host:port with ${TLS_FLAGS.map((name) => `--${name}`).join(', ')}`,
+    );
+  if (tls === undefined)
+    throw new FlagError(
+      `--${ADDRESS}=${address} requires ${TLS_FLAGS.map((name) => `--${name}`).join(', ')} with --cells, because only the name in its certificate says which namespace a client may scale`,
+    );
+  if (clientNames.join() !== DEFAULT_CLIENT_NAME)
+    throw new FlagError(
+      `--${CLIENT_NAME} is not supported with --cells, because a client may scale one namespace only; remove it, and set annotation ${CELL_SETTING_PREFIX}/${CLIENT_NAME} of each namespace`,
+    );
 }
 
 /** Anyone who can call it creates and deletes machines. */
@@ -119,9 +151,13 @@ function refuseUnprotected(
     );
 }
 
-/** Reads `<min>:<max>:<namespace>.<name>`, as Gardener's fork has it; dots after the first belong to the name. */
-function nodesFrom(items: readonly string[], namespace: string): ReadonlyMap<string, GroupLimits> {
+/** Reads `<min>:<max>:<namespace>.<name>`, as Gardener's fork has it; dots after the first belong to the name. Of cells each takes its own. */
+function nodesFrom(
+  items: readonly string[],
+  { namespace, cells }: { readonly namespace: string; readonly cells: 'none' | 'all' | 'one' },
+): ReadonlyMap<string, GroupLimits> {
   const nodes = new Map<string, GroupLimits>();
+  const seen = new Set<string>();
   for (const item of items) {
     const refuse = (why: string): never => {
       throw new FlagError(`--nodes: ${JSON.stringify(item)} is not valid: ${why}`);
@@ -130,9 +166,12 @@ function nodesFrom(items: readonly string[], namespace: string): ReadonlyMap<str
     if (name === '') return refuse('expected <min>:<max>:<namespace>.<MachineDeployment>, such as 0:10:default.pool-a');
     if (Number(max) > MAX_REPLICAS) refuse(`the maximum must not exceed ${MAX_REPLICAS}`);
     if (Number(min) > Number(max)) refuse('the minimum is greater than the maximum');
-    if (of !== namespace) refuse(`this process serves only namespace ${namespace}; see --namespace`);
-    if (nodes.has(name)) refuse(`${name} is listed twice`);
-    nodes.set(name, { min: Number(min), max: Number(max) });
+    if (of !== namespace && cells === 'none')
+      refuse(`this process serves only namespace ${namespace}; see --namespace`);
+    const key = cells === 'none' ? name : `${of}.${name}`;
+    if (seen.has(key)) refuse(`${key} is listed twice`);
+    seen.add(key);
+    if (of === namespace) nodes.set(name, { min: Number(min), max: Number(max) });
   }
   return nodes;
 }

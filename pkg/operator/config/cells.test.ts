@@ -40,6 +40,60 @@ describe('flags of cells', () => {
   });
 });
 
+describe('the port for autoscalers of all namespaces', () => {
+  const PORT = {
+    'autoscaler-grpc-address': '0.0.0.0:8086',
+    'autoscaler-tls-cert': '/c',
+    'autoscaler-tls-key': '/k',
+    'autoscaler-tls-client-ca': '/ca',
+  };
+
+  test.each([
+    {
+      flags: { 'autoscaler-grpc-address': '127.0.0.1:8086' },
+      says: '--autoscaler-grpc-address=127.0.0.1:8086 requires --autoscaler-tls-cert, --autoscaler-tls-key, --autoscaler-tls-client-ca with --cells, because only the name in its certificate says which namespace a client may scale',
+    },
+    {
+      flags: { 'autoscaler-grpc-address': 'unix:///run/s' },
+      says: 'is not supported with --cells, because clients of a socket present no name; set host:port with',
+    },
+    {
+      flags: { ...PORT, 'autoscaler-client-name': 'somebody' },
+      says: 'remove it, and set annotation cell.machine.sapcloud.io/autoscaler-client-name of each namespace',
+    },
+    {
+      flags: { ...PORT, 'cell-kubeconfig-secret': '', 'target-kubeconfig': 'none' },
+      says: 'requires a target cluster',
+    },
+    { flags: { ...PORT, nodes: '0:1:a.pool,0:2:a.pool' }, says: 'a.pool is listed twice' },
+  ])('$flags are refused: $says', ({ flags, says }) => {
+    expect(() => configOf({ ...BASE, ...flags })).toThrow(says);
+  });
+
+  test('each namespace has its own groups and clients, and none that it does not name', () => {
+    const cells = cellsOf({ ...PORT, nodes: '0:1:a.pool,0:2:b.pool,0:3:b.other' });
+    const annotations = { [setting('autoscaler-client-name')]: 'x, y,,x', [setting('autoscaler-gpu-label')]: 'gpu' };
+
+    expect(cells.clientNamesIn(annotations)).toEqual(['x', 'y']);
+    expect(cells.clientNamesIn({})).toEqual([]);
+    expect(cells.of('a', annotations).autoscaler).toMatchObject({
+      nodes: new Map([['pool', { min: 0, max: 1 }]]),
+      gpuLabel: 'gpu',
+    });
+    expect([...(cells.of('b', {}).autoscaler?.nodes.keys() ?? [])]).toEqual(['pool', 'other']);
+    expect(cells.of('b', {}).autoscaler?.clientNames).toEqual([]);
+  });
+
+  test('names of clients make no other cell, and do no harm where no port is open', () => {
+    const cells = cellsOf();
+    const name = setting('autoscaler-client-name');
+
+    expect(cells.isSetting(name)).toBe(false);
+    expect(cells.isSetting(setting('autoscaler-gpu-label'))).toBe(true);
+    expect(cells.of('a', { [name]: 'x' }).autoscaler).toBeUndefined();
+  });
+});
+
 describe('settings of a namespace', () => {
   test('are those of the flags, in its namespace, until its annotations say otherwise', () => {
     const cells = cellsOf({ 'machine-drain-timeout': '1h', 'safety-up': '4' });

@@ -1,6 +1,7 @@
 import { InvalidSelectorError, type LabelMatcher, labelMatcher } from '../../apis/label-selector.ts';
 import { CELL_SETTING_PREFIX } from '../../apis/machine/v1alpha1/labels.ts';
 import { parseSelector } from '../../apis/selector-text.ts';
+import { CLIENT_NAME } from './autoscaler.ts';
 import type { Config } from './config.ts';
 import { FlagError } from './flag-error.ts';
 import { OWN_FLAGS } from './flags.ts';
@@ -20,8 +21,10 @@ export interface CellsConfig {
   readonly maxTargetBytes: number;
   /** Leases among which the namespaces are divided. */
   readonly shards: number;
-  /** Whether an annotation of a namespace is meant as a setting. */
+  /** Whether an annotation of a namespace is a setting that its cell has from its beginning. */
   readonly isSetting: (annotation: string) => boolean;
+  /** Names of autoscalers that may scale a namespace with these annotations, at this moment. */
+  readonly clientNamesIn: (annotations: Readonly<Record<string, string>>) => readonly string[];
   /** What the flags say for one namespace, whose annotations say otherwise. Throws CellSettingsError. */
   readonly of: (namespace: string, annotations: Readonly<Record<string, string>>) => Config;
 }
@@ -38,9 +41,15 @@ const MIB = 1024 * 1024;
 
 const GROUPS: ReadonlySet<string> = new Set(['Machines', 'Safety']);
 
+/** Annotation of a namespace with the names of its autoscalers. */
+export const CELL_CLIENT_NAME = `${PREFIX}${CLIENT_NAME}`;
+/** The flags of autoscalers that are one namespace's. */
+const OF_AUTOSCALERS: ReadonlySet<string> = new Set([CLIENT_NAME, 'autoscaler-gpu-label', 'autoscaler-gpu-types']);
+
 /** The flags that a namespace may set for itself. */
 export const CELL_SETTINGS: readonly string[] = OWN_FLAGS.filter(
-  ({ group, programs, unused }) => GROUPS.has(group) && programs.includes('machinist run') && unused !== true,
+  ({ name, group, programs, unused }) =>
+    (GROUPS.has(group) || OF_AUTOSCALERS.has(name)) && programs.includes('machinist run') && unused !== true,
 ).map(({ name }) => name);
 
 /** Reads the flags of cells; `read` makes the settings of one with these values in place of those on the command line. Throws FlagError. */
@@ -57,12 +66,15 @@ export function cellsFrom(
     tokenSecret: text('cell-token-secret'),
     maxTargetBytes: number('cell-max-target-mib') * MIB,
     shards: number('cell-shards'),
-    isSetting: (annotation) => annotation.startsWith(PREFIX),
+    isSetting: (annotation) => annotation.startsWith(PREFIX) && annotation !== CELL_CLIENT_NAME,
+    clientNamesIn: (annotations) => namesIn(annotations[CELL_CLIENT_NAME] ?? ''),
     of(namespace, annotations) {
       const settings = settingsIn(annotations);
       try {
         return reread(
-          new Map([
+          new Map<string, readonly string[]>([
+            // What the flags say of all would let one autoscaler scale every namespace.
+            [CLIENT_NAME, ['']],
             ...Object.entries(settings).map(([name, value]) => [name, [value]] as const),
             ['namespace', [namespace]],
             ['leader-elect-resource-namespace', ['']],
@@ -87,6 +99,12 @@ function matcherOf(selector: string): LabelMatcher {
     if (!(err instanceof InvalidSelectorError)) throw err;
     throw new FlagError(`--cells: ${err.message}`);
   }
+}
+
+/** As flags with several values are read. */
+function namesIn(text: string): readonly string[] {
+  const names = text.split(',').map((name) => name.trim());
+  return [...new Set(names.filter((name) => name !== ''))];
 }
 
 /** Throws CellSettingsError for what no flag is named. */

@@ -98,7 +98,12 @@ function unbounded({ max: _max, oneOf: _oneOf, ...flag }: Flag): Flag {
 }
 
 /** Turns what was typed into one frozen Config. Throws FlagError for bad values and contradictions. */
-export function configFrom(program: Program, typed: TypedFlags, sections: readonly FlagSection[]): Config {
+export function configFrom(
+  program: Program,
+  typed: TypedFlags,
+  sections: readonly FlagSection[],
+  of: 'process' | 'cell' = 'process',
+): Config {
   const elects = readerOf(
     valuesOf(
       OWN_FLAGS.filter(({ name }) => name === LEADER_ELECT),
@@ -118,7 +123,7 @@ export function configFrom(program: Program, typed: TypedFlags, sections: readon
   const config: Config = {
     program,
     clusters: clustersFrom(read, leases),
-    cells: cellsFrom(read, (instead) => configFrom(program, new Map([...typed, ...instead]), sections)),
+    cells: cellsFrom(read, (instead) => configFrom(program, new Map([...typed, ...instead]), sections, 'cell')),
     controllers,
     leases,
     of: settings,
@@ -152,7 +157,7 @@ export function configFrom(program: Program, typed: TypedFlags, sections: readon
       statusPage: bool('status-page'),
       profiling: bool('profiling'),
     },
-    autoscaler: autoscalerOf(program, read, leases),
+    autoscaler: autoscalerOf(program, read, { leases, of }),
     api: { qps: number('kube-api-qps'), burst: number('kube-api-burst') },
     verbosity: number('v'),
     logFormat: text('log-format') === 'text' ? 'text' : 'json',
@@ -192,10 +197,20 @@ function clustersFrom({ text }: ValueReader, leases: ReadonlySet<string>): Confi
 }
 
 /** The flags have no effect where no MachineDeployments are looked after. */
-function autoscalerOf(program: Program, read: ValueReader, leases: ReadonlySet<string>): Config['autoscaler'] {
+function autoscalerOf(
+  program: Program,
+  read: ValueReader,
+  { leases, of }: { readonly leases: ReadonlySet<string>; readonly of: 'process' | 'cell' },
+): Config['autoscaler'] {
   if (program === 'machine-controller') return undefined;
   const hasTarget = read.text('target-kubeconfig') !== 'none';
-  return autoscalerFrom(read, { namespace: read.text('namespace'), leases, hasTarget });
+  const ofProcess = read.text('cells') === '' ? 'none' : 'all';
+  return autoscalerFrom(read, {
+    namespace: read.text('namespace'),
+    leases,
+    hasTarget,
+    cells: of === 'cell' ? 'one' : ofProcess,
+  });
 }
 
 function machineFrom(program: Program, { text, number, list }: ValueReader): Config['machine'] {
@@ -275,16 +290,11 @@ function refuseContradictions(config: Config, sections: readonly FlagSection[], 
 /** What a process with cells does not do yet for each of them. */
 function refuseBesideCells(
   flag: (name: string) => string,
-  { autoscaler, controllers, server, cells, of }: Config & { readonly cells: CellsConfig },
+  { controllers, server, cells, of }: Config & { readonly cells: CellsConfig },
   sections: readonly FlagSection[],
 ): void {
   const [other] = sections.flatMap((section) => section.notInCells?.(of(section), controllers) ?? []);
   if (other !== undefined) throw new FlagError(other);
-  if (autoscaler !== undefined) {
-    throw new FlagError(
-      `${flag('autoscaler-grpc-address')} is not supported with ${flag('cells')}; run a process of its own for each namespace that has an autoscaler`,
-    );
-  }
   const { kubeconfigSecret, tokenSecret } = cells;
   if (kubeconfigSecret === '' && flag('target-kubeconfig') !== '--target-kubeconfig=none') {
     throw new FlagError(

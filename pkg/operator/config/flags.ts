@@ -391,7 +391,7 @@ export const OWN_FLAGS: readonly Flag[] = [
       name: 'autoscaler-client-name',
       kind: 'list',
       default: DEFAULT_CLIENT_NAME,
-      help: 'Names accepted in the certificate of an autoscaler, as its common name or an alternative name (DNS, URI); may be repeated.',
+      help: 'Names accepted in the certificate of an autoscaler, as its common name or an alternative name (DNS, URI); may be repeated. With --cells, an annotation of each namespace says so instead.',
     },
     {
       name: 'nodes',

@@ -103,7 +103,7 @@ export const CELL_TARGET_LABEL = 'machine.sapcloud.io/cell-target';
 
 // Our annotations that users and tools set
 
-/** On namespaces with `--cells`: followed by `/<flag>`, takes the place of a flag under Machines or Safety for this namespace. */
+/** On namespaces with `--cells`: followed by `/<flag>`, takes the place of a flag under Machines or Safety, or of `autoscaler-client-name`, `autoscaler-gpu-label` and `autoscaler-gpu-types`, for this namespace. */
 export const CELL_SETTING_PREFIX = 'cell.machine.sapcloud.io';
 
 /**

@@ -1,0 +1,315 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Status } from 'nice-grpc';
+
+import { NODE_GROUP_MAX_ANNOTATION, NODE_GROUP_MIN_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import type { MachineDeployment } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
+import type { Node } from '../../pkg/apis/wire.ts';
+import { CELL_CLIENT_NAME } from '../../pkg/operator/config/cells.ts';
+import { type AutoscalerClient, AutoscalerClients, Balancer, PortLog } from '../cloud/autoscaler-clients.ts';
+import { TestCell } from '../cloud/cell.ts';
+import { CELL_LEASES, cellsControl, CellsManager } from '../cloud/cells-manager.ts';
+import type { Site } from '../cloud/site.ts';
+import { eventually } from '../expect/eventually.ts';
+
+const TEST_MS = 300_000;
+const PATIENCE = { timeoutMs: 60_000, intervalMs: 100 };
+const GROUP = '/apis/machine.sapcloud.io/v1alpha1';
+const QUICK_LEASES = {
+  'leader-elect': 'true',
+  'leader-elect-lease-duration': '6s',
+  'leader-elect-renew-deadline': '4s',
+  'leader-elect-retry-period': '500ms',
+};
+
+let control: Site;
+let clients: AutoscalerClients;
+
+beforeAll(async () => {
+  control = await cellsControl();
+  clients = await AutoscalerClients.create();
+});
+
+afterAll(async () => {
+  clients[Symbol.dispose]();
+  await control[Symbol.asyncDispose]();
+});
+
+/** A selected namespace with a node group, whose autoscaler is named `as-<name>`. */
+async function cellOf(name: string, replicas: number): Promise<TestCell> {
+  const cell = await TestCell.create(control, name, { replicas });
+  await limit(cell, 'pool', 0, 5);
+  await cell.mark(control, { labels: { cell: '' }, annotations: { [CELL_CLIENT_NAME]: `as-${name}` } });
+  return cell;
+}
+
+async function limit({ namespace }: TestCell, name: string, min: number, max: number): Promise<void> {
+  const annotations = { [NODE_GROUP_MIN_ANNOTATION]: String(min), [NODE_GROUP_MAX_ANNOTATION]: String(max) };
+  const path = `${GROUP}/namespaces/${namespace}/machinedeployments/${name}`;
+  await control.api.send('PATCH', path, { metadata: { annotations } });
+}
+
+/** Another group, without machines. */
+async function addGroup(cell: TestCell, name: string): Promise<void> {
+  const { spec } = await cell.pool.deployment();
+  const labels = { group: name };
+  const template = { ...spec?.template, metadata: { labels } };
+  await control.api.send('POST', `${GROUP}/namespaces/${cell.namespace}/machinedeployments`, {
+    apiVersion: 'machine.sapcloud.io/v1alpha1',
+    kind: 'MachineDeployment',
+    metadata: { name },
+    spec: { ...spec, replicas: 0, selector: { matchLabels: labels }, template },
+  });
+  await limit(cell, name, 0, 5);
+}
+
+async function sizeOf({ namespace }: TestCell, name: string): Promise<number> {
+  const path = `${GROUP}/namespaces/${namespace}/machinedeployments/${name}`;
+  const { spec } = await control.api.send<MachineDeployment>('GET', path);
+  return spec?.replicas ?? 0;
+}
+
+async function start(
+  cells: readonly TestCell[],
+  flags: Readonly<Record<string, string>> = {},
+): Promise<CellsManager & { readonly port: string }> {
+  const { log, address } = withPort();
+  const drivers = cells.map(({ driver }) => driver).join(',');
+  const all = { ...clients.flags, ...flags };
+  const manager = await CellsManager.start({
+    kubeconfig: control.kubeconfig,
+    namespace: CELL_LEASES,
+    drivers,
+    flags: all,
+    log,
+  });
+  return Object.assign(manager, { port: await address() });
+}
+
+function withPort() {
+  const log = new PortLog();
+  return { log: log.log, address: () => log.address() };
+}
+
+/** What a loop of an autoscaler begins with, once it is answered. */
+async function groupsFor(client: AutoscalerClient): Promise<readonly string[]> {
+  return await eventually(async () => {
+    await client.refresh({});
+    const { nodeGroups } = await client.nodeGroups({});
+    return nodeGroups.map(({ id }) => id);
+  }, PATIENCE);
+}
+
+async function refusal(call: Promise<unknown>): Promise<{ readonly code: Status; readonly details: string }> {
+  return await call.then(
+    () => Promise.reject(new Error('it was not refused')),
+    (err: unknown) => err as { code: Status; details: string },
+  );
+}
+
+const named = ({ metadata, spec }: Node) => ({
+  providerID: spec?.providerID ?? '',
+  name: metadata.name,
+  labels: {},
+  annotations: {},
+});
+
+async function eventsIn(namespace: string): Promise<string> {
+  const { items } = await control.api.send<{ items: { reason: string; message: string }[] }>(
+    'GET',
+    `/api/v1/namespaces/${namespace}/events?fieldSelector=involvedObject.kind=Namespace`,
+  );
+  return items.map(({ reason, message }) => `${reason}: ${message}`).join('\n');
+}
+
+describe('the port for autoscalers of many namespaces', () => {
+  test(
+    'shows and scales for each client what is in its own namespace, and nothing of another one',
+    async () => {
+      await using one = await cellOf('one', 1);
+      await using other = await cellOf('other', 2);
+      await addGroup(other, 'hidden');
+      await using manager = await start([one, other]);
+      await one.pool.untilUp(1);
+      await other.pool.untilUp(2);
+      const ofOne = await clients.connect(manager.port, 'as-one');
+      const ofOther = await clients.connect(manager.port, 'as-other');
+      expect(await groupsFor(ofOne)).toEqual(['pool']);
+      expect(await groupsFor(ofOther)).toEqual(['hidden', 'pool']);
+
+      // What is there and somebody else's is as if it were not.
+      const texts: string[] = [];
+      for (const id of ['hidden', 'nowhere', `${other.namespace}/hidden`, `${other.namespace}/nowhere`]) {
+        for (const call of [
+          ofOne.nodeGroupIncreaseSize({ id, delta: 1 }),
+          ofOne.nodeGroupDecreaseTargetSize({ id, delta: -1 }),
+          ofOne.nodeGroupDeleteNodes({ id, nodes: [] }),
+          ofOne.nodeGroupTargetSize({ id }),
+          ofOne.nodeGroupNodes({ id }),
+          ofOne.nodeGroupTemplateNodeInfo({ id }),
+          ofOne.nodeGroupGetOptions({ id }),
+        ]) {
+          const { code, details } = await refusal(call);
+          expect(code).toBe(Status.NOT_FOUND);
+          texts.push(details.replaceAll(id, 'ID'));
+        }
+      }
+      expect([...new Set(texts)]).toHaveLength(1);
+
+      // The other's Nodes, also where one of the same name is in the own cluster, or a placeholder names the other's Machine.
+      const [target, spared] = (await other.pool.nodes()) as [Node, Node];
+      const [machine] = await other.pool.machines();
+      await one.target.api.send('POST', '/api/v1/nodes', { metadata: { name: target.metadata.name } });
+      const forms = [
+        named(target),
+        { ...named(target), providerID: '' },
+        { ...named(spared), name: '' },
+        { ...named(spared), name: '', providerID: `requested://${machine?.metadata.name}` },
+        { ...named(spared), name: '', providerID: `requested://hidden#0-0` },
+      ];
+      await eventually(async () => {
+        const { nodeGroup } = await ofOther.nodeGroupForNode({ node: named(target) });
+        expect(nodeGroup?.id).toBe('pool');
+      }, PATIENCE);
+      for (const node of forms) {
+        const { nodeGroup } = await ofOne.nodeGroupForNode({ node });
+        expect(nodeGroup?.id).toBe('');
+        await ofOne.nodeGroupDeleteNodes({ id: 'pool', nodes: [node] }).catch(() => undefined);
+      }
+      expect(await sizeOf(other, 'pool')).toBe(2);
+      expect(await sizeOf(one, 'pool')).toBe(1);
+      expect(other.cloud.removed).toEqual([]);
+      expect(one.cloud.removed).toEqual([]);
+
+      await ofOther.nodeGroupDeleteNodes({ id: 'pool', nodes: [named(target)] });
+      await ofOne.nodeGroupIncreaseSize({ id: 'pool', delta: 1 });
+      await eventually(async () => {
+        expect((await other.pool.nodes()).map(({ metadata }) => metadata.name)).toEqual([spared.metadata.name]);
+      }, PATIENCE);
+      await one.pool.untilUp(2);
+      expect(other.cloud.removed).toEqual([target.spec?.providerID]);
+      const metrics = await manager.page('/metrics');
+      expect(metrics).toContain(
+        `machinist_autoscaler_node_group_size{namespace="${one.namespace}",group="pool",of="target",cell="${one.namespace}"} 2`,
+      );
+      expect(metrics).toMatch(
+        new RegExp(`machinist_autoscaler_request_duration_seconds_count\\{[^}]*cell="${other.namespace}"`),
+      );
+    },
+    TEST_MS,
+  );
+
+  test(
+    'serves no client but those that a namespace names at that moment, and none that two name',
+    async () => {
+      await using one = await cellOf('one', 0);
+      await using other = await cellOf('other', 0);
+      await using manager = await start([one, other]);
+      const client = await clients.connect(manager.port, 'as-one');
+      expect(await groupsFor(client)).toEqual(['pool']);
+
+      const stranger = await clients.connect(manager.port);
+      expect(await refusal(stranger.nodeGroups({}))).toMatchObject({ code: Status.UNAUTHENTICATED });
+      // The name that is usual where a process has one namespace.
+      const usual = await clients.connect(manager.port, 'cluster-autoscaler');
+      const { code, details } = await refusal(usual.nodeGroups({}));
+      expect(code).toBe(Status.PERMISSION_DENIED);
+      expect(details).toContain(`"cluster-autoscaler"; none of the namespaces that --cells selects permits it`);
+      expect(details).not.toContain('as-one');
+
+      await other.mark(control, { annotations: { [CELL_CLIENT_NAME]: 'as-other, as-one' } });
+      await eventually(async () => {
+        const clash = await refusal(client.refresh({}));
+        expect(clash.code).toBe(Status.PERMISSION_DENIED);
+        expect(clash.details).toContain('a client may have only one');
+      }, PATIENCE);
+      for (const { namespace } of [one, other]) {
+        await eventually(
+          async () => expect(await eventsIn(namespace)).toMatch(/^AutoscalerNameTaken: .*"as-one"/m),
+          PATIENCE,
+        );
+        expect(await manager.page('/readyz?verbose')).toContain(`cell ${namespace}: annotation ${CELL_CLIENT_NAME}`);
+      }
+      expect(await groupsFor(await clients.connect(manager.port, 'as-other'))).toEqual(['pool']);
+
+      await other.mark(control, { annotations: { [CELL_CLIENT_NAME]: 'as-other' } });
+      expect(await groupsFor(client)).toEqual(['pool']);
+      // Taken back at once, although another setting is wrong and the cell goes on with what it had.
+      const wrong = { 'cell.machine.sapcloud.io/machine-drain-timeout': 'soon' };
+      await one.mark(control, { annotations: { ...wrong, [CELL_CLIENT_NAME]: null } });
+      await eventually(async () => {
+        expect((await refusal(client.refresh({}))).code).toBe(Status.PERMISSION_DENIED);
+      }, PATIENCE);
+      expect(manager.process.cells.running.has(one.namespace)).toBe(true);
+    },
+    TEST_MS,
+  );
+
+  test(
+    'serves a namespace while it has its label, and a target cluster that cannot be reached concerns its own clients alone',
+    async () => {
+      await using one = await cellOf('one', 0);
+      await using other = await cellOf('other', 0);
+      await one.setKubeconfig(control, one.kubeconfig.replace(/server: .*/, 'server: https://127.0.0.1:1'));
+      await using manager = await start([one, other]);
+      const ofOne = await clients.connect(manager.port, 'as-one');
+      const ofOther = await clients.connect(manager.port, 'as-other');
+      await groupsFor(ofOther);
+
+      await eventually(async () => {
+        const { code, details } = await refusal(ofOne.refresh({}));
+        expect(code).toBe(Status.UNAVAILABLE);
+        expect(details).toContain('ECONNREFUSED');
+      }, PATIENCE);
+      await ofOther.refresh({});
+      await one.setKubeconfig(control, one.kubeconfig);
+      expect(await groupsFor(ofOne)).toEqual(['pool']);
+
+      await one.mark(control, { labels: { cell: null } });
+      await eventually(async () => {
+        expect((await refusal(ofOne.refresh({}))).code).toBe(Status.PERMISSION_DENIED);
+      }, PATIENCE);
+      await ofOther.refresh({});
+      await one.mark(control, { labels: { cell: '' } });
+      expect(await groupsFor(ofOne)).toEqual(['pool']);
+    },
+    TEST_MS,
+  );
+
+  test(
+    'of several replicas behind one address, a client is answered by the one that manages its namespace, wherever that moves',
+    async () => {
+      await using stack = new AsyncDisposableStack();
+      const cells: TestCell[] = [];
+      for (let i = 0; i < 3; i++) cells.push(stack.use(await cellOf(`provider${i}`, 0)));
+      const first = stack.use(await start(cells, QUICK_LEASES));
+      const second = stack.use(await start(cells, QUICK_LEASES));
+      await eventually(() => {
+        const held = [first, second].map(({ process }) => process.shards.held.length);
+        expect(held[0]! + held[1]!).toBe(16);
+        expect(Math.min(...held)).toBeGreaterThan(0);
+      }, PATIENCE);
+      using balancer = stack.use(await Balancer.before(first.port, second.port));
+
+      for (const [i, { namespace }] of cells.entries()) {
+        const client = await clients.connect(balancer.address, `as-provider${i}`);
+        expect(await groupsFor(client)).toEqual(['pool']);
+        await client.nodeGroupIncreaseSize({ id: 'pool', delta: 1 });
+        expect(await sizeOf(cells[i] as TestCell, 'pool')).toBe(1);
+        // Neither takes the client away from the other again.
+        const { connections } = balancer;
+        await client.refresh({});
+        expect(balancer.connections).toBe(connections);
+        const holder = [first, second].find(({ process }) => process.cells.running.has(namespace));
+        expect(holder).toBeDefined();
+      }
+
+      expect(await first.terminate()).toBe(0);
+      using alone = stack.use(await Balancer.before(second.port));
+      for (const i of cells.keys()) {
+        const client = await clients.connect(alone.address, `as-provider${i}`);
+        expect(await groupsFor(client)).toEqual(['pool']);
+      }
+    },
+    TEST_MS,
+  );
+});
