@@ -137,7 +137,7 @@ test.each([...PAGES, ...OPERATIONS])('%s names metrics that there are', (page) =
   expect(unknown.filter((name) => !names.includes(name))).toEqual([]);
 });
 
-test.each(dashboardQueries({ job: '', __rate_interval: '5m' }))(
+test.each(dashboardQueries({ job: '', cell: '', __rate_interval: '5m' }))(
   'panel "$panel" of the dashboard asks for metrics and labels that there are: $expression',
   ({ expression }) => {
     expect(unknownIn(expression)).toEqual([]);

@@ -68,6 +68,10 @@ test.each([
 /** What does not happen to this manager; panels show 0 instead. */
 const NOT_HERE = [
   'machinist_autoscaler_node_group_size',
+  'machinist_cell_refused',
+  'machinist_cell_shards',
+  'machinist_cell_shards_configured',
+  'machinist_cells',
   'machinist_drains_blocked',
   'machinist_drains_blocked_next_force_seconds',
   'machinist_gate_refusals_total',
@@ -78,7 +82,7 @@ const NOT_HERE = [
   'machinist_work_held',
 ];
 
-test.each(dashboardQueries({ job: 'machinist', __rate_interval: '30s' }))(
+test.each(dashboardQueries({ job: 'machinist', cell: '.*', __rate_interval: '30s' }))(
   'panel "$panel" of the dashboard has data: $expression',
   async ({ expression }) => {
     const shown = NOT_HERE.some((name) => expression.includes(`${name}{`))
