@@ -139,7 +139,7 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterAcces
   const own =
     options.openEndpoint?.(kubeconfig) ??
     (await loadEndpoint({ kubeconfig, clock, env, onLoad: (result) => noteLoad(result, options) }));
-  metrics.credentialAge(cluster, () => ageOf(own.state, clock.monotonicMs()) / 1_000);
+  showCredentialAge(cluster, own, { metrics, clock });
   return accessTo(options.impersonate === undefined ? own : impersonating(own, options.impersonate), options);
 }
 
@@ -159,6 +159,15 @@ function noteLoad(result: LoadResult, { cluster, log, metrics, moved }: ClusterO
   if (result.movedTo === undefined) return;
   log.warn({ cluster, server: new URL(result.movedTo).origin }, 'using another server from the kubeconfig');
   moved?.(cluster);
+}
+
+/** Shows for how long the credentials of a cluster have not been loaded. */
+export function showCredentialAge(
+  cluster: Cluster,
+  endpoint: Endpoint,
+  { metrics, clock }: Pick<ClustersOptions, 'metrics' | 'clock'>,
+): void {
+  metrics.credentialAge(cluster, () => ageOf(endpoint.state, clock.monotonicMs()) / 1_000);
 }
 
 function ageOf(state: CredentialState | undefined, nowMs: number): number {

@@ -68,6 +68,7 @@ test(
     expect(other.cloud.created).toHaveLength(2);
     const metrics = await manager.page('/metrics');
     for (const { namespace } of [one, other]) {
+      expect(metrics).toContain(`machinist_kube_credentials_age_seconds{cluster="target",cell="${namespace}"}`);
       expect(metrics).toContain(
         `machinist_machines{namespace="${namespace}",machine_deployment="pool",phase="Running",cell="${namespace}"} 2`,
       );

@@ -1,6 +1,7 @@
 import { Registry } from 'prom-client';
 
 import type { KubeObject } from '../../apis/meta.ts';
+import type { KubeMetrics } from '../../base/metrics/kube.ts';
 import { heldWorkMetrics } from '../../base/metrics/held-work.ts';
 import { HeldWork } from '../../health/held-work.ts';
 import type { WorkInProgress } from '../../health/work-in-progress.ts';
@@ -12,7 +13,7 @@ import { Outages } from '../../kube/gate/outages.ts';
 import type { Controller } from '../../work/reconcile/controller.ts';
 import { cachingProcess, type Cell, targetsOf } from '../cell.ts';
 import type { Config } from '../config/config.ts';
-import { accessFor } from '../clusters.ts';
+import { accessFor, showCredentialAge } from '../clusters.ts';
 import { gateBehind } from '../election.ts';
 import type { ManagerProcess } from '../manager-process.ts';
 import { operatorMetrics } from '../metrics.ts';
@@ -111,7 +112,7 @@ export class RunningCell {
     };
     const targets = targetsOf(process, caching, own);
     this.#targets = targets;
-    this.#target = this.#openTarget(targets);
+    this.#target = this.#openTarget(targets, metrics.kube);
     const fence = openedNow(shard.fence, clock.monotonicMs());
     const gate = gateBehind(fence, { clock, outages: this.outages, metrics: metrics.gate, graceMs });
     const cell: Cell = {
@@ -167,9 +168,10 @@ export class RunningCell {
     this.registry.clear();
   }
 
-  #openTarget(targets: TargetClusters): TargetCluster | undefined {
-    const { endpoint } = this.#options;
+  #openTarget(targets: TargetClusters, metrics: KubeMetrics): TargetCluster | undefined {
+    const { endpoint, process } = this.#options;
     if (endpoint === undefined) return undefined;
+    showCredentialAge(TARGET, endpoint, { metrics, clock: process.options.clock });
     const target = targets.addEndpoint(TARGET, endpoint, ROLE_FILE, { isNeeded: true, refused: () => undefined });
     for (const probed of probesOf([target.access], [target.caches])) this.outages.add(probed);
     return target;
