@@ -1,4 +1,4 @@
-import { CELL_REPLICA_LABEL, CELL_TARGET_LABEL } from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import { CELL_REPLICA_LABEL, CELL_TARGET_LABEL, CELL_WORKLOAD_LABEL } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Lease } from '../../pkg/apis/wire.ts';
 import { fromTimestamp } from '../../pkg/base/clock/clock.ts';
 import { ApiError } from '../../pkg/kube/client/errors.ts';
@@ -47,8 +47,12 @@ export async function readManagerLeases(
   const labelSelector = CELL_REPLICA_LABEL;
   const { items: replicas } = await reader.list(leases, { namespace, labelSelector, ...limits });
   if (replicas.length > 0) {
-    // Each cell has one more, for its target cluster.
-    const { items: all } = await reader.list(leases, { namespace, labelSelector: `!${CELL_TARGET_LABEL}`, ...limits });
+    // Each cell has more, for its target cluster and its workload clusters.
+    const { items: all } = await reader.list(leases, {
+      namespace,
+      labelSelector: `!${CELL_TARGET_LABEL},!${CELL_WORKLOAD_LABEL}`,
+      ...limits,
+    });
     const shards = all.flatMap((lease) => {
       const index = shardOfLease(lease.metadata.name);
       return index === undefined ? [] : [[index, lease] as const];

@@ -16,7 +16,7 @@ import type { OperatorMetrics } from './metrics.ts';
 import type { Operator } from './operator.ts';
 import type { CachedCluster } from './target-readiness.ts';
 import type { TargetCluster } from './target-cluster.ts';
-import { TargetClusters } from './target-clusters.ts';
+import { TargetClusters, type TargetClustersOptions } from './target-clusters.ts';
 
 /** What of a process belongs to one namespace of Machines, and to the cluster that these join. */
 export interface Cell {
@@ -88,7 +88,8 @@ export function targetsOf(
   caching: CachingProcess,
   own: Partial<
     Pick<ClusterCachesOptions, 'log' | 'outages' | 'held' | 'metrics' | 'maxBytes' | 'watchSeconds'> &
-      Pick<ClustersOptions, 'probeConnections'>
+      Pick<ClustersOptions, 'probeConnections'> &
+      Pick<TargetClustersOptions, 'claim'>
   >,
 ): TargetClusters {
   const { config, clock, hooks } = process.options;

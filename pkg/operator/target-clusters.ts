@@ -16,10 +16,17 @@ export type TargetClustersOptions = Omit<ClustersOptions, 'env' | 'impersonate'>
   Omit<ClusterCachesOptions, 'roleFile'> & {
     readonly process: CachingProcess;
     readonly intercept: Interceptor | undefined;
+    /**
+     * Asked before anything is done with a cluster that others name, whose Namespace kube-system has this UID: rejects while it must not be used.
+     * The text is shown.
+     */
+    readonly claim?: ((uid: string, secret: string, signal: AbortSignal) => Promise<void>) | undefined;
   };
 
 /** How one is opened that may come and go. */
 export interface OpenOptions {
+  /** Name of the Secret that has the kubeconfig. */
+  readonly secret: string;
   /** Asked before each of its writes. */
   readonly gate: Gate;
   /** Told whenever its state may have changed. */
@@ -89,6 +96,16 @@ export class TargetClusters implements Member {
       },
       close: () => this.#close(cluster, opened),
     };
+  }
+
+  /** Asks again for those that are used; one that must not be any more is unreachable until it may. Throws ApiError. */
+  async claimAgain(signal: AbortSignal): Promise<void> {
+    await Promise.all([...this.#open.values()].map((opened) => opened.claimAgain(signal)));
+  }
+
+  /** Why some that are open must not be used. */
+  get claimProblems(): readonly string[] {
+    return [...this.#open.values()].flatMap(({ claimProblem }) => claimProblem ?? []);
   }
 
   /** The pods of a Node of one of them. Throws when there is no such cluster (any more). */

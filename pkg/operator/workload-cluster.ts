@@ -1,6 +1,6 @@
 import { reachPresent } from '../kube/cache/reach-present.ts';
 import { namespaces } from '../kube/client/resource.ts';
-import type { ApiError } from '../kube/client/errors.ts';
+import { type ApiError, isConflict } from '../kube/client/errors.ts';
 import type { Target } from '../kube/targets/targets.ts';
 import type { ClusterAccess } from './clusters.ts';
 import { probesOf } from './probes.ts';
@@ -30,9 +30,12 @@ const AGAIN_MS = 2_000;
 export class OpenWorkload {
   readonly cluster: TargetCluster;
   readonly target: Target;
-  readonly #options: TargetClusterOptions & OpenOptions;
+  /** Why it must not be used. */
+  claimProblem: string | undefined;
+  readonly #options: TargetClusterOptions & OpenOptions & Pick<TargetClustersOptions, 'claim'>;
   readonly #closing = new AbortController();
-  readonly #openedMs: number;
+  /** Since when it is not used, if it is not. */
+  #unusedMs: number;
   #refusal: ApiError | undefined;
   #failure: unknown;
   /** Known when all has been read. */
@@ -41,7 +44,7 @@ export class OpenWorkload {
   constructor(access: ClusterAccess, options: TargetClustersOptions & TargetClusterOptions & OpenOptions) {
     const { clock, outages, intercept, gate, changed } = options;
     this.#options = options;
-    this.#openedMs = clock.monotonicMs();
+    this.#unusedMs = clock.monotonicMs();
     const refused = (err: ApiError): void => {
       this.#refusal = err;
       changed();
@@ -54,7 +57,7 @@ export class OpenWorkload {
 
   get state(): WorkloadState {
     const { outage, silentSinceMs, lastError } = this.#options.outages.state(this.cluster.access.cluster) ?? {};
-    const sinceMs = silentSinceMs ?? this.#openedMs;
+    const sinceMs = silentSinceMs ?? this.#unusedMs;
     if (outage !== undefined) return { kind: 'unreachable', why: outage.why, sinceMs };
     if (this.#identity !== undefined) return { kind: 'reached', identity: this.#identity };
     const err = this.#refusal ?? this.#failure;
@@ -70,6 +73,31 @@ export class OpenWorkload {
     await Promise.allSettled([access.transport.close()]);
   }
 
+  /** What was read before the claim was lost is read again with it. Throws ApiError. */
+  async claimAgain(signal: AbortSignal): Promise<void> {
+    if (this.#identity === undefined) return;
+    try {
+      await this.#claim(this.#identity, signal);
+    } catch (err) {
+      if (!isConflict(err)) throw err;
+      this.#identity = undefined;
+      this.#unusedMs = this.#options.clock.monotonicMs();
+      this.#options.changed();
+      void this.#read();
+    }
+  }
+
+  async #claim(uid: string, signal: AbortSignal): Promise<void> {
+    const { claim, secret } = this.#options;
+    try {
+      await claim?.(uid, secret, signal);
+      this.claimProblem = undefined;
+    } catch (err) {
+      this.claimProblem = (err as Error).message;
+      throw err;
+    }
+  }
+
   /** Resolves when the caches show the present, or it is closed; never rejects. */
   async #read(): Promise<void> {
     const { clock, changed } = this.#options;
@@ -80,6 +108,7 @@ export class OpenWorkload {
         await caches.untilFilled(signal);
         await reachPresent(caches.kinds, signal);
         const { metadata } = await access.reader.get(namespaces, { name: 'kube-system' }, { signal });
+        await this.#claim(metadata.uid, signal);
         this.#identity = metadata.uid;
         return changed();
       } catch (err) {

@@ -11,6 +11,8 @@ export interface World {
   /** As in flag `--controllers`. */
   readonly name: string;
   readonly kinds: KindTable;
+  /** Of them, that of its machines which are no Machines of ours. */
+  readonly machines?: Resource<KubeObject>;
   /** Which kinds of ours are cached for it in a process that would not need them otherwise. */
   readonly alsoReads?: (process: ProcessRole) => AlsoRead;
   /** Those of its kinds that the API server has to serve. */

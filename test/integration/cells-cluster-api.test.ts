@@ -4,6 +4,8 @@ import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts';
+import type { KubeObject } from '../../pkg/apis/meta.ts';
+import type { Lease } from '../../pkg/apis/wire.ts';
 import { CELL_LEASES, cellsControl, CellsManager } from '../cloud/cells-manager.ts';
 import { ClusterAPITenant } from '../cloud/cluster-api-tenant.ts';
 import type { Site } from '../cloud/site.ts';
@@ -187,6 +189,93 @@ test(
     expect((await victim.infrastructure('m'))?.metadata.ownerReferences).toMatchObject([{ name: 'm' }]);
     expect(await victim.node('m')).toBeDefined();
     expect(await victim.machine('m')).toMatchObject({ status: { phase: 'Running' } });
+  },
+  TEST_MS,
+);
+
+test(
+  'of two namespaces whose Clusters lead to one workload cluster, the second waits and says so, and gets it when the first leaves it',
+  async () => {
+    await using tenant = await ClusterAPITenant.create(control);
+    await using twin = await ClusterAPITenant.create(control);
+    await using manager = await start();
+    await tenant.createMachine('m');
+    await tenant.select(true);
+    await tenant.untilRunning('m');
+    await twin.setSecret('c-kubeconfig', { value: tenant.kubeconfig });
+    // Of the same name and provider ID: the Node is that of the first.
+    await twin.createMachine('m');
+    await twin.select(true);
+
+    const said = `The cluster of Secret c-kubeconfig is that of namespace ${tenant.namespace}, too`;
+    const events = `/api/v1/namespaces/${twin.namespace}/events?fieldSelector=involvedObject.kind=Namespace`;
+    await eventually(async () => {
+      const { items } = await control.api.send<{ items: { reason: string; message: string }[] }>('GET', events);
+      expect(items.map(({ reason, message }) => `${reason}: ${message}`).join()).toContain(
+        `TargetClusterTaken: ${said}`,
+      );
+    }, PATIENCE);
+    expect(await manager.page('/readyz?verbose')).toContain(`cell ${twin.namespace}: ${said}`);
+    await twin.deleteMachine('m');
+    await tenant.createMachine('n');
+    await tenant.untilRunning('n');
+    expect((await twin.machine('m'))?.metadata.deletionTimestamp).toBeDefined();
+    expect((await twin.infrastructure('m'))?.metadata.deletionTimestamp).toBeUndefined();
+    const node = await tenant.node('m');
+    expect(node?.spec?.unschedulable).toBeUndefined();
+    expect(node?.metadata.annotations).toMatchObject({ 'cluster.x-k8s.io/cluster-namespace': tenant.namespace });
+
+    for (const name of ['m', 'n']) {
+      await tenant.deleteMachine(name);
+      await tenant.untilGone(name);
+    }
+    await tenant.deleteSecret('c-kubeconfig');
+    await twin.shows('m', (machine) => machine === undefined);
+    const leases = `/apis/coordination.k8s.io/v1/namespaces/${CELL_LEASES}/leases`;
+    const { items } = await control.api.send<{ items: Lease[] }>(
+      'GET',
+      `${leases}?labelSelector=machine.sapcloud.io/cell-workload%3D${twin.namespace}`,
+    );
+    expect(items.map(({ spec }) => spec?.holderIdentity)).toEqual([twin.namespace]);
+  },
+  TEST_MS,
+);
+
+test(
+  'after a restore that has forgotten who has a workload cluster, two namespaces do not both use it',
+  async () => {
+    await using tenant = await ClusterAPITenant.create(control);
+    await using twin = await ClusterAPITenant.create(control);
+    await using manager = await start();
+    await tenant.createMachine('m');
+    await tenant.select(true);
+    await tenant.untilRunning('m');
+    await twin.setSecret('c-kubeconfig', { value: tenant.kubeconfig });
+    await twin.createMachine('other');
+    await twin.select(true);
+    const says = async (one: ClusterAPITenant, holder: ClusterAPITenant): Promise<void> =>
+      await eventually(async () => {
+        const page = await manager.page('/readyz?verbose');
+        expect(page).toContain(
+          `cell ${one.namespace}: The cluster of Secret c-kubeconfig is that of namespace ${holder.namespace}`,
+        );
+      }, PATIENCE);
+    await says(twin, tenant);
+
+    const { uid } = await tenant.workload.api
+      .send<KubeObject>('GET', '/api/v1/namespaces/kube-system')
+      .then(({ metadata }) => metadata);
+    const lease = `/apis/coordination.k8s.io/v1/namespaces/${CELL_LEASES}/leases/machinist-target-${uid}`;
+    await control.api.send('DELETE', lease);
+    await eventually(async () => {
+      const { spec } = await control.api.send<Lease>('GET', lease);
+      expect(spec?.holderIdentity).toBe(twin.namespace);
+    }, PATIENCE);
+    manager.process.cells.claimAgain();
+    await says(tenant, twin);
+    await tenant.deleteMachine('m');
+    await twin.deleteSecret('c-kubeconfig');
+    await tenant.untilGone('m');
   },
   TEST_MS,
 );

@@ -3,7 +3,11 @@ import PQueue from 'p-queue';
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Lease } from '../../../pkg/apis/wire.ts';
 import type { Clock } from '../../../pkg/base/clock/clock.ts';
-import { CELL_REPLICA_LABEL, CELL_TARGET_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
+import {
+  CELL_REPLICA_LABEL,
+  CELL_TARGET_LABEL,
+  CELL_WORKLOAD_LABEL,
+} from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { ChangeHandler } from '../../../pkg/kube/cache/lister.ts';
 import { AccessReviewer } from '../../../pkg/kube/client/access-review.ts';
 import type { Reader } from '../../../pkg/kube/client/client.ts';
@@ -70,7 +74,8 @@ export async function lookAtCells(circumstances: CellsCircumstances): Promise<re
     // That they cannot be read is said of the permissions.
     return 'value' in found ? found.value.items : undefined;
   };
-  const [replicas, claims = []] = [await ofLeases(CELL_REPLICA_LABEL), await ofLeases(CELL_TARGET_LABEL)];
+  const replicas = await ofLeases(CELL_REPLICA_LABEL);
+  const claims = [...((await ofLeases(CELL_TARGET_LABEL)) ?? []), ...((await ofLeases(CELL_WORKLOAD_LABEL)) ?? [])];
   const live = replicas?.filter((lease) => isRenewed(lease, clock.now()));
   const queue = new PQueue({ concurrency: AT_ONCE });
   const all = 'value' in selected ? selected.value : [];

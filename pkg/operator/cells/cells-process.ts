@@ -1,14 +1,16 @@
 import type { Registry } from 'prom-client';
 
-import { CELL_REPLICA_LABEL, CELL_TARGET_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import { CELL_REPLICA_LABEL, CELL_TARGET_LABEL, CELL_WORKLOAD_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Lease } from '../../apis/wire.ts';
 import { withDeadline } from '../../base/clock/deadline.ts';
 import type { MetricFailures } from '../../base/metrics/metric-failures.ts';
+import type { Informer } from '../../kube/cache/lister.ts';
 import { EventRecorder } from '../../kube/events/recorder.ts';
 import { ignoreNotFound } from '../../kube/client/errors.ts';
-import { leases, namespaces } from '../../kube/client/resource.ts';
+import { leases, namespaces, secrets } from '../../kube/client/resource.ts';
 import { CONTROL } from '../../kube/gate/gate.ts';
+import { holderOf } from '../../kube/leader/lease.ts';
 import type { Controller } from '../../work/reconcile/controller.ts';
 import { cachingProcess } from '../cell.ts';
 import { writerTo } from '../clusters.ts';
@@ -25,6 +27,7 @@ import { StartCheck } from '../start-check.ts';
 import { shardOf } from './assignment.ts';
 import { CellClients } from './cell-clients.ts';
 import { Cells } from './cells.ts';
+import { ClaimLeases } from './claim-leases.ts';
 import { cellsWork } from './cells-work.ts';
 import { cellChecks } from './checks.ts';
 import { CELL_EVENT_SOURCE } from './events.ts';
@@ -36,6 +39,7 @@ import { SharedCaches } from './shared-caches.ts';
 import { SharedDrivers } from './shared-drivers.ts';
 import { Shards } from './shards.ts';
 import { TargetClaims } from './target-claims.ts';
+import { secretsOf, WorkloadClaims } from './workload-claims.ts';
 
 /** For what nobody aborts. */
 const NEVER = new AbortController().signal;
@@ -53,6 +57,7 @@ export class CellsProcess {
   readonly #config: CellsConfig;
   readonly #drivers: SharedDrivers;
   readonly #claims: TargetClaims;
+  readonly #workloadClaims: WorkloadClaims;
   readonly #recorder: EventRecorder;
   readonly #service: CellsService | undefined;
 
@@ -89,12 +94,26 @@ export class CellsProcess {
         log.error({ kind, err }, 'cache handler failed');
       },
     });
-    this.#claims = new TargetClaims({
+    const isNeededBy = async (name: string): Promise<boolean> =>
+      selected.get(name) !== undefined || shared.machinesIn(name) > 0 || (await this.#isSelected(name, config));
+    const claimLeases = new ClaimLeases({
       leases: leasesOf(process.election),
-      list: (name, signal) => this.#claimsOf(name, signal),
-      isNeededBy: async (name) =>
-        selected.get(name) !== undefined || shared.machinesIn(name) > 0 || (await this.#isSelected(name, config)),
+      isNeeded: async (lease) => {
+        const isWorkload = lease.metadata.labels?.[CELL_WORKLOAD_LABEL] !== undefined;
+        const isTarget = !isWorkload || lease.metadata.labels?.[CELL_TARGET_LABEL] !== undefined;
+        const holder = holderOf(lease);
+        if (isTarget && (await isNeededBy(holder))) return true;
+        return isWorkload && (await this.#hasSecretOf(lease, shared.secretsIn(holder)));
+      },
+    });
+    this.#claims = new TargetClaims({
+      leases: claimLeases,
+      list: (name, signal) => this.#claimsOf(CELL_TARGET_LABEL, name, signal),
       hasMachines: (name) => shared.machinesIn(name) > 0,
+    });
+    this.#workloadClaims = new WorkloadClaims({
+      leases: claimLeases,
+      list: (name, signal) => this.#claimsOf(CELL_WORKLOAD_LABEL, name, signal),
     });
     const clients = new CellClients({ namespaces: selected, namesIn: config.clientNamesIn });
     this.#service = serve(process, {
@@ -110,6 +129,7 @@ export class CellsProcess {
       shared,
       drivers: this.#drivers,
       claims: this.#claims,
+      workloadClaims: this.#workloadClaims,
       recorder: this.#recorder,
       holding: (shard) => this.shards.holding(shard),
       controllersOf,
@@ -197,10 +217,23 @@ export class CellsProcess {
     return namespace !== undefined && isSelected(namespace.metadata.labels);
   }
 
+  /** Whether there is one of the Secrets for which a namespace has a workload cluster; that there is none is read live. Throws ApiError. */
+  async #hasSecretOf(claim: Lease, cached: Pick<Informer<KubeObject>, 'get'>): Promise<boolean> {
+    const { reader } = this.#process.clusters.control;
+    const namespace = holderOf(claim);
+    const names = secretsOf(claim.metadata);
+    if (names.some((name) => cached.get(`${namespace}/${name}`) !== undefined)) return true;
+    for (const name of names) {
+      const secret = await reader.get(secrets, { namespace, name }, { metadataOnly: true }).catch(ignoreNotFound);
+      if (secret !== undefined) return true;
+    }
+    return false;
+  }
+
   /** Throws ApiError. */
-  async #claimsOf(namespace: string | undefined, signal: AbortSignal): Promise<readonly Lease[]> {
+  async #claimsOf(label: string, namespace: string | undefined, signal: AbortSignal): Promise<readonly Lease[]> {
     const { clusters, election } = this.#process;
-    const labelSelector = namespace === undefined ? CELL_TARGET_LABEL : `${CELL_TARGET_LABEL}=${namespace}`;
+    const labelSelector = namespace === undefined ? label : `${label}=${namespace}`;
     const how = { namespace: election.namespace, labelSelector, signal };
     return (await clusters.control.reader.list(leases, how)).items;
   }
@@ -209,9 +242,10 @@ export class CellsProcess {
   async #tidyClaims(): Promise<void> {
     const { options } = this.#process;
     try {
-      await withDeadline(options.clock, TIDY_MS, 'deleting claims of target clusters', (signal) =>
-        this.#claims.tidy(signal),
-      );
+      await withDeadline(options.clock, TIDY_MS, 'deleting claims of target clusters', async (signal) => {
+        await this.#claims.tidy(signal);
+        await this.#workloadClaims.tidy(signal);
+      });
     } catch (err) {
       options.log.debug({ err }, 'could not delete claims of target clusters');
     }

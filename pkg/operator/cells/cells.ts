@@ -15,13 +15,14 @@ import type { Operator } from '../operator.ts';
 import { shardOf } from './assignment.ts';
 import type { CellClients } from './cell-clients.ts';
 import { cellEndpoint } from './cell-kubeconfig.ts';
-import { cellSubject, RunningCell } from './running-cell.ts';
+import { cellSubject, RunningCell, type RunningCellOptions } from './running-cell.ts';
 import { CELL_EVENTS, type CellEvent } from './events.ts';
 import type { CellsService } from './service.ts';
 import type { SharedCaches } from './shared-caches.ts';
 import type { SharedDrivers } from './shared-drivers.ts';
 import type { HeldShard } from './shards.ts';
 import { type TargetClaims, TargetRefusedError } from './target-claims.ts';
+import type { WorkloadClaims } from './workload-claims.ts';
 
 export interface CellsOptions {
   readonly process: ManagerProcess;
@@ -31,6 +32,7 @@ export interface CellsOptions {
   readonly shared: SharedCaches;
   readonly drivers: SharedDrivers;
   readonly claims: TargetClaims;
+  readonly workloadClaims: WorkloadClaims;
   /** Reports on the Namespaces. */
   readonly recorder: Recorder;
   /** The shard of this index, if it is held. */
@@ -278,6 +280,7 @@ export class Cells {
       controllersOf,
       service,
       claimTarget: (uid, claiming) => this.#claim(uid, namespace, claiming),
+      claimWorkload: this.#claimingWorkloads(namespace),
     });
     this.#known.set(name, { running: { cell, madeOf } });
     process.options.log.info({ cell: name, shard: shard.index, server: endpoint?.url }, 'started managing a cell');
@@ -343,6 +346,23 @@ export class Cells {
       }
       throw err;
     }
+  }
+
+  /** Rejects while another cell has it, which is told once of each Secret. */
+  #claimingWorkloads(namespace: KubeObject): RunningCellOptions['claimWorkload'] {
+    const told = new Map<string, string>();
+    return async (uid, secret, signal) => {
+      try {
+        await this.#options.workloadClaims.claim(uid, { namespace: namespace.metadata.name, name: secret }, signal);
+        told.delete(secret);
+      } catch (err) {
+        if (err instanceof TargetRefusedError && told.get(secret) !== err.message) {
+          this.#report(namespace, err.event, err.message);
+          told.set(secret, err.message);
+        }
+        throw err;
+      }
+    };
   }
 
   #isRefused(name: string): boolean {

@@ -50,6 +50,8 @@ export interface RunningCellOptions {
    * is shown.
    */
   readonly claimTarget: (uid: string, signal: AbortSignal) => Promise<void>;
+  /** The same of a workload cluster, to which the kubeconfig in this Secret leads. */
+  readonly claimWorkload: (uid: string, secret: string, signal: AbortSignal) => Promise<void>;
 }
 
 /** Name of the target within a cell, in metrics, logs and the gate. */
@@ -109,6 +111,7 @@ export class RunningCell {
       maxBytes: maxTargetBytes,
       watchSeconds: WATCH_S,
       probeConnections: PROBE_CONNECTIONS,
+      claim: options.claimWorkload,
     };
     const targets = targetsOf(process, caching, own);
     this.#targets = targets;
@@ -140,6 +143,11 @@ export class RunningCell {
     });
   }
 
+  /** Why workload clusters must not be used. */
+  get claimProblems(): readonly string[] {
+    return this.#targets.claimProblems;
+  }
+
   /** What is being done about its Machines; undefined: nothing ever is. */
   get workInProgress(): WorkInProgress | undefined {
     return this.#operator.workInProgress;
@@ -150,9 +158,10 @@ export class RunningCell {
     this.#options.endpoint?.outdated?.();
   }
 
-  /** Makes sure that the target is its own, once that was read. Throws TargetRefusedError, and ApiError. */
+  /** Makes sure that the target is its own, once that was read, and its workload clusters. Throws TargetRefusedError, and ApiError. */
   async claim(signal: AbortSignal): Promise<void> {
-    if (this.#targetUID !== undefined) await this.#options.claimTarget(this.#targetUID, signal);
+    await this.#claimTarget(signal);
+    await this.#targets.claimAgain(signal);
   }
 
   /** Resolves when its last mutation has ended and nothing of it is left. Never rejects. */
@@ -166,6 +175,10 @@ export class RunningCell {
     await Promise.allSettled([this.#target?.access.transport.close()]);
     shared.forget(namespace.metadata.name);
     this.registry.clear();
+  }
+
+  async #claimTarget(signal: AbortSignal): Promise<void> {
+    if (this.#targetUID !== undefined) await this.#options.claimTarget(this.#targetUID, signal);
   }
 
   #openTarget(targets: TargetClusters, metrics: KubeMetrics): TargetCluster | undefined {
@@ -188,7 +201,7 @@ export class RunningCell {
         await caches.untilFilled(signal);
         const { metadata } = await access.reader.get(namespaces, { name: 'kube-system' }, { signal });
         this.#targetUID = metadata.uid;
-        await this.claim(signal);
+        await this.#claimTarget(signal);
       },
     };
   }

@@ -81,9 +81,11 @@ export class SharedCaches {
     return this.#viewIn(secrets, namespace);
   }
 
-  /** How many Machines a namespace has. */
+  /** How many Machines a namespace has, those of other APIs included. */
   machinesIn(namespace: string): number {
-    return this.#viewIn(machines, namespace).list().length;
+    const kinds = [machines, ...this.#worlds.flatMap((world) => world.machines ?? [])];
+    const counts = kinds.map((kind) => this.#views.get(kind)?.of(namespace).list().length ?? 0);
+    return counts.reduce((sum, count) => sum + count, 0);
   }
 
   #viewIn<T extends KubeObject>(resource: Resource<T>, namespace: string): Informer<T> {

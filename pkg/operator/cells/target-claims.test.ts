@@ -1,72 +1,32 @@
 import { expect, test } from '@jest/globals';
 
 import { CELL_TARGET_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
-import type { Lease } from '../../apis/wire.ts';
-import type { New } from '../../kube/client/client.ts';
-import { ApiError } from '../../kube/client/errors.ts';
+import { MemoryLeases } from '../../../test/memory-leases.ts';
+import { ClaimLeases, type ClaimLeasesOptions } from './claim-leases.ts';
+import { holderOf } from '../../kube/leader/lease.ts';
 import { TargetClaims, TargetRefusedError } from './target-claims.ts';
 
 const { signal } = new AbortController();
 const UID = 'A1-b2';
 const NAME = 'machinist-target-a1-b2';
 
-/** Leases of one namespace, in memory, with the refusals of an API server. */
+/** Leases, and how they are listed. */
 function memory() {
-  const stored = new Map<string, Lease>();
-  let version = 0;
-  const put = ({ metadata, spec }: New<Lease>): Lease => {
-    version += 1;
-    const whole = {
-      namespace: 'ns',
-      uid: metadata.name,
-      creationTimestamp: '',
-      ...metadata,
-      resourceVersion: String(version),
-    };
-    const lease: Lease = { metadata: whole, ...(spec && { spec }) };
-    stored.set(metadata.name, lease);
-    return lease;
-  };
-  const current = ({ metadata }: Lease): void => {
-    if (stored.get(metadata.name)?.metadata.resourceVersion !== metadata.resourceVersion)
-      throw new ApiError(409, 'Conflict', '');
-  };
-  return {
-    stored,
-    list: (namespace: string | undefined) =>
-      Promise.resolve(
-        [...stored.values()].filter(
-          ({ metadata }) => namespace === undefined || metadata.labels?.[CELL_TARGET_LABEL] === namespace,
-        ),
-      ),
-    leases: {
-      async get(name: string) {
-        const lease = stored.get(name);
-        if (lease === undefined) throw new ApiError(404, 'NotFound', '');
-        return lease;
-      },
-      async create(lease: New<Lease>) {
-        if (stored.has(lease.metadata.name)) throw new ApiError(409, 'AlreadyExists', '');
-        return put(lease);
-      },
-      async replace(lease: Lease) {
-        current(lease);
-        return put(lease);
-      },
-      async delete(lease: Lease) {
-        current(lease);
-        stored.delete(lease.metadata.name);
-      },
-    },
-  };
+  const leases = new MemoryLeases();
+  const list = (namespace: string | undefined) => Promise.resolve(leases.by(CELL_TARGET_LABEL, namespace));
+  return { leases, stored: leases.stored, list };
+}
+
+/** Claims that are needed by these namespaces. */
+function claimsOf(leases: ClaimLeasesOptions['leases'], isNeededBy: (namespace: string) => boolean): ClaimLeases {
+  return new ClaimLeases({ leases, isNeeded: (lease) => Promise.resolve(isNeededBy(holderOf(lease))) });
 }
 
 function start(needed: ReadonlySet<string>, withMachines: ReadonlySet<string> = new Set()) {
   const { stored, leases, list } = memory();
   const claims = new TargetClaims({
-    leases,
+    leases: claimsOf(leases, (namespace) => needed.has(namespace)),
     list,
-    isNeededBy: (namespace) => Promise.resolve(needed.has(namespace)),
     hasMachines: (namespace) => withMachines.has(namespace),
   });
   const holder = (): string | undefined => stored.get(NAME)?.spec?.holderIdentity;
@@ -100,9 +60,16 @@ test('of two that take over the same claim at once, one is refused by the API se
   await claims.claim(UID, 'gone', signal);
   const before = await leases.get(NAME);
   const late = new TargetClaims({
-    leases: { ...leases, get: () => Promise.resolve(before) },
+    leases: claimsOf(
+      {
+        get: () => Promise.resolve(before),
+        create: (lease) => leases.create(lease),
+        replace: (lease) => leases.replace(lease),
+        delete: (lease) => leases.delete(lease),
+      },
+      () => false,
+    ),
     list,
-    isNeededBy: () => Promise.resolve(false),
     hasMachines: () => false,
   });
   await claims.claim(UID, 'b', signal);
@@ -117,9 +84,8 @@ test('claims of namespaces that need their cluster no longer are deleted, others
   await claims.claim('c3', 'gone', signal);
   const before = await list(undefined);
   const late = new TargetClaims({
-    leases,
+    leases: claimsOf(leases, (name) => name === 'a'),
     list: () => Promise.resolve(before),
-    isNeededBy: async (name) => name === 'a',
     hasMachines: () => false,
   });
 
@@ -148,9 +114,8 @@ test('a claim that is taken again is not deleted by whoever found before that no
   await claims.claim(UID, 'a', signal);
   const before = await list(undefined);
   const late = new TargetClaims({
-    leases,
+    leases: claimsOf(leases, () => false),
     list: () => Promise.resolve(before),
-    isNeededBy: () => Promise.resolve(false),
     hasMachines: () => false,
   });
 

@@ -1,8 +1,8 @@
 import { CELL_TARGET_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Lease } from '../../apis/wire.ts';
-import { ApiError, isAlreadyExists, isConflict, isNotFound } from '../../kube/client/errors.ts';
-import type { HttpLeaseClient } from '../../kube/client/lease-client.ts';
+import { ApiError } from '../../kube/client/errors.ts';
 import { holderOf } from '../../kube/leader/lease.ts';
+import type { ClaimLeases, ClaimMarks } from './claim-leases.ts';
 import { targetLeaseName } from './lease-names.ts';
 
 /** A cell must not have the target cluster, for a reason that is an Event: tried again, as what an API server refuses. */
@@ -16,12 +16,9 @@ export class TargetRefusedError extends ApiError {
 }
 
 export interface TargetClaimsOptions {
-  /** Of the namespace in which the process has its Leases. */
-  readonly leases: Pick<HttpLeaseClient, 'get' | 'create' | 'replace' | 'delete'>;
-  /** Those of one namespace that stand there now; of all without. */
+  readonly leases: ClaimLeases;
+  /** Those that one namespace has now; all without. */
   readonly list: (namespace: string | undefined, signal: AbortSignal) => Promise<readonly Lease[]>;
-  /** Whether a namespace is selected, or has Machines, also by another source than a cache: the claim of one that has neither is taken over. */
-  readonly isNeededBy: (namespace: string) => Promise<boolean>;
   readonly hasMachines: (namespace: string) => boolean;
 }
 
@@ -39,11 +36,12 @@ export class TargetClaims {
 
   /** Takes the cluster for a namespace, in place of any other that it had. Throws TargetRefusedError while it must not have it, and ApiError. */
   async claim(uid: string, namespace: string, signal: AbortSignal): Promise<void> {
+    const { leases, list, hasMachines } = this.#options;
     const name = targetLeaseName(uid);
-    const claims = await this.#options.list(namespace, signal);
+    const claims = await list(namespace, signal);
     const others = claims.filter((lease) => lease.metadata.name !== name && holderOf(lease) === namespace);
     const [other] = others;
-    if (other !== undefined && this.#options.hasMachines(namespace)) {
+    if (other !== undefined && hasMachines(namespace)) {
       throw new TargetRefusedError(
         'TargetClusterChanged',
         `Its kubeconfig leads to another target cluster than that of its Machines, which would all be replaced. Correct the kubeconfig; or, if that is meant, delete Lease ${other.metadata.name} in namespace ${other.metadata.namespace}.`,
@@ -51,53 +49,33 @@ export class TargetClaims {
     }
     // Whoever corrects a kubeconfig gives the cluster that it named by mistake to the namespace to which it belongs; first, or two that were
     // mixed up would wait for each other.
-    await this.#delete(others, signal);
-    await this.#take(name, namespace, signal);
-  }
-
-  async #take(name: string, namespace: string, signal: AbortSignal): Promise<void> {
-    const { leases, isNeededBy } = this.#options;
-    const labels = { [CELL_TARGET_LABEL]: namespace };
-    try {
-      await leases.create({ metadata: { name, labels }, spec: { holderIdentity: namespace } }, { signal });
-      return;
-    } catch (err) {
-      if (!isAlreadyExists(err)) throw err;
-    }
-    const lease = await leases.get(name, { signal });
-    const holder = holderOf(lease);
-    if (holder !== namespace && (await isNeededBy(holder))) {
-      throw new TargetRefusedError(
-        'TargetClusterTaken',
-        `Its target cluster is that of namespace ${holder}, too: the Machines of both would claim each other's Nodes. Correct the kubeconfig of one of them.`,
-      );
-    }
-    // Of two that take it over at once, one meets a conflict, and tries again. Who has it already writes, too, so that whoever found a moment
-    // ago that it is no longer needed does not delete it.
-    const metadata = { ...lease.metadata, labels: { ...lease.metadata.labels, ...labels } };
-    const leaseTransitions = (lease.spec?.leaseTransitions ?? 0) + 1;
-    await leases.replace(
-      { metadata, spec: { ...lease.spec, holderIdentity: namespace, leaseTransitions } },
-      { signal },
+    await leases.release(others, notTarget, signal);
+    await leases.take(
+      {
+        name,
+        namespace,
+        marked: ({ labels, annotations }) => ({
+          labels: { ...labels, [CELL_TARGET_LABEL]: namespace },
+          ...(annotations && { annotations }),
+        }),
+        refused: (holder) =>
+          new TargetRefusedError(
+            'TargetClusterTaken',
+            `Its target cluster is that of namespace ${holder}, too: the Machines of both would claim each other's Nodes. Correct the kubeconfig of one of them.`,
+          ),
+      },
+      signal,
     );
   }
 
   /** Deletes the claims of namespaces that do not need the cluster any more. Throws ApiError. */
   async tidy(signal: AbortSignal): Promise<void> {
-    for (const lease of await this.#options.list(undefined, signal)) {
-      if (!(await this.#options.isNeededBy(holderOf(lease)))) await this.#delete([lease], signal);
-    }
+    const { leases, list } = this.#options;
+    await leases.tidy(await list(undefined, signal), signal);
   }
+}
 
-  /** Those that nobody has changed or deleted meanwhile. */
-  async #delete(claims: readonly Lease[], signal: AbortSignal): Promise<void> {
-    const { leases } = this.#options;
-    for (const lease of claims) {
-      try {
-        await leases.delete(lease, { signal });
-      } catch (err) {
-        if (!isNotFound(err) && !isConflict(err)) throw err;
-      }
-    }
-  }
+function notTarget({ labels = {}, annotations }: ClaimMarks): ClaimMarks {
+  const { [CELL_TARGET_LABEL]: _target, ...others } = labels;
+  return { labels: others, ...(annotations && { annotations }) };
 }

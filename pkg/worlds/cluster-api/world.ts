@@ -8,6 +8,7 @@ import { CLUSTER_API_ROLES } from './roles.ts';
 export const CLUSTER_API: ServedWorld = {
   name: 'cluster-api',
   kinds: CLUSTER_API_KINDS,
+  machines: clusterAPIMachines,
   needs: [clusterAPIMachines, clusterAPIClusters].map((resource) => ({ controller: 'cluster-api', resource })),
   roles: CLUSTER_API_ROLES,
   announced: readAnnounced,

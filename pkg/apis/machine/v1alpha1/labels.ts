@@ -100,6 +100,8 @@ export const MADE_FOR_LABEL = 'machine.sapcloud.io/made-for';
 export const CELL_REPLICA_LABEL = 'machine.sapcloud.io/cell-replica';
 /** On Leases: by them, namespaces with `--cells` hold their target clusters; the value is the namespace. */
 export const CELL_TARGET_LABEL = 'machine.sapcloud.io/cell-target';
+/** On Leases: by them, namespaces with `--cells` hold the workload clusters of their Clusters of Cluster API; the value is the namespace. */
+export const CELL_WORKLOAD_LABEL = 'machine.sapcloud.io/cell-workload';
 
 // Our annotations that users and tools set
 
@@ -223,6 +225,8 @@ export const FORCED_DELETION_SINCE_ANNOTATION = 'machine.sapcloud.io/forced-dele
  * until a list shows that the VM is gone.
  */
 export const FORCED_REMOVAL_PREFIX = 'forced-removal.safety.machine.sapcloud.io';
+/** On Leases of workload clusters, with `--cells`: names of the Secrets whose kubeconfigs lead to the cluster, separated by commas. */
+export const CELL_WORKLOAD_SECRETS_ANNOTATION = 'machine.sapcloud.io/cell-workload-secrets';
 
 // Our finalizers
 

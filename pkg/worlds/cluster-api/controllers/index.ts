@@ -75,7 +75,7 @@ export function clusterAPI(
     reader,
     clock,
     target,
-    open: (name, kubeconfig, changed) => operator.targets.open(name, kubeconfig, { gate, changed }),
+    open: (name, { kubeconfig, secret }, changed) => operator.targets.open(name, kubeconfig, { secret, gate, changed }),
   });
   const isServed = servedWith(watchFilter);
   const recorder = operator.recorder(EVENT_SOURCE);

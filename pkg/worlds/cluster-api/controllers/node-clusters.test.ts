@@ -55,7 +55,7 @@ function nodeClusters(target: Target | undefined = manager): NodeClusters {
     reader: { get } as unknown as Reader,
     clock,
     target,
-    open: (_name, kubeconfig, tell) => {
+    open: (_name, { kubeconfig }, tell) => {
       if (kubeconfig === 'bad') return Promise.reject(new ConfigError('exec is not allowed'));
       log.push(`open ${kubeconfig}`);
       changed = tell;

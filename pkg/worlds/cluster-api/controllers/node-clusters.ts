@@ -27,8 +27,12 @@ export interface NodeClustersDeps {
   readonly clock: Clock;
   /** Of the manager; undefined: it has none. */
   readonly target: Target | undefined;
-  /** Opens the way to the API server of a kubeconfig. Throws ConfigError. */
-  readonly open: (cluster: string, kubeconfig: string, changed: () => void) => Promise<WorkloadCluster>;
+  /** Opens the way to the API server of a kubeconfig, which a Secret has. Throws ConfigError. */
+  readonly open: (
+    cluster: string,
+    source: { readonly secret: string; readonly kubeconfig: string },
+    changed: () => void,
+  ) => Promise<WorkloadCluster>;
 }
 
 interface Entry {
@@ -196,7 +200,7 @@ export class NodeClusters {
       const hash = createHash('sha256').update(kubeconfig).digest('hex');
       if (!isCurrent() || (entry.open !== undefined && entry.hash === hash)) return;
       this.#close(entry);
-      const opened = await open(entry.key, kubeconfig, () => this.#wakeAll(entry));
+      const opened = await open(entry.key, { secret: entry.secretName, kubeconfig }, () => this.#wakeAll(entry));
       if (!isCurrent()) return opened.close();
       entry.open = opened;
       entry.wasOpen = true;
