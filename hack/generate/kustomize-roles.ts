@@ -9,6 +9,7 @@ const ROLES_OF = {
   'layouts/split': ['control-manager', 'control-machine-controller', 'control-identity', 'target-manager', 'target'],
   'layouts/two-namespaces': ['machines', 'control-identity', 'target'],
   'layouts/cells': ['cells', 'control-identity'],
+  'layouts/named-cells': ['named-cells', 'cell', 'control-identity'],
   'layouts/beside-provider': ['control-manager', 'target-manager'],
   'drivers/sim': ['sim-driver'],
   'drivers/kwok': ['kwok-driver'],

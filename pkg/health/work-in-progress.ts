@@ -68,8 +68,10 @@ export interface CellState {
 
 /** What a process with cells has to manage. */
 export interface CellsInProgress {
-  /** Label selector of the namespaces. */
+  /** Label selector of the namespaces; '' if they are named. */
   readonly selector: string;
+  /** Their names; absent if they are selected. */
+  readonly names?: readonly string[];
   /** How many shards there are, in all replicas. */
   readonly shards: number;
   /** Those that this process holds. */

@@ -7,7 +7,7 @@ import type { EventSubject } from '../kube/events/correlator.ts';
 import type { Outages } from '../kube/gate/outages.ts';
 import type { CachingProcess } from './cached/kind.ts';
 import { addCaches, alsoReadBy, type Caches } from './caches.ts';
-import type { ClusterCachesOptions } from './cluster-caches.ts';
+import type { ClusterCaches, ClusterCachesOptions } from './cluster-caches.ts';
 import type { Config } from './config/config.ts';
 import type { ClusterAccess, ClustersOptions } from './clusters.ts';
 import { createElection, type Elect } from './election.ts';
@@ -31,6 +31,8 @@ export interface Cell {
   readonly caches: Caches;
   /** See Operator. */
   readonly openCache: Operator['openCache'];
+  /** Where these are filled. */
+  readonly ofControl: ClusterCaches;
   readonly targets: TargetClusters;
   /** Undefined without a target cluster. */
   readonly target: TargetCluster | undefined;
@@ -62,6 +64,7 @@ export function cellOfFlags(process: ManagerProcess): Cell {
     targets,
     target,
     cachedTarget: target?.caches,
+    ofControl,
     caches: addCaches(ofControl, { process: caching, worlds }),
     openCache: (resource, options) => ofControl.open(resource, options),
     elect: (lease, recorder) => createElection(lease, recorder, process.election),

@@ -147,7 +147,8 @@ export class ManagerProcess {
     const { config, worlds } = this.options;
     const { cells, leases, clusters, leader } = config;
     const where = { namespace: clusters.namespace, leaseNamespace: leader.namespace };
-    return roleFiles({ leases, ...where, hasCells: cells !== undefined }, worlds);
+    const ofNamedCells = cells?.names === undefined ? undefined : 'process';
+    return roleFiles({ leases, ...where, hasCells: cells !== undefined, ofNamedCells }, worlds);
   }
 
   /** How caches are filled. */

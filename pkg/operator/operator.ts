@@ -132,13 +132,13 @@ export class Operator {
 
   /** Reports Events under the name of `component`. */
   recorder(component: string): Recorder {
-    const { ofControl, options } = this.#process;
+    const { options } = this.#process;
     const { intercept, recorder: given } = options.hooks ?? {};
     if (given !== undefined) return given;
     const known = this.#recorders.get(component);
     if (known !== undefined) return known;
     const { clock, random, log, metrics, config } = this;
-    const { outages, control } = this.#cell;
+    const { outages, control, ofControl } = this.#cell;
     const gate = reportingGate({ clock, outages, metrics: metrics.gate, graceMs: config.safety.graceMs });
     const writer = writerTo(control, { gate, observer: ofControl.ownWrites, intercept });
     const recorder = new EventRecorder({ source: { component }, writer, clock, random, log, metrics: metrics.event });
@@ -156,7 +156,7 @@ export class Operator {
 
   /** Resolves when the cache of a kind of the control cluster shows the present; rejects with the signal's reason, and ApiError. */
   async untilPresent({ group, plural }: Resource<KubeObject>, signal: AbortSignal): Promise<void> {
-    const kinds = this.#process.ofControl.kinds.filter(
+    const kinds = this.#cell.ofControl.kinds.filter(
       ({ resource }) => resource.plural === plural && resource.group === group,
     );
     await reachPresent(kinds, signal);
@@ -167,8 +167,8 @@ export class Operator {
     const known = this.#leaderships.get(lease);
     if (known !== undefined) return known;
     const { clock, log, config, metrics } = this;
-    const { ofControl, identity, options } = this.#process;
-    const { control, target, held, elect, openDriver } = this.#cell;
+    const { identity, options } = this.#process;
+    const { control, target, held, elect, openDriver, ofControl } = this.#cell;
     const { hooks } = options;
     const driverHooks = openDriver === undefined ? hooks : { ...hooks, openDriver };
     // It is announced under the name of its Lease.
@@ -284,14 +284,14 @@ export class Operator {
 
   #workUnder(leadership: OwnLeadership, all: LeaseWork, reports: OutageReports): LeaderWork {
     const { clock, random, log, metrics, config } = this;
-    const { outages, held, cachedTarget, subject } = this.#cell;
+    const { outages, held, cachedTarget, subject, ofControl } = this.#cell;
     const { lease } = leadership;
     const services = all.services.filter((service) => service.lease === lease);
     const work = new Work({
       lease,
       controllers: all.controllers.filter((controller) => controller.lease === lease),
       running: config.controllers,
-      clusters: [this.#process.ofControl, ...(cachedTarget === undefined ? [] : [cachedTarget])],
+      clusters: [ofControl, ...(cachedTarget === undefined ? [] : [cachedTarget])],
       outages,
       held,
       clock,

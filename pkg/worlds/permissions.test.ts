@@ -34,6 +34,14 @@ const everything: Workload = {
 };
 const apart = { ...everything, namespace: 'machines' };
 const manager = { ...everything, leases: new Set([MANAGER_LEASE]), callsDrivers: false };
+const withCells: Workload = { ...everything, hasCells: true, hasTarget: false, isAutoscaled: false };
+const inCell = {
+  hasCells: false,
+  hasTarget: false,
+  callsDrivers: false,
+  ofNamedCells: 'cell',
+  namespace: 'cell-a',
+} as const;
 const machine = { ...everything, leases: new Set([MACHINE_LEASE]) };
 
 const scheduler = {
@@ -59,9 +67,12 @@ function lineOf({ verb, group, resource, subresource, namespace = '*', name = '*
   return `${verb} ${group}/${resource}/${subresource ?? ''} ${namespace} ${name}`;
 }
 
-const bindings = parseManifests(readFileSync(join(ROOT, 'deploy/machines-namespace.yaml'), 'utf8')).filter(
-  (manifest): manifest is Manifest & { readonly roleRef: { readonly name: string } } => manifest.kind === 'RoleBinding',
-);
+const bindings = ['machines-namespace', 'cell-namespace']
+  .flatMap((file) => parseManifests(readFileSync(join(ROOT, `deploy/${file}.yaml`), 'utf8')))
+  .filter(
+    (manifest): manifest is Manifest & { readonly roleRef: { readonly name: string } } =>
+      manifest.kind === 'RoleBinding',
+  );
 
 /** Everything that the roles of a shipped file grant, in those lines. */
 function grantedBy(file: string): string[] {
@@ -94,6 +105,9 @@ describe('what a process is to be allowed', () => {
   test.each([
     { layout: 'one process', workload: everything },
     { layout: 'two namespaces', workload: apart },
+    { layout: 'cells', workload: withCells },
+    { layout: 'cells that are named', workload: { ...withCells, ofNamedCells: 'process' as const } },
+    { layout: 'one of these', workload: { ...withCells, ...inCell } },
     { layout: 'owner controllers', workload: manager },
     { layout: 'front end', workload: { ...everything, controllers: new Set(['mirantis']) } },
     { layout: 'Cluster API', workload: { ...everything, controllers: new Set(['cluster-api']) } },

@@ -30,7 +30,7 @@ export class TestCell implements AsyncDisposable {
   static async create(
     control: Site,
     provider: string,
-    options: Pick<PoolOptions, 'replicas' | 'machine'>,
+    options: Pick<PoolOptions, 'replicas' | 'machine' | 'roles'>,
   ): Promise<TestCell> {
     await using stack = new AsyncDisposableStack();
     const target = stack.use(await Site.drawnTarget());

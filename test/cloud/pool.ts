@@ -34,6 +34,8 @@ export interface PoolOptions {
   readonly replicas: number;
   /** Where the machines become Nodes, if not at the site. */
   readonly target?: Site;
+  /** What the manager may do in its namespace; `control` unless told otherwise. */
+  readonly roles?: 'control' | 'cell' | 'none';
   /** Name of the provider; `sim` unless told otherwise. */
   readonly provider?: string;
   readonly maxSurge?: number | string;
@@ -73,11 +75,12 @@ export class Pool implements AsyncDisposable {
 
   /** Creates the objects. */
   static async create(options: PoolOptions): Promise<Pool> {
-    const { api } = options.site;
+    const { roles = 'control', site } = options;
+    const { api } = site;
     const namespace = `t-${randomBytes(5).toString('hex')}`;
     const pool = new Pool(namespace, options);
     await api.send('POST', '/api/v1/namespaces', { metadata: { name: namespace } });
-    await grant(api, 'control', namespace);
+    if (roles !== 'none') await grant(api, roles, namespace);
     await applyManifests(api, manifestsOf(namespace, options));
     return pool;
   }

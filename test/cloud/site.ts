@@ -61,6 +61,15 @@ export class Site<P extends TestServer = TestServer> implements AsyncDisposable 
     return await Site.#over(await privateApiServer({ controllerManager: false }), TARGET_OF_CELL);
   }
 
+  /** A real one that is a control cluster only, in which the manager has just these roles, for Leases in namespace `machinist`. */
+  static async openControl(roles: readonly RoleFile[], options: SiteOptions = {}): Promise<Site<ControlPlane>> {
+    const plane = await privateControlPlane({ controllerManager: false, ...options });
+    const site = await Site.#over(plane, []);
+    await site.api.send('POST', '/api/v1/namespaces', { metadata: { name: MANAGER_USER } });
+    for (const file of roles) await grant(site.api, file, MANAGER_USER);
+    return site;
+  }
+
   static async #over<P extends TestServer>(plane: P, files: readonly RoleFile[]): Promise<Site<P>> {
     const { connection } = plane;
     const site = new Site(

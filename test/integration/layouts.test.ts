@@ -66,6 +66,7 @@ const CASES = [
   { layout: 'split', with: 'no driver' },
   { layout: 'two-namespaces', with: 'no driver' },
   { layout: 'cells', with: 'no driver' },
+  { layout: 'named-cells', with: 'no driver' },
   { layout: 'beside-provider', with: 'no driver' },
   { layout: 'one-process', with: 'the simulated cloud', driver: SIM },
   { layout: 'split', with: 'a driver of ones own', driver: EXAMPLE },
@@ -83,6 +84,7 @@ const PROGRAMS_OF: Readonly<
   'one-process': [{ container: 'machinist', program: 'machinist run' }],
   'two-namespaces': [{ container: 'machinist', program: 'machinist run' }],
   cells: [{ container: 'machinist', program: 'machinist run' }],
+  'named-cells': [{ container: 'machinist', program: 'machinist run' }],
   split: [
     { container: 'machine-controller', program: 'machine-controller', folder: 'machine-controller' },
     {
@@ -147,7 +149,7 @@ describe.each(CASES)('layout $layout with $with', (shipped) => {
   /** The values of the chart that mean this case. */
   function settings(): string[] {
     const values = {
-      layout,
+      ...(layout === 'named-cells' ? { layout: 'cells', cells: { namespaces: ['cell-a'] } } : { layout }),
       drivers: driver === undefined ? [] : [driverValues(driver)],
       rbac: { simDriver: driver === SIM, kwokDriver: driver === KWOK, clusterAPIDriver: driver === CLUSTER_API },
     };
@@ -203,7 +205,8 @@ describe.each(CASES)('layout $layout with $with', (shipped) => {
       expect(warnings).toEqual([]);
       expect(config.clusters.namespace).toBe(layout === 'two-namespaces' ? 'machines' : 'machinist');
       expect(config.leader.namespace).toBe('machinist');
-      expect(config.cells?.selector).toBe(layout === 'cells' ? 'machines=managed' : undefined);
+      expect(config.cells?.selector || undefined).toBe(layout === 'cells' ? 'machines=managed' : undefined);
+      expect(config.cells?.names).toEqual(layout === 'named-cells' ? ['cell-a'] : undefined);
       expect(config.drivers.map(({ provider }) => provider)).toEqual(
         driver === undefined || program === 'machine-controller-manager' ? [] : [driver.provider],
       );
@@ -552,6 +555,7 @@ test.each([
     want: { selector: 'team in (a)', kubeconfigSecret: 'k', tokenSecret: 't', shards: 4 },
   },
   { values: 'cells.kubeconfigSecret=', want: { kubeconfigSecret: '', tokenSecret: '', shards: 16 } },
+  { values: 'cells.namespaces={a,b}', want: { selector: '', names: ['a', 'b'] } },
 ])('the chart passes the values of cells on: $values', async ({ values, want }) => {
   const manifests = await template(`--set=layout=cells,${values}`);
 
@@ -560,7 +564,8 @@ test.each([
   expect(config.cells).toMatchObject(want);
   // Those of target clusters are for other clusters.
   const roles = manifests.filter(({ kind }) => /^(?:Cluster)?Role$/.test(kind)).map(({ metadata }) => metadata.name);
-  expect(roles.toSorted()).toEqual(['machinist-cells', 'machinist-cells-leases', 'machinist-control-identity']);
+  const role = want.names === undefined ? 'machinist-cells' : 'machinist-cell';
+  expect(roles.toSorted()).toEqual([role, 'machinist-cells-leases', 'machinist-control-identity']);
 });
 
 test('layout cells has the port for autoscalers, by the chart and by kustomize, and the manager takes its flags', async () => {

@@ -15,7 +15,9 @@ const FOLDER = join(import.meta.dirname, '../../deploy/rbac');
 
 /** A file of deploy/rbac. */
 export type RoleFile =
+  | 'cell'
   | 'cells'
+  | 'named-cells'
   | 'cells-target'
   | 'control'
   | 'control-identity'
@@ -43,13 +45,25 @@ export type RoleFile =
  * they were stored.
  */
 export async function grant(api: Api, file: RoleFile, namespace: string, user = MACHINIST): Promise<void> {
-  const manifests = parseManifests(readFileSync(join(FOLDER, `${file}.yaml`), 'utf8'));
+  const manifests = [
+    ...parseManifests(readFileSync(join(FOLDER, `${file}.yaml`), 'utf8')),
+    ...bindingOf(file, namespace),
+  ];
   const moved = manifests.map((manifest) => boundTo(user, moveTo(namespace, manifest)));
   await applyManifests(api, moved);
   const reviews = moved.flatMap((manifest) => reviewsOf(manifest as Manifest & Partial<Binding>, moved));
   await eventually(async () => (await Promise.all(reviews.map((review) => allows(api, review)))).every(Boolean), {
     describe: `the API server to obey ${file}.yaml in ${namespace}`,
   });
+}
+
+/** Where it is in a file of its own: in the namespace of the cell, for the manager in any. */
+function bindingOf(file: RoleFile, namespace: string): readonly Manifest[] {
+  if (file !== 'cell') return [];
+  const shipped = parseManifests(readFileSync(join(FOLDER, '../cell-namespace.yaml'), 'utf8'));
+  return shipped
+    .filter(({ kind }) => kind === 'RoleBinding')
+    .map((manifest) => ({ ...manifest, metadata: { ...manifest.metadata, namespace } }));
 }
 
 /** For `namespace` what is for namespace `machinist`, also where it is a subject that lives there. */

@@ -3,7 +3,8 @@ import type { Lease } from '../../../pkg/apis/wire.ts';
 import { CELL_CLIENT_NAME } from '../../../pkg/operator/config/cells.ts';
 import { holderOf } from '../../../pkg/kube/leader/lease.ts';
 import { targetLeaseName } from '../../../pkg/operator/cells/lease-names.ts';
-import { counted, type Finding, type QueryResult } from './findings.ts';
+import type { Permission } from '../../../pkg/operator/preflight/permissions.ts';
+import { counted, type Finding, permissionFindings, type QueryResult } from './findings.ts';
 
 /** What is said of a cell. */
 export function cellFinding(cell: string, status: Finding['status'], what: string, remedy?: string): Finding {
@@ -47,6 +48,30 @@ export function clientNameFinding(
   return clash === undefined
     ? undefined
     : cellFinding(cell, 'fail', clash, 'correct the annotation of one of them; its autoscaler is rejected before');
+}
+
+/** Which namespaces are named. */
+export function namedCellsFinding(names: readonly string[]): Finding {
+  const detail = `--cell-namespaces names ${counted(names.length, 'namespace', 'namespaces')}`;
+  return { check: 'cells', status: 'ok', detail };
+}
+
+/** A namespace that is named and cannot be read. */
+export function unreadCellFinding(cell: string, why: string): Finding {
+  const remedy =
+    'kubectl apply -f deploy/rbac/cell.yaml -f deploy/cell-namespace.yaml, after adapting the namespace and the subjects';
+  return cellFinding(cell, 'fail', `it does not exist, or its RoleBinding is missing: ${why}`, remedy);
+}
+
+/** What is missing in a namespace that is named; `user`: who is asked for. */
+export function cellPermissionFindings(
+  cell: string,
+  user: string | undefined,
+  missing: QueryResult<readonly Permission[]>,
+): readonly Finding[] {
+  return permissionFindings('control', user, missing)
+    .filter(({ status }) => status !== 'ok')
+    .map((finding) => ofCell(cell, finding));
 }
 
 /** Whether the replicas that live divide the namespaces as this one would. */

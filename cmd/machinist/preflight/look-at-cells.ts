@@ -18,19 +18,23 @@ import { holderOf } from '../../../pkg/kube/leader/lease.ts';
 import { CellClients } from '../../../pkg/operator/cells/cell-clients.ts';
 import { cellEndpoint } from '../../../pkg/operator/cells/cell-kubeconfig.ts';
 import { type CellsConfig, CellSettingsError } from '../../../pkg/operator/config/cells.ts';
-import type { Permission } from '../../../pkg/operator/preflight/permissions.ts';
+import { cellPermissions, type Permission } from '../../../pkg/operator/preflight/permissions.ts';
 import { refusedOf } from '../../../pkg/operator/preflight/refused.ts';
+import { WORLDS } from '../../../pkg/worlds/index.ts';
 import { isRenewed } from '../manager-leases.ts';
 import { find, read, TIMEOUT_MS } from './ask.ts';
 import {
   cellFinding,
+  cellPermissionFindings,
   cellsFinding,
   clientNameFinding,
   type KnownClaim,
+  namedCellsFinding,
   ofCell,
   replicaFindings,
   targetFindings,
   unreachableTargetFinding,
+  unreadCellFinding,
 } from './cell-findings.ts';
 import { type Finding, permissionFindings } from './findings.ts';
 import { lookAtClasses } from './look-at-classes.ts';
@@ -39,6 +43,9 @@ import { lookAtClasses } from './look-at-classes.ts';
 export interface CellsCircumstances {
   /** Of the control cluster. */
   readonly reader: Reader;
+  readonly transport: Transport;
+  /** As whom it is asked there; undefined: the user of the kubeconfig. */
+  readonly as: string | undefined;
   readonly cells: CellsConfig;
   /** Whether autoscalers are served. */
   readonly isAutoscaled: boolean;
@@ -53,6 +60,12 @@ export interface CellsCircumstances {
 /** How many cells are looked at at once. */
 const AT_ONCE = 10;
 
+/** A cell to look at, and what is not quite right with it already. */
+interface FoundCell {
+  readonly namespace: KubeObject;
+  readonly warnings: readonly Finding[];
+}
+
 /** A cell that was looked at. */
 interface SeenCell {
   readonly cell: string;
@@ -65,9 +78,6 @@ interface SeenCell {
 export async function lookAtCells(circumstances: CellsCircumstances): Promise<readonly Finding[]> {
   const { reader, cells, leaseNamespace, clock } = circumstances;
   const limits = { timeoutMs: TIMEOUT_MS };
-  const selected = await find(
-    async () => (await reader.list(namespaces, { labelSelector: cells.selector, metadataOnly: true, ...limits })).items,
-  );
   const ofLeases = async (labelSelector: string): Promise<readonly Lease[] | undefined> => {
     const how = { namespace: leaseNamespace, labelSelector, ...limits };
     const found = await find(async () => await reader.list(leases, how));
@@ -78,15 +88,20 @@ export async function lookAtCells(circumstances: CellsCircumstances): Promise<re
   const claims = [...((await ofLeases(CELL_TARGET_LABEL)) ?? []), ...((await ofLeases(CELL_WORKLOAD_LABEL)) ?? [])];
   const live = replicas?.filter((lease) => isRenewed(lease, clock.now()));
   const queue = new PQueue({ concurrency: AT_ONCE });
-  const all = 'value' in selected ? selected.value : [];
-  const seen = await Promise.all(all.map((namespace) => queue.add(() => lookAtCell(namespace, circumstances))));
+  const { ofAll, found } = await foundCells(circumstances);
+  const seen = await Promise.all(
+    found.map(async (one) => ('findings' in one ? one : await queue.add(() => lookAtCell(one, circumstances)))),
+  );
   const known = seen.flatMap(({ cell, uid }) => (uid === undefined ? [] : [{ cell, uid }]));
-  const names = new Set(all.map(({ metadata }) => metadata.name));
+  const names = new Set(cells.names ?? seen.map(({ cell }) => cell));
   const foreign = targetFindings(known, await knownClaims(reader, claims, names, queue));
-  const ofClients = clientFindings(all, circumstances);
+  const ofClients = clientFindings(
+    found.flatMap((one) => ('namespace' in one ? [one.namespace] : [])),
+    circumstances,
+  );
   return [
     ...(live === undefined ? [] : replicaFindings(live, cells.shards)),
-    cellsFinding(cells.selector, selected),
+    ofAll,
     ...seen.flatMap(({ cell, findings }) => {
       const others = [foreign.get(cell) ?? [], ofClients.get(cell) ?? []].flat();
       // One line for a cell that is well.
@@ -135,10 +150,42 @@ function clientFindings(
   );
 }
 
-async function lookAtCell({ metadata }: KubeObject, circumstances: CellsCircumstances): Promise<SeenCell> {
+/** The namespaces, and what is said of all together. One that cannot be looked at says why. */
+async function foundCells(
+  circumstances: CellsCircumstances,
+): Promise<{ readonly ofAll: Finding; readonly found: readonly (FoundCell | SeenCell)[] }> {
+  const { reader, cells } = circumstances;
+  const { selector, names } = cells;
+  if (names === undefined) {
+    const how = { labelSelector: selector, metadataOnly: true, timeoutMs: TIMEOUT_MS } as const;
+    const selected = await find(async () => (await reader.list(namespaces, how)).items);
+    return {
+      ofAll: cellsFinding(selector, selected),
+      found: 'value' in selected ? selected.value.map((namespace) => ({ namespace, warnings: [] })) : [],
+    };
+  }
+  const queue = new PQueue({ concurrency: AT_ONCE });
+  const found = await Promise.all(names.map((name) => queue.add(() => lookAtNamed(name, circumstances))));
+  return { ofAll: namedCellsFinding(names), found };
+}
+
+async function lookAtNamed(cell: string, circumstances: CellsCircumstances): Promise<FoundCell | SeenCell> {
+  const { reader, transport, as, cells } = circumstances;
+  const limits = { timeoutMs: TIMEOUT_MS };
+  const namespace = await find(() => reader.get(namespaces, { name: cell }, { metadataOnly: true, ...limits }));
+  if ('error' in namespace) return { cell, findings: [unreadCellFinding(cell, namespace.error)] };
+  const needed = cellPermissions(cells.of(cell, {}), WORLDS);
+  const missing = await find(() => refusedOf(new AccessReviewer(transport), needed, limits));
+  const findings = cellPermissionFindings(cell, as, missing);
+  return findings.some(({ status }) => status === 'fail')
+    ? { cell, findings }
+    : { namespace: namespace.value, warnings: findings };
+}
+
+async function lookAtCell({ namespace, warnings }: FoundCell, circumstances: CellsCircumstances): Promise<SeenCell> {
   const { reader, cells, providers } = circumstances;
-  const { name: cell, annotations = {} } = metadata;
-  const bad: Finding[] = [];
+  const { name: cell, annotations = {} } = namespace.metadata;
+  const bad = [...warnings];
   try {
     cells.of(cell, annotations);
   } catch (err) {

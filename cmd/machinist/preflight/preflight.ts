@@ -185,6 +185,8 @@ async function lookAtControl(
         ? []
         : await lookAtCells({
             reader,
+            transport,
+            as,
             cells,
             isAutoscaled: config.autoscaler !== undefined,
             leaseNamespace: config.leader.namespace,

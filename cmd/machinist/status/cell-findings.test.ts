@@ -134,6 +134,18 @@ test.each([
     ],
   },
   {
+    what: 'a namespace that is not named',
+    facts: { told: [{ ...told([]), selector: '', names: ['cell-b'] }], object: labelled({}) },
+    want: [
+      'fail cells cell-a is not a cell of this manager → add it to --cell-namespaces; if another manager has it, check --manager-namespace',
+    ],
+  },
+  {
+    what: 'one that is named',
+    facts: { told: [{ ...told([]), selector: '', names: ['cell-a'] }], object: undefined },
+    want: [expect.stringMatching(/^warn cells cell-a has yet to start /)],
+  },
+  {
     what: 'one that has just been labelled',
     facts: { told: [told([])], object: labelled({ managed: 'yes' }) },
     want: [expect.stringMatching(/^warn cells cell-a has yet to start /)],

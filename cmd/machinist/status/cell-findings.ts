@@ -197,14 +197,14 @@ function namespaceFinding(facts: CellFacts, name: string, nowMs: number): Status
       remedy: 'check the pods of the manager; if they run elsewhere, set --url for each',
     };
   }
-  const { selector } = asked;
-  if (object !== undefined && isSelected(object, selector))
+  const { selector, names } = asked;
+  if (names?.includes(name) === true || (object !== undefined && names === undefined && isSelected(object, selector)))
     return { check, status: 'warn', detail: `${name} has yet to start (${shard})`, remedy: `see ${GUIDE}` };
   return {
     check,
     status: 'fail',
     detail: `${name} is not a cell of this manager`,
-    remedy: `label it so that it matches --cells=${selector}; if another manager has it, check --manager-namespace`,
+    remedy: `${names === undefined ? `label it so that it matches --cells=${selector}` : 'add it to --cell-namespaces'}; if another manager has it, check --manager-namespace`,
   };
 }
 

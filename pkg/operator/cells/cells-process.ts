@@ -7,7 +7,8 @@ import { withDeadline } from '../../base/clock/deadline.ts';
 import type { MetricFailures } from '../../base/metrics/metric-failures.ts';
 import type { Informer } from '../../kube/cache/lister.ts';
 import { EventRecorder } from '../../kube/events/recorder.ts';
-import { ignoreNotFound } from '../../kube/client/errors.ts';
+import { AccessReviewer } from '../../kube/client/access-review.ts';
+import { ApiError, ignoreNotFound } from '../../kube/client/errors.ts';
 import { leases, namespaces, secrets } from '../../kube/client/resource.ts';
 import { CONTROL } from '../../kube/gate/gate.ts';
 import { holderOf } from '../../kube/leader/lease.ts';
@@ -20,12 +21,13 @@ import { leasesOf, reportingGate } from '../election.ts';
 import { ManagerProcess, type OperatorOptions } from '../manager-process.ts';
 import { connectionsMember, healthMember, probesMember, recorderMember } from '../members.ts';
 import type { Operator } from '../operator.ts';
-import { permissionsOf } from '../preflight/permissions.ts';
+import { cellPermissions, type Permission, permissionsOf } from '../preflight/permissions.ts';
 import { workloadOf } from '../preflight/workload.ts';
 import type { Member } from '../process/lifecycle.ts';
 import { StartCheck } from '../start-check.ts';
 import { shardOf } from './assignment.ts';
 import { CellClients } from './cell-clients.ts';
+import { selectedNamespaces } from './cell-namespaces.ts';
 import { Cells } from './cells.ts';
 import { ClaimLeases } from './claim-leases.ts';
 import { cellsWork } from './cells-work.ts';
@@ -35,12 +37,16 @@ import { shardLeaseName } from './lease-names.ts';
 import { type CellCounts, cellMetrics } from './metrics.ts';
 import { mergedMetrics } from './merged-metrics.ts';
 import type { CellsService, ServeCells } from './service.ts';
+import { NamedCaches } from './named-caches.ts';
+import { NamedNamespaces } from './named-namespaces.ts';
 import { SharedCaches } from './shared-caches.ts';
 import { SharedDrivers } from './shared-drivers.ts';
 import { Shards } from './shards.ts';
 import { TargetClaims } from './target-claims.ts';
 import { secretsOf, WorkloadClaims } from './workload-claims.ts';
 
+/** Namespaces that are named have no autoscalers. */
+const NEVER_CHANGED = { onChange: () => undefined };
 /** For what nobody aborts. */
 const NEVER = new AbortController().signal;
 /** Longest time for deleting claims that nobody needs. */
@@ -83,26 +89,20 @@ export class CellsProcess {
       log,
       metrics: metrics.event,
     });
-    const selected = ofControl.add<KubeObject>(namespaces, { labelSelector: config.selector, metadataOnly: true });
+    const watched = config.names === undefined ? this.#selected() : undefined;
+    const selected = watched === undefined ? this.#named(config.names ?? []) : selectedNamespaces(watched);
     const replicas = ofControl.add(leases, { namespace: leader.namespace, labelSelector: CELL_REPLICA_LABEL });
-    // As a cell's: of no namespace, so that nothing is cached that only the one of the Leases needs.
-    const shared = new SharedCaches(ofControl, {
-      process: cachingProcess(process, config.of('', {})),
-      worlds: process.options.worlds,
-      failed: ({ kind }, err) => {
-        metrics.kube.handlerErrors.inc({ kind });
-        log.error({ kind, err }, 'cache handler failed');
-      },
-    });
-    const isNeededBy = async (name: string): Promise<boolean> =>
-      selected.get(name) !== undefined || shared.machinesIn(name) > 0 || (await this.#isSelected(name, config));
+    const shared = config.names === undefined ? this.#sharedCaches() : new NamedCaches(process);
+    const isNeededBy = async (name: string): Promise<boolean | 'unknown'> =>
+      selected.get(name) !== undefined || shared.machinesIn(name) > 0 || (await this.#isNeeded(name));
     const claimLeases = new ClaimLeases({
       leases: leasesOf(process.election),
       isNeeded: async (lease) => {
         const isWorkload = lease.metadata.labels?.[CELL_WORKLOAD_LABEL] !== undefined;
         const isTarget = !isWorkload || lease.metadata.labels?.[CELL_TARGET_LABEL] !== undefined;
         const holder = holderOf(lease);
-        if (isTarget && (await isNeededBy(holder))) return true;
+        const isNeeded = isTarget && (await isNeededBy(holder));
+        if (isNeeded !== false) return isNeeded;
         return isWorkload && (await this.#hasSecretOf(lease, shared.secretsIn(holder)));
       },
     });
@@ -115,7 +115,7 @@ export class CellsProcess {
       leases: claimLeases,
       list: (name, signal) => this.#claimsOf(CELL_WORKLOAD_LABEL, name, signal),
     });
-    const clients = new CellClients({ namespaces: selected, namesIn: config.clientNamesIn });
+    const clients = new CellClients({ namespaces: watched ?? NEVER_CHANGED, namesIn: config.clientNamesIn });
     this.#service = serve(process, {
       clients,
       isOurs: (cell) => this.shards.holding(shardOf(cell, config.shards)) !== undefined,
@@ -210,11 +210,47 @@ export class CellsProcess {
     return lifecycle.run();
   }
 
-  /** Whether a namespace is there and selected, by a live read. Throws ApiError. */
-  async #isSelected(name: string, { isSelected }: CellsConfig): Promise<boolean> {
+  /** Those whose labels the selector selects. */
+  #selected(): Informer<KubeObject> {
+    const { ofControl } = this.#process;
+    const { selector } = this.#config;
+    return ofControl.add<KubeObject>(namespaces, { labelSelector: selector, metadataOnly: true });
+  }
+
+  #sharedCaches(): SharedCaches {
+    const { metrics, options } = this.#process;
+    // As a cell's: of no namespace, so that nothing is cached that only the one of the Leases needs.
+    const caching = cachingProcess(this.#process, this.#config.of('', {}));
+    return new SharedCaches(this.#process, {
+      caching,
+      worlds: options.worlds,
+      failed: ({ kind }, err) => {
+        metrics.kube.handlerErrors.inc({ kind });
+        options.log.error({ kind, err }, 'cache handler failed');
+      },
+    });
+  }
+
+  #named(names: readonly string[]): NamedNamespaces {
+    const { reader, transport } = this.#process.clusters.control;
+    const { clock, log, worlds } = this.#process.options;
+    const permissionsIn = (name: string): readonly Permission[] => cellPermissions(this.#config.of(name, {}), worlds);
+    return new NamedNamespaces({ names, reader, reviewer: new AccessReviewer(transport), permissionsIn, clock, log });
+  }
+
+  /** Whether a namespace is there and one of ours, by a live read; of one that may not be read it is unknown. Throws ApiError. */
+  async #isNeeded(name: string): Promise<boolean | 'unknown'> {
+    const { names, isSelected } = this.#config;
     const { reader } = this.#process.clusters.control;
-    const namespace = await reader.get(namespaces, { name }, { metadataOnly: true }).catch(ignoreNotFound);
-    return namespace !== undefined && isSelected(namespace.metadata.labels);
+    try {
+      const namespace = await reader.get(namespaces, { name }, { metadataOnly: true }).catch(ignoreNotFound);
+      if (namespace === undefined || isSelected(namespace)) return namespace !== undefined;
+      // Whether it has Machines is known of no other namespace than those that are named.
+      return names === undefined ? false : 'unknown';
+    } catch (err) {
+      if (names !== undefined && ApiError.is(err, 'Forbidden')) return 'unknown';
+      throw err;
+    }
   }
 
   /** Whether there is one of the Secrets for which a namespace has a workload cluster; that there is none is read live. Throws ApiError. */

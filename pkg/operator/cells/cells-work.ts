@@ -8,7 +8,7 @@ import type { Shards } from './shards.ts';
 export function cellsWork(
   { running, refused, taken, outdated, clashes }: Pick<Cells, 'running' | 'refused' | 'taken' | 'outdated' | 'clashes'>,
   { held }: Pick<Shards, 'held'>,
-  { selector, shards }: Pick<CellsConfig, 'selector' | 'shards'>,
+  { selector, names, shards }: Pick<CellsConfig, 'selector' | 'names' | 'shards'>,
 ): WorkInProgress {
   const works = [...running.values()].flatMap((cell) => cell.workInProgress ?? []);
   const states: readonly CellState[] = [
@@ -31,6 +31,7 @@ export function cellsWork(
     deadlines: works.flatMap(({ deadlines = [] }) => deadlines),
     cells: {
       selector,
+      ...(names && { names }),
       shards,
       held: held.map(({ index }) => index).toSorted((a, b) => a - b),
       states: states.toSorted((a, b) => (a.cell < b.cell ? -1 : 1)),

@@ -1,5 +1,4 @@
 import type { KubeObject } from '../../apis/meta.ts';
-import type { Informer } from '../../kube/cache/lister.ts';
 import { ConfigError } from '../../kube/client/config-error.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
 import type { Endpoint } from '../../kube/client/endpoint.ts';
@@ -14,11 +13,12 @@ import type { ManagerProcess } from '../manager-process.ts';
 import type { Operator } from '../operator.ts';
 import { shardOf } from './assignment.ts';
 import type { CellClients } from './cell-clients.ts';
+import type { CellCaches } from './cell-caches.ts';
+import type { CellNamespaces, LookedAt } from './cell-namespaces.ts';
 import { cellEndpoint } from './cell-kubeconfig.ts';
 import { cellSubject, RunningCell, type RunningCellOptions } from './running-cell.ts';
 import { CELL_EVENTS, type CellEvent } from './events.ts';
 import type { CellsService } from './service.ts';
-import type { SharedCaches } from './shared-caches.ts';
 import type { SharedDrivers } from './shared-drivers.ts';
 import type { HeldShard } from './shards.ts';
 import { type TargetClaims, TargetRefusedError } from './target-claims.ts';
@@ -27,9 +27,8 @@ import type { WorkloadClaims } from './workload-claims.ts';
 export interface CellsOptions {
   readonly process: ManagerProcess;
   readonly config: CellsConfig;
-  /** Metadata of the selected Namespaces. */
-  readonly namespaces: Informer<KubeObject>;
-  readonly shared: SharedCaches;
+  readonly namespaces: CellNamespaces;
+  readonly shared: CellCaches;
   readonly drivers: SharedDrivers;
   readonly claims: TargetClaims;
   readonly workloadClaims: WorkloadClaims;
@@ -46,7 +45,7 @@ export interface CellsOptions {
 
 /** A cell as it is, or why it is not. */
 interface Known {
-  readonly running?: { readonly cell: RunningCell; readonly madeOf: string };
+  readonly running?: { readonly cell: RunningCell; readonly madeOf: string; readonly cannotBegin?: string };
   /** Last reported. */
   readonly refusal?: string;
   /** Its Secrets have changed since they were last looked at. */
@@ -90,7 +89,7 @@ export class Cells {
     this.#options = options;
     const worker = new Worker({
       controller: NAME,
-      reconcile: (key, signal) => this.#reconcile(key, signal),
+      reconcile: (key, signal) => this.#pass(key, signal),
       timeoutMs: PASS_TIMEOUT_MS,
       clock,
       random,
@@ -148,7 +147,7 @@ export class Cells {
   watch(): void {
     const { namespaces, shared, config, service, clients } = this.#options;
     if (service !== undefined) clients.onChange((namespace) => this.#tellClash(namespace));
-    namespaces.onChange((old, current) => this.#queue.add(((current ?? old) as KubeObject).metadata.name));
+    namespaces.onChange((name) => this.#queue.add(name));
     shared.onSecret([config.kubeconfigSecret, config.tokenSecret], (namespace) => {
       const known = this.#known.get(namespace);
       known?.running?.cell.kubeconfigChanged();
@@ -188,10 +187,29 @@ export class Cells {
 
   #of(shard: HeldShard): readonly string[] {
     const { namespaces, config } = this.#options;
-    return namespaces
-      .list()
-      .map(({ metadata }) => metadata.name)
-      .filter((name) => shardOf(name, config.shards) === shard.index);
+    return namespaces.names().filter((name) => shardOf(name, config.shards) === shard.index);
+  }
+
+  #pass(name: string, signal: AbortSignal): Promise<StepResult> {
+    const { looked } = this.#options.namespaces;
+    return looked === undefined ? this.#reconcile(name, signal) : this.#look(looked, name, signal);
+  }
+
+  /** Where nobody tells of changes of a namespace. */
+  async #look(looked: LookedAt, name: string, signal: AbortSignal): Promise<StepResult> {
+    const { holding, config, namespaces } = this.#options;
+    const isOurs = (): boolean => !this.#isEnding && holding(shardOf(name, config.shards)) !== undefined;
+    if (!isOurs()) return await this.#reconcile(name, signal);
+    await looked.look(name, signal);
+    const trouble = looked.troubleOf(name) ?? this.#known.get(name)?.running?.cannotBegin;
+    if (trouble === undefined || !isOurs()) {
+      const result = await this.#reconcile(name, signal);
+      return result.kind === 'requeue' ? result : requeue(looked.againMs(name), 'changes of the namespace');
+    }
+    const { running } = this.#known.get(name) ?? {};
+    if (running !== undefined) await this.#end(name, running.cell, GRACE_MS);
+    this.#refuse(name, namespaces.get(name), 'MissingPermissions', `${trouble}.`);
+    return requeue(looked.againMs(name), 'permissions in the namespace');
   }
 
   async #reconcile(name: string, signal: AbortSignal): Promise<StepResult> {
@@ -216,7 +234,7 @@ export class Cells {
       endpoint = await this.#endpointOf(name);
     } catch (err) {
       if (!(err instanceof ConfigError)) throw err;
-      this.#refuse(wanted.namespace, 'InvalidKubeconfig', `${err.message}.`);
+      this.#refuse(name, wanted.namespace, 'InvalidKubeconfig', `${err.message}.`);
       return requeue(RETRY_MS, 'a usable kubeconfig');
     }
     signal.throwIfAborted();
@@ -259,7 +277,7 @@ export class Cells {
       return { namespace, config: own, shard, madeOf };
     } catch (err) {
       if (!(err instanceof CellSettingsError)) throw err;
-      this.#refuse(namespace, 'InvalidSettings', `${err.message}.`);
+      this.#refuse(name, namespace, 'InvalidSettings', `${err.message}.`);
       return undefined;
     }
   }
@@ -281,6 +299,12 @@ export class Cells {
       service,
       claimTarget: (uid, claiming) => this.#claim(uid, namespace, claiming),
       claimWorkload: this.#claimingWorkloads(namespace),
+      cannotBegin: (why) => {
+        const { running, ...known } = this.#known.get(name) ?? {};
+        if (running?.cell !== cell) return;
+        this.#known.set(name, { ...known, running: { ...running, cannotBegin: why } });
+        this.#queue.add(name);
+      },
     });
     this.#known.set(name, { running: { cell, madeOf } });
     process.options.log.info({ cell: name, shard: shard.index, server: endpoint?.url }, 'started managing a cell');
@@ -327,7 +351,8 @@ export class Cells {
     this.#taken.delete(name);
     this.#clashes.delete(name);
     ended.abort(new Error('the cell has ended'));
-    if (namespaces.get(name) === undefined) this.#reportRelease(cell.namespace);
+    // One that is named is released by nobody but who restarts the process.
+    if (namespaces.looked === undefined && namespaces.get(name) === undefined) this.#reportRelease(cell.namespace);
     if (this.#known.get(name)?.running?.cell === cell) this.#known.delete(name);
     log.info({ cell: name }, 'stopped managing a cell');
   }
@@ -379,13 +404,13 @@ export class Cells {
     this.#options.recorder.record({ subject: cellSubject(namespace), type: CELL_EVENTS[reason], reason, message });
   }
 
-  #refuse(namespace: KubeObject, reason: CellEvent, message: string): void {
-    const { name } = namespace.metadata;
+  /** Where the namespace itself cannot be read, nobody can be told of it there. */
+  #refuse(name: string, namespace: KubeObject | undefined, reason: CellEvent, message: string): void {
     const known = this.#known.get(name) ?? {};
     if (known.refusal !== message) {
       const { process } = this.#options;
       const goesOn = known.running === undefined ? 'Machines are not managed' : 'What was valid before stays in use';
-      this.#report(namespace, reason, `${message} ${goesOn}.`);
+      if (namespace !== undefined) this.#report(namespace, reason, `${message} ${goesOn}.`);
       process.options.log.warn({ cell: name, err: message }, 'could not manage a cell');
     }
     this.#known.set(name, { ...known, refusal: message, isUnchecked: false });

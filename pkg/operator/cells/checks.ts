@@ -31,10 +31,10 @@ function cellsResult(cells: Cells, shards: Shards): CheckResult {
 }
 
 /** What is wrong with a cell that runs. */
-export function troublesOf({ outages, held, claimProblems }: RunningCell): readonly string[] {
+export function troublesOf({ outages, held, claimProblems, hasOwnControl }: RunningCell): readonly string[] {
   const outageTexts = outages
     .current()
-    .filter(({ cluster }) => cluster !== CONTROL)
+    .filter(({ cluster }) => hasOwnControl || cluster !== CONTROL)
     .map((outage) => describeOutage(outage));
   // Both Leases of a cell wait for the same.
   const holds = new Set(held.list().map((one) => `work is held: ${whyHeld(one)}`));

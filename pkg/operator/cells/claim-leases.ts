@@ -15,8 +15,11 @@ export type ClaimMarks = Pick<ObjectMeta, 'labels' | 'annotations'>;
 export interface ClaimLeasesOptions {
   /** Of the namespace in which the process has its Leases. */
   readonly leases: Pick<HttpLeaseClient, 'get' | 'create' | 'replace' | 'delete'>;
-  /** Whether the namespace that holds a claim still needs the cluster, by another source than a cache, too: one that it does not need is taken over. */
-  readonly isNeeded: (lease: Lease) => Promise<boolean>;
+  /**
+   * Whether the namespace that holds a claim still needs the cluster, by another source than a cache, too: one that it does not need is taken
+   * over, but not one of which it is unknown.
+   */
+  readonly isNeeded: (lease: Lease) => Promise<boolean | 'unknown'>;
 }
 
 /** What is taken. */
@@ -26,8 +29,8 @@ export interface TakenClaim {
   readonly namespace: string;
   /** As the namespace has it from now on; `before`: as it has it now. */
   readonly marked: (before: ClaimMarks) => ClaimMarks;
-  /** Thrown while another namespace needs the cluster. */
-  readonly refused: (holder: string) => Error;
+  /** Thrown while another namespace needs the cluster; `unknown`: its claim, if it is not known whether it does. */
+  readonly refused: (holder: string, unknown: Lease | undefined) => Error;
 }
 
 /** Leases by which namespaces have clusters: one of each cluster, of one namespace at a time, whatever that has it for. They are not renewed. */
@@ -49,7 +52,8 @@ export class ClaimLeases {
     }
     const lease = await leases.get(name, { signal });
     const holder = holderOf(lease);
-    if (holder !== namespace && (await isNeeded(lease))) throw refused(holder);
+    const needed = holder !== namespace && (await isNeeded(lease));
+    if (needed !== false) throw refused(holder, needed === 'unknown' ? lease : undefined);
     // Of two that take it over at once, one meets a conflict, and tries again. Who has it already writes, too, so that whoever found a moment
     // ago that it is no longer needed does not delete it.
     const metadata = remarked(lease, marked(holder === namespace ? lease.metadata : withoutMarks(lease.metadata)));
@@ -80,7 +84,7 @@ export class ClaimLeases {
   /** Deletes those of these claims that nobody needs; one that somebody has changed meanwhile is let alone. Throws ApiError. */
   async tidy(claims: readonly Lease[], signal: AbortSignal): Promise<void> {
     for (const lease of claims) {
-      if (await this.#options.isNeeded(lease)) continue;
+      if ((await this.#options.isNeeded(lease)) !== false) continue;
       try {
         await this.release([lease], withoutMarks, signal);
       } catch (err) {

@@ -10,6 +10,8 @@ export const CELL_EVENTS = {
   InvalidSettings: 'Warning',
   /** the Secret with the kubeconfig of the target cluster is missing, or cannot be used → correct the Secret; the cell starts at once */
   InvalidKubeconfig: 'Warning',
+  /** a namespace that `--cell-namespaces` names lacks permissions without which nothing is possible there → apply the files that the Event names; the cell starts within seconds */
+  MissingPermissions: 'Warning',
   /** another namespace has the same target or workload cluster; nothing is done there for this one → correct the kubeconfig of one of the two */
   TargetClusterTaken: 'Warning',
   /** the kubeconfig of a namespace with Machines leads to another target cluster than before; nothing is done in either → correct the kubeconfig, or delete the Lease that the Event names */

@@ -26,7 +26,7 @@ export function cellMetrics(registry: Registry, counts: () => CellCounts): void 
   });
   counted(
     'machinist_cell_refused',
-    'Namespaces that --cells selects and that are not managed, because their settings or their kubeconfig cannot be used, or another namespace has their target cluster: 1.',
+    'Namespaces that are selected or named as cells and that are not managed, because their settings or their kubeconfig cannot be used, permissions are missing in them, or another namespace has their target cluster: 1.',
     ['cell'],
     () => counts().refused.map((cell) => ({ cell })),
   );

@@ -9,7 +9,7 @@ import type { Endpoint } from '../../kube/client/endpoint.ts';
 import { namespaces } from '../../kube/client/resource.ts';
 import type { EventSubject } from '../../kube/events/correlator.ts';
 import { subjectOf } from '../../kube/events/event-object.ts';
-import { Outages } from '../../kube/gate/outages.ts';
+import type { Outages } from '../../kube/gate/outages.ts';
 import type { Controller } from '../../work/reconcile/controller.ts';
 import { cachingProcess, type Cell, targetsOf } from '../cell.ts';
 import type { Config } from '../config/config.ts';
@@ -20,18 +20,19 @@ import { operatorMetrics } from '../metrics.ts';
 import { Operator } from '../operator.ts';
 import { probesOf } from '../probes.ts';
 import type { LeaderWork } from '../process/leadership.ts';
+import { CannotStartError } from '../process/lifecycle.ts';
 import type { TargetCluster } from '../target-cluster.ts';
 import type { TargetClusters } from '../target-clusters.ts';
+import type { CellCaches, CellControl } from './cell-caches.ts';
 import { openedNow } from './cell-fence.ts';
 import type { CellsService } from './service.ts';
-import type { SharedCaches } from './shared-caches.ts';
 import type { SharedDrivers } from './shared-drivers.ts';
 import type { HeldShard } from './shards.ts';
 
 /** What a cell is made of. */
 export interface RunningCellOptions {
   readonly process: ManagerProcess;
-  readonly shared: SharedCaches;
+  readonly shared: CellCaches;
   readonly drivers: SharedDrivers;
   /** The Namespace. */
   readonly namespace: KubeObject;
@@ -52,6 +53,8 @@ export interface RunningCellOptions {
   readonly claimTarget: (uid: string, signal: AbortSignal) => Promise<void>;
   /** The same of a workload cluster, to which the kubeconfig in this Secret leads. */
   readonly claimWorkload: (uid: string, secret: string, signal: AbortSignal) => Promise<void>;
+  /** Told when it cannot begin, and why; it is to be ended. */
+  readonly cannotBegin: (why: string) => void;
 }
 
 /** Name of the target within a cell, in metrics, logs and the gate. */
@@ -82,6 +85,7 @@ export class RunningCell {
   readonly namespace: KubeObject;
   readonly #options: RunningCellOptions;
   readonly #targets: TargetClusters;
+  readonly #control: CellControl;
   readonly #target: TargetCluster | undefined;
   readonly #operator: Operator;
   readonly #work: LeaderWork;
@@ -95,14 +99,15 @@ export class RunningCell {
     const { clock, log: processLog } = process.options;
     const log = processLog.child({ cell: namespace.metadata.name });
     const metrics = operatorMetrics(this.registry);
-    const { statusCheckPeriodMs: periodMs, statusCheckTimeoutMs: timeoutMs, graceMs } = config.safety;
+    const { graceMs } = config.safety;
     this.#options = options;
     this.shard = shard;
     this.namespace = namespace;
-    this.outages = new Outages({ clock, log, metrics: metrics.gate, periodMs, timeoutMs, shared: process.outages });
     this.held = new HeldWork({ clock });
-    heldWorkMetrics(this.registry, () => this.held.list());
     const caching = cachingProcess(process, config);
+    this.#control = shared.open({ config, caching, log, metrics, held: this.held });
+    this.outages = this.#control.outages;
+    heldWorkMetrics(this.registry, () => this.held.list());
     const own = {
       log,
       outages: this.outages,
@@ -126,8 +131,9 @@ export class RunningCell {
       outages: this.outages,
       held: this.held,
       control: accessFor(process.clusters.control, namespace.metadata.name),
-      caches: shared.of(caching),
-      openCache: (resource, { refused }) => shared.open(resource, config.clusters.namespace, refused),
+      caches: this.#control.caches,
+      ofControl: this.#control.ofControl,
+      openCache: this.#control.openCache,
       targets,
       target: this.#target,
       elect: () => ({ gate, elector: shard.elector, fence }),
@@ -138,14 +144,21 @@ export class RunningCell {
     this.#operator = new Operator(process, cell);
     const controllers = controllersOf(this.#operator);
     this.#work = this.#operator.work(controllers, service?.of(this.#operator) ?? []);
-    this.#begun = this.#work.begin(this.#ending.signal).catch((err: unknown) => {
-      if (!this.#ending.signal.aborted) log.error({ err }, 'could not begin the work of a cell');
+    this.#begun = this.#begin(this.#ending.signal).catch((err: unknown) => {
+      if (this.#ending.signal.aborted) return;
+      if (err instanceof CannotStartError) return options.cannotBegin(err.message);
+      log.error({ err }, 'could not begin the work of a cell');
     });
   }
 
   /** Why workload clusters must not be used. */
   get claimProblems(): readonly string[] {
     return this.#targets.claimProblems;
+  }
+
+  /** Whether what it knows of the control cluster is of it alone, and so are the outages of that. */
+  get hasOwnControl(): boolean {
+    return this.#control.own !== undefined;
   }
 
   /** What is being done about its Machines; undefined: nothing ever is. */
@@ -171,7 +184,7 @@ export class RunningCell {
     await this.#begun;
     await this.#work.end(graceMs);
     await this.#targets.stop();
-    await Promise.allSettled([this.outages.stop(), this.#target?.caches.stop()]);
+    await Promise.allSettled([this.outages.stop(), this.#target?.caches.stop(), this.#control.own?.stop()]);
     await Promise.allSettled([this.#target?.access.transport.close()]);
     shared.forget(namespace.metadata.name);
     this.registry.clear();
@@ -179,6 +192,11 @@ export class RunningCell {
 
   async #claimTarget(signal: AbortSignal): Promise<void> {
     if (this.#targetUID !== undefined) await this.#options.claimTarget(this.#targetUID, signal);
+  }
+
+  #begin(signal: AbortSignal): Promise<void> {
+    const { own } = this.#control;
+    return own === undefined ? this.#work.begin(signal) : own.start(signal).then(() => this.#work.begin(signal));
   }
 
   #openTarget(targets: TargetClusters, metrics: KubeMetrics): TargetCluster | undefined {

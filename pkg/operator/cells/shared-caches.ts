@@ -4,18 +4,19 @@ import type { Informer } from '../../kube/cache/lister.ts';
 import { indexesByNamespace, NamespaceViews } from '../../kube/cache/namespace-views.ts';
 import type { Views } from '../../kube/cache/view.ts';
 import { WholeViews } from '../../kube/cache/whole-views.ts';
-import type { ApiError } from '../../kube/client/errors.ts';
+import { Outages } from '../../kube/gate/outages.ts';
 import { machines, secrets } from '../../kube/client/resource.ts';
 import type { CacheAdder, CachingProcess } from '../cached/kind.ts';
 import { addCaches, type Caches } from '../caches.ts';
-import type { ClusterCaches, SharedCache } from '../cluster-caches.ts';
+import type { ManagerProcess } from '../manager-process.ts';
 import type { World } from '../world.ts';
+import type { CellCaches, CellControl, ReadingCell } from './cell-caches.ts';
 import { OpenedCaches } from './opened-caches.ts';
 
 /** What cells read of the control cluster. */
 export interface SharedCachesOptions {
   /** What decides which kinds a cell needs. */
-  readonly process: CachingProcess;
+  readonly caching: CachingProcess;
   readonly worlds: readonly World[];
   /** Told what handlers of changes throw. */
   readonly failed: (resource: Resource<KubeObject>, err: unknown) => void;
@@ -25,15 +26,18 @@ export interface SharedCachesOptions {
  * The caches of the control cluster that all cells share: one watch of each kind, of which each cell sees its namespace; of kinds that no
  * namespace has, all.
  */
-export class SharedCaches {
+export class SharedCaches implements CellCaches {
   // eslint-disable-next-line typescript/no-explicit-any -- by resource, so that each has the type of its own
   readonly #views = new Map<Resource<any>, Views<any>>();
+  readonly #process: ManagerProcess;
   readonly #informers = new Map<Resource<KubeObject>, Informer<KubeObject>>();
   readonly #opened: OpenedCaches;
   readonly #worlds: readonly World[];
 
   /** Adds the kinds that a cell needs to those of the control cluster; only before these start. */
-  constructor(control: ClusterCaches, { process, worlds, failed }: SharedCachesOptions) {
+  constructor(process: ManagerProcess, { caching, worlds, failed }: SharedCachesOptions) {
+    const { ofControl: control } = process;
+    this.#process = process;
     this.#worlds = worlds;
     this.#opened = new OpenedCaches(control, failed);
     const adder: CacheAdder = {
@@ -51,11 +55,23 @@ export class SharedCaches {
         return informer;
       },
     };
-    addCaches(adder, { process, worlds });
+    addCaches(adder, { process: caching, worlds });
   }
 
-  /** What the controllers of a cell read. */
-  of(process: CachingProcess): Caches {
+  open({ config, caching, log, metrics }: ReadingCell): CellControl {
+    const { options, outages: shared, ofControl } = this.#process;
+    const { clock } = options;
+    const { statusCheckPeriodMs: periodMs, statusCheckTimeoutMs: timeoutMs } = config.safety;
+    const outages = new Outages({ clock, log, metrics: metrics.gate, periodMs, timeoutMs, shared });
+    return {
+      outages,
+      caches: this.#of(caching),
+      openCache: (resource, { refused }) => this.#opened.open(resource, caching.namespace, refused),
+      ofControl,
+    };
+  }
+
+  #of(process: CachingProcess): Caches {
     const { namespace } = process;
     const adder: CacheAdder = {
       add: <T extends KubeObject>(resource: Resource<T>): Informer<T> => this.#viewIn(resource, namespace),
@@ -63,12 +79,6 @@ export class SharedCaches {
     return addCaches(adder, { process, worlds: this.#worlds });
   }
 
-  /** A cache of a kind that a cell knows only now; it ends with the cell at the latest. */
-  open(resource: Resource<KubeObject>, namespace: string, refused: (err: ApiError) => void): SharedCache {
-    return this.#opened.open(resource, namespace, refused);
-  }
-
-  /** Calls `changed` with the namespace of each Secret of one of these names that changes from now on. */
   onSecret(names: readonly string[], changed: (namespace: string) => void): void {
     this.#informers.get(secrets)?.onChange((old, current) => {
       const { namespace, name = '' } = (current ?? old)?.metadata ?? {};
@@ -76,7 +86,6 @@ export class SharedCaches {
     });
   }
 
-  /** Metadata of the Secrets of a namespace. */
   secretsIn(namespace: string): Informer<KubeObject> {
     return this.#viewIn(secrets, namespace);
   }
@@ -94,7 +103,6 @@ export class SharedCaches {
     return views.of(namespace);
   }
 
-  /** A cell has ended. */
   forget(namespace: string): void {
     for (const views of this.#views.values()) views.forget(namespace);
     this.#opened.forget(namespace);

@@ -18,14 +18,17 @@ function memory() {
 }
 
 /** Claims that are needed by these namespaces. */
-function claimsOf(leases: ClaimLeasesOptions['leases'], isNeededBy: (namespace: string) => boolean): ClaimLeases {
+function claimsOf(
+  leases: ClaimLeasesOptions['leases'],
+  isNeededBy: (namespace: string) => boolean | 'unknown',
+): ClaimLeases {
   return new ClaimLeases({ leases, isNeeded: (lease) => Promise.resolve(isNeededBy(holderOf(lease))) });
 }
 
 function start(needed: ReadonlySet<string>, withMachines: ReadonlySet<string> = new Set()) {
   const { stored, leases, list } = memory();
   const claims = new TargetClaims({
-    leases: claimsOf(leases, (namespace) => needed.has(namespace)),
+    leases: claimsOf(leases, (namespace) => (namespace === 'unknown' ? namespace : needed.has(namespace))),
     list,
     hasMachines: (namespace) => withMachines.has(namespace),
   });
@@ -167,4 +170,16 @@ test('a namespace with Machines gets no other target cluster, unless the Lease o
   stored.delete(NAME);
   await claims.claim('c3', 'a', signal);
   expect([...stored.keys()]).toEqual(['machinist-target-c3']);
+});
+
+test('a claim of a namespace of which it is unknown whether it is needed stays, and the refusal says how to take it away', async () => {
+  const { claims, holder } = start(new Set());
+  await claims.claim(UID, 'unknown', signal);
+
+  await claims.tidy(signal);
+
+  await expect(claims.claim(UID, 'other', signal)).rejects.toThrow(
+    /^Its target cluster is that of namespace unknown, too: .*; or, if that namespace is gone, or has no Machines, delete Lease machinist-target-a1-b2 in namespace ns\.$/,
+  );
+  expect(holder()).toBe('unknown');
 });

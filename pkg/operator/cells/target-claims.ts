@@ -58,10 +58,10 @@ export class TargetClaims {
           labels: { ...labels, [CELL_TARGET_LABEL]: namespace },
           ...(annotations && { annotations }),
         }),
-        refused: (holder) =>
+        refused: (holder, unknown) =>
           new TargetRefusedError(
             'TargetClusterTaken',
-            `Its target cluster is that of namespace ${holder}, too: the Machines of both would claim each other's Nodes. Correct the kubeconfig of one of them.`,
+            `Its target cluster is that of namespace ${holder}, too: the Machines of both would claim each other's Nodes. Correct the kubeconfig of one of them${unknown === undefined ? '' : instead(unknown)}.`,
           ),
       },
       signal,
@@ -78,4 +78,9 @@ export class TargetClaims {
 function notTarget({ labels = {}, annotations }: ClaimMarks): ClaimMarks {
   const { [CELL_TARGET_LABEL]: _target, ...others } = labels;
   return { labels: others, ...(annotations && { annotations }) };
+}
+
+/** What helps where nobody knows whether the other namespace still needs the cluster. */
+function instead({ metadata: { name, namespace = '' } }: Lease): string {
+  return `; or, if that namespace is gone, or has no Machines, delete Lease ${name} in namespace ${namespace}`;
 }

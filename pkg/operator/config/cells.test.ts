@@ -22,6 +22,23 @@ describe('flags of cells', () => {
     expect(cellsOf()).toMatchObject({ selector: 'shoot', kubeconfigSecret: 'kubeconfig', tokenSecret: '', shards: 16 });
   });
 
+  test('are named in place of being selected, each once', () => {
+    const named = cellsOf({ cells: '', 'cell-namespaces': 'a, b,a', namespace: 'leases' });
+
+    expect(named).toMatchObject({ selector: '', names: ['a', 'b'] });
+    expect(configOf({ ...BASE, cells: '', 'cell-namespaces': 'a' }).clusters.targetKubeconfig).toBe('none');
+    // The Leases are in no namespace of theirs, whose RoleBinding has to be kept while it is deleted.
+    expect(named.of('a', {})).toMatchObject({
+      cells: undefined,
+      clusters: { namespace: 'a' },
+      leader: { namespace: 'leases' },
+    });
+    const namespaceOf = (name: string) => ({
+      metadata: { name, uid: name, resourceVersion: '1', creationTimestamp: '' },
+    });
+    expect(['a', 'c'].map((name) => named.isSelected(namespaceOf(name)))).toEqual([true, false]);
+  });
+
   test('the process itself has no target cluster', () => {
     expect(configOf({ ...BASE, 'target-kubeconfig': 'other' }).clusters.targetKubeconfig).toBe('none');
   });
@@ -32,6 +49,15 @@ describe('flags of cells', () => {
     {
       flags: { 'cell-kubeconfig-secret': '', 'target-kubeconfig': 'none', 'cell-token-secret': 'token' },
       says: '--cell-token-secret=token has no effect without --cell-kubeconfig-secret; set both',
+    },
+    { flags: { 'cell-namespaces': 'a' }, says: '--cells and --cell-namespaces exclude each other' },
+    {
+      flags: { cells: '', 'cell-namespaces': 'a,B' },
+      says: '--cell-namespaces: "B" is not the name of a namespace',
+    },
+    {
+      flags: { cells: '', 'cell-namespaces': 'a', 'cell-kubeconfig-secret': '' },
+      says: '--cell-namespaces=a needs --cell-kubeconfig-secret',
     },
     { flags: { 'cell-shards': '0' }, says: '--cell-shards: "0" is not valid' },
     { flags: { 'status-page': 'true' }, says: '--status-page=true is not supported with --cells=shoot' },

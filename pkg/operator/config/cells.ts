@@ -2,6 +2,7 @@ import { InvalidSelectorError, type LabelMatcher, labelMatcher } from '../../api
 import { CELL_SETTING_PREFIX } from '../../apis/machine/v1alpha1/labels.ts';
 import { parseSelector } from '../../apis/selector-text.ts';
 import { CLIENT_NAME } from './autoscaler.ts';
+import type { KubeObject } from '../../apis/meta.ts';
 import type { Config } from './config.ts';
 import { FlagError } from './flag-error.ts';
 import { OWN_FLAGS } from './flags.ts';
@@ -9,10 +10,12 @@ import type { ValueReader } from './value-reader.ts';
 
 /** Which namespaces a process looks after, each with a target cluster of its own. */
 export interface CellsConfig {
-  /** Label selector of the namespaces. */
+  /** Label selector of the namespaces; '' if they are named. */
   readonly selector: string;
-  /** The same for labels. */
-  readonly isSelected: LabelMatcher;
+  /** Names of the namespaces; undefined: the selector says which. */
+  readonly names: readonly string[] | undefined;
+  /** Whether a namespace is one of them. */
+  readonly isSelected: (namespace: KubeObject) => boolean;
   /** Name of the Secret in each with the kubeconfig of its target cluster; '': cells have none. */
   readonly kubeconfigSecret: string;
   /** Name of the Secret in each with the token for it; '': the kubeconfig has its credentials. */
@@ -37,6 +40,9 @@ export class CellSettingsError extends Error {
 /** Of annotations that take the place of a flag. */
 const PREFIX = `${CELL_SETTING_PREFIX}/`;
 
+/** Of RFC 1123. */
+const NAMESPACE_NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
 const MIB = 1024 * 1024;
 
 const GROUPS: ReadonlySet<string> = new Set(['Machines', 'Safety']);
@@ -54,14 +60,25 @@ export const CELL_SETTINGS: readonly string[] = OWN_FLAGS.filter(
 
 /** Reads the flags of cells; `read` makes the settings of one with these values in place of those on the command line. Throws FlagError. */
 export function cellsFrom(
-  { text, number }: ValueReader,
+  { text, number, list }: ValueReader,
   reread: (instead: ReadonlyMap<string, readonly string[]>) => Config,
 ): CellsConfig | undefined {
   const selector = text('cells');
-  if (selector === '') return undefined;
+  const named = list('cell-namespaces');
+  if (selector !== '' && named.length > 0) {
+    throw new FlagError(
+      '--cells and --cell-namespaces exclude each other: select the namespaces by labels, or name them',
+    );
+  }
+  if (selector === '' && named.length === 0) return undefined;
+  const names = selector === '' ? namesFrom(named) : undefined;
+  const matches = selector === '' ? undefined : matcherOf(selector);
+  // Where roles are in each namespace, those of the Leases are not in any of theirs.
+  const leaseNamespace = names === undefined ? '' : text('leader-elect-resource-namespace') || text('namespace');
   return {
     selector,
-    isSelected: matcherOf(selector),
+    names,
+    isSelected: ({ metadata }) => matches?.(metadata.labels) ?? names?.includes(metadata.name) === true,
     kubeconfigSecret: text('cell-kubeconfig-secret'),
     tokenSecret: text('cell-token-secret'),
     maxTargetBytes: number('cell-max-target-mib') * MIB,
@@ -77,8 +94,9 @@ export function cellsFrom(
             [CLIENT_NAME, ['']],
             ...Object.entries(settings).map(([name, value]) => [name, [value]] as const),
             ['namespace', [namespace]],
-            ['leader-elect-resource-namespace', ['']],
+            ['leader-elect-resource-namespace', [leaseNamespace]],
             ['cells', ['']],
+            ['cell-namespaces', ['']],
           ]),
         );
       } catch (err) {
@@ -89,6 +107,14 @@ export function cellsFrom(
       }
     },
   };
+}
+
+/** Each once. Throws FlagError. */
+function namesFrom(names: readonly string[]): readonly string[] {
+  const bad = names.find((name) => !NAMESPACE_NAME.test(name));
+  if (bad !== undefined)
+    throw new FlagError(`--cell-namespaces: ${JSON.stringify(bad)} is not the name of a namespace`);
+  return [...new Set(names)];
 }
 
 /** Throws FlagError. */

@@ -1,7 +1,7 @@
 import { parseGoFloat } from '../../apis/go-number.ts';
 import { type AutoscalerConfig, autoscalerFrom } from './autoscaler.ts';
 import { type CellsConfig, cellsFrom } from './cells.ts';
-import { controllersFrom } from './controllers.ts';
+import { controllersFrom, OWN_CONTROLLERS } from './controllers.ts';
 import type { FlagSection, SettingsOf } from './flag-section.ts';
 import { defaultOf, type Flag, flagsOf, OWN_FLAGS, type Program } from './flags.ts';
 import { leasesOf, refuseSplitLeases } from './lease-groups.ts';
@@ -182,7 +182,7 @@ function settingsIn(sections: readonly FlagSection[], program: Program, typed: T
  * Where no kinds of ours are looked after there is no target cluster: what becomes a Node is not known here. Nor is there one of the process
  * where each cell has its own.
  */
-function clustersFrom({ text }: ValueReader, leases: ReadonlySet<string>): Config['clusters'] {
+function clustersFrom({ text, list }: ValueReader, leases: ReadonlySet<string>): Config['clusters'] {
   const controlKubeconfig = text('control-kubeconfig');
   const targetKubeconfig = text('target-kubeconfig');
   const namespace = text('namespace');
@@ -191,7 +191,7 @@ function clustersFrom({ text }: ValueReader, leases: ReadonlySet<string>): Confi
       '--control-kubeconfig is required when --target-kubeconfig is none, because there is no target cluster to use instead',
     );
   }
-  return servesOwnKinds(leases) && text('cells') === ''
+  return servesOwnKinds(leases) && text('cells') === '' && list('cell-namespaces').length === 0
     ? { controlKubeconfig, targetKubeconfig, namespace }
     : { controlKubeconfig: controlKubeconfig || targetKubeconfig, targetKubeconfig: 'none', namespace };
 }
@@ -290,21 +290,31 @@ function refuseContradictions(config: Config, sections: readonly FlagSection[], 
 /** What a process with cells does not do yet for each of them. */
 function refuseBesideCells(
   flag: (name: string) => string,
-  { controllers, server, cells, of }: Config & { readonly cells: CellsConfig },
+  { autoscaler, controllers, server, cells, of }: Config & { readonly cells: CellsConfig },
   sections: readonly FlagSection[],
 ): void {
   const [other] = sections.flatMap((section) => section.notInCells?.(of(section), controllers) ?? []);
   if (other !== undefined) throw new FlagError(other);
+  const named = flag(cells.names === undefined ? 'cells' : 'cell-namespaces');
+  const also = [...controllers].find((name) => !OWN_CONTROLLERS.includes(name));
+  if (cells.names !== undefined && also !== undefined) {
+    throw new FlagError(`--controllers: ${also} is not supported with ${named}; select the namespaces with --cells`);
+  }
+  if (cells.names !== undefined && autoscaler !== undefined) {
+    throw new FlagError(
+      `${flag('autoscaler-grpc-address')} is not supported with ${named}; select the namespaces with --cells`,
+    );
+  }
   const { kubeconfigSecret, tokenSecret } = cells;
   if (kubeconfigSecret === '' && flag('target-kubeconfig') !== '--target-kubeconfig=none') {
     throw new FlagError(
-      `${flag('cells')} needs --cell-kubeconfig-secret, the name of a Secret in each namespace; set --target-kubeconfig=none if there are no target clusters`,
+      `${named} needs --cell-kubeconfig-secret, the name of a Secret in each namespace; set --target-kubeconfig=none if there are no target clusters`,
     );
   }
   if (tokenSecret !== '' && kubeconfigSecret === '') {
     throw new FlagError(`${flag('cell-token-secret')} has no effect without --cell-kubeconfig-secret; set both`);
   }
-  if (server.statusPage) throw new FlagError(`${flag('status-page')} is not supported with ${flag('cells')}`);
+  if (server.statusPage) throw new FlagError(`${flag('status-page')} is not supported with ${named}`);
 }
 
 function refuseImpossibleLease(leader: Config['leader'], flag: (name: string) => string): void {

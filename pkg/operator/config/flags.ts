@@ -95,9 +95,14 @@ export const OWN_FLAGS: readonly Flag[] = [
         help: 'Label selector of namespaces of the control cluster. Each of them is managed as if a process of its own did: with its Machines, target cluster, outages and limits. --namespace is then only that of the Leases.',
       },
       {
+        name: 'cell-namespaces',
+        kind: 'list',
+        help: 'In place of --cells: names of the namespaces, separated by commas. Nothing of any other namespace is read, so roles in each of them are enough.',
+      },
+      {
         name: 'cell-kubeconfig-secret',
         kind: 'string',
-        help: 'With --cells: name of the Secret in each namespace whose key "kubeconfig" leads to its target cluster. Required, unless --target-kubeconfig is none.',
+        help: 'With cells: name of the Secret in each namespace whose key "kubeconfig" leads to its target cluster. Required, unless --target-kubeconfig is none.',
       },
       {
         name: 'cell-token-secret',
@@ -109,7 +114,7 @@ export const OWN_FLAGS: readonly Flag[] = [
         kind: 'int',
         default: '32',
         min: 1,
-        help: 'With --cells: the most in MiB that a target cluster may send in one answer, and that its objects of one kind may take as JSON. A cell whose target has more waits. 32 MiB are enough for about 2,000 Nodes; reading an answer takes several times its size of the heap.',
+        help: 'With cells: the most in MiB that a target cluster may send in one answer, and that its objects of one kind may take as JSON. A cell whose target has more waits. 32 MiB are enough for about 2,000 Nodes; reading an answer takes several times its size of the heap.',
       },
       {
         name: 'cell-shards',
@@ -117,7 +122,7 @@ export const OWN_FLAGS: readonly Flag[] = [
         default: '16',
         min: 1,
         max: 256,
-        help: 'With --cells: number of Leases among which the namespaces are divided, and thereby the largest number of replicas that share the work. Must be the same in all replicas.',
+        help: 'With cells: number of Leases among which the namespaces are divided, and thereby the largest number of replicas that share the work. Must be the same in all replicas.',
       },
     ],
   ),

@@ -1,10 +1,13 @@
 import type { AccessAttributes } from '../../kube/client/access-rules.ts';
 import type { Permission } from './permissions.ts';
-import { MACHINES_ROLES } from './roles/machinist.ts';
+import { CELL_ROLES, MACHINES_ROLES } from './roles/machinist.ts';
 import type { ClusterRole } from './roles/role.ts';
 
-/** The shipped file with the namespace of the Machines, and the RoleBinding in it. */
-const MACHINES_NAMESPACE = 'deploy/machines-namespace.yaml';
+/** The shipped file with the namespace of the Machines, and the RoleBinding in it; by that of the role. */
+const NAMESPACES: ReadonlyMap<string, string> = new Map([
+  [MACHINES_ROLES, 'deploy/machines-namespace.yaml'],
+  [CELL_ROLES, 'deploy/cell-namespace.yaml'],
+]);
 
 /** Resources that one line of the log names. */
 const MOST_NAMED = 6;
@@ -28,7 +31,7 @@ export function missingByFile(missing: readonly Permission[]): readonly MissingG
     if (first === undefined) return [];
     const isNeeded = ofFile.some(({ lost }) => lost === undefined);
     const lost = isNeeded ? [] : [...new Set(ofFile.flatMap((one) => one.lost ?? []))];
-    const files = first.file === MACHINES_ROLES ? [first.file, MACHINES_NAMESPACE] : [first.file];
+    const files = [first.file, ...[NAMESPACES.get(first.file) ?? []].flat()];
     return [{ cluster: first.cluster, files, what: describeWhat(ofFile), lost }];
   });
 }

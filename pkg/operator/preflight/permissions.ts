@@ -1,8 +1,9 @@
 import type { AccessAttributes } from '../../kube/client/access-rules.ts';
 import { servesOwnKinds } from '../../kube/leader/names.ts';
+import type { Config } from '../config/config.ts';
 import { MACHINIST_ROLES, machinistRoles } from './roles/machinist.ts';
 import type { ClusterRole, Grant, Place, RoleFile } from './roles/role.ts';
-import type { Workload } from './workload.ts';
+import { type Workload, workloadOf } from './workload.ts';
 
 /** What a process may have to be allowed. */
 export interface Permission {
@@ -28,7 +29,7 @@ export function allRoleFiles(served: readonly ServedRoles[]): readonly RoleFile[
 
 /** The shipped files that grant what the controllers of these Leases need, by cluster. */
 export function roleFiles(
-  workload: Pick<Workload, 'leases' | 'namespace' | 'leaseNamespace' | 'hasCells'>,
+  workload: Pick<Workload, 'leases' | 'namespace' | 'leaseNamespace' | 'hasCells' | 'ofNamedCells'>,
   served: readonly ServedRoles[],
 ): Readonly<Record<ClusterRole, string>> {
   const files = machinistRoles(workload);
@@ -53,6 +54,12 @@ export function permissionsOf(workload: Workload, served: readonly ServedRoles[]
     ),
   );
   return withoutTwins(permissions);
+}
+
+/** What a process is to be allowed in the namespace of a cell that is named, by the flags of that. */
+export function cellPermissions(config: Config, served: readonly ServedRoles[]): readonly Permission[] {
+  const known = { hasTarget: false, callsDrivers: false, ofNamedCells: 'cell' } as const;
+  return permissionsOf(workloadOf(config, known), served);
 }
 
 function namespaceOf(place: Place, { namespace, leaseNamespace }: Workload): string | undefined {

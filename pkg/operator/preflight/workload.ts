@@ -15,6 +15,8 @@ export interface Workload {
   readonly isAutoscaled: boolean;
   /** Whether it manages many namespaces, each with its target cluster. */
   readonly hasCells: boolean;
+  /** Where the namespaces of cells are named: all of the process but what is in them, or what is in one of them. */
+  readonly ofNamedCells?: 'process' | 'cell' | undefined;
   /** Of the Machines. */
   readonly namespace: string;
   /** Of the Leases. */
@@ -24,7 +26,7 @@ export interface Workload {
 /** What a process with these flags runs. */
 export function workloadOf(
   { cells, controllers, leases, leader, autoscaler, clusters, of }: Config,
-  known: Pick<Workload, 'hasTarget' | 'callsDrivers'>,
+  known: Pick<Workload, 'hasTarget' | 'callsDrivers' | 'ofNamedCells'>,
 ): Workload {
   return {
     controllers,
@@ -33,6 +35,7 @@ export function workloadOf(
     isElected: leader.enabled,
     isAutoscaled: autoscaler !== undefined,
     hasCells: cells !== undefined,
+    ofNamedCells: cells?.names === undefined ? undefined : 'process',
     namespace: clusters.namespace,
     leaseNamespace: leader.namespace,
     ...known,

@@ -20,7 +20,11 @@ portName. */}}
     - --leader-elect-resource-namespace=$(POD_NAMESPACE)
     {{- end }}
     {{- if eq .root.Values.layout "cells" }}
+    {{- if .root.Values.cells.namespaces }}
+    - --cell-namespaces={{ join "," .root.Values.cells.namespaces }}
+    {{- else }}
     - {{ printf "--cells=%s" .root.Values.cells.selector | quote }}
+    {{- end }}
     {{- with .root.Values.cells.kubeconfigSecret }}
     - --cell-kubeconfig-secret={{ . }}
     {{- else }}

@@ -13,6 +13,10 @@ export const MACHINES_ROLES = 'deploy/rbac/machines.yaml';
 /** The shipped file that grants what a process with cells needs in the control cluster. */
 const CELLS_ROLES = 'deploy/rbac/cells.yaml';
 
+/** The same where the namespaces of the cells are named: what is not in them, and what is in each of them. */
+const NAMED_CELLS_ROLES = 'deploy/rbac/named-cells.yaml';
+export const CELL_ROLES = 'deploy/rbac/cell.yaml';
+
 /** The shipped RoleBinding that lets the manager work in the namespace of the Machines. */
 export const MACHINES_ROLE_BINDING = 'machinist-machines';
 
@@ -140,6 +144,15 @@ const CELLS: readonly Grant[] = [
   },
 ];
 
+/** The namespace of a cell that is named. */
+const CELL: readonly Grant[] = [
+  {
+    resources: ['namespaces'],
+    needed: ['get'],
+    why: 'Reads the Namespace itself, with its settings, and no other one.',
+  },
+];
+
 /** Replicas share the shards; a new one appears under a name of its own, which RBAC cannot know. */
 const CELL_LEASES: readonly Grant[] = usedBy(
   ({ isElected }) => isElected,
@@ -162,15 +175,24 @@ export function machinistRoles({
   namespace,
   leaseNamespace,
   hasCells,
-}: Pick<Workload, 'leases' | 'namespace' | 'leaseNamespace' | 'hasCells'>): {
+  ofNamedCells,
+}: Pick<Workload, 'leases' | 'namespace' | 'leaseNamespace' | 'hasCells' | 'ofNamedCells'>): {
   readonly control: string;
   readonly target: string;
 } {
+  const ofCells =
+    ofNamedCells === undefined
+      ? hasCells
+        ? CELLS_ROLES
+        : undefined
+      : ofNamedCells === 'cell'
+        ? CELL_ROLES
+        : NAMED_CELLS_ROLES;
   const isMachine = leases.has(MACHINE_LEASE);
   const owners = leases.has(MANAGER_LEASE) ? 'control-manager' : 'control-machine-controller';
   const inOne = isMachine && leases.has(MANAGER_LEASE) ? 'control' : owners;
   return {
-    control: hasCells ? CELLS_ROLES : namespace === leaseNamespace ? `deploy/rbac/${inOne}.yaml` : MACHINES_ROLES,
+    control: ofCells ?? (namespace === leaseNamespace ? `deploy/rbac/${inOne}.yaml` : MACHINES_ROLES),
     target: isMachine ? 'deploy/rbac/target.yaml' : 'deploy/rbac/target-manager.yaml',
   };
 }
@@ -266,6 +288,37 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
         place: 'leases',
         comment: 'In the namespace of the process.',
         grants: CELL_LEASES,
+      },
+    ],
+  },
+  {
+    file: NAMED_CELLS_ROLES,
+    comment:
+      'Control cluster, one process for namespaces that are named (--cell-namespaces); each of them needs deploy/rbac/cell.yaml.',
+    isFor: isControl('named-cells'),
+    roles: [
+      {
+        name: 'machinist-cells-leases',
+        place: 'leases',
+        comment: 'In the namespace of the process.',
+        grants: [
+          ...CELL_LEASES,
+          { ...EVENTS, why: 'Events of the Leases: changes of the leader.', isUsed: ({ isElected }) => isElected },
+        ],
+      },
+    ],
+  },
+  {
+    file: CELL_ROLES,
+    comment:
+      'Control cluster, each namespace that --cell-namespaces names. The RoleBinding, which grants it there alone, is in deploy/cell-namespace.yaml.',
+    isFor: isControl('cell'),
+    roles: [
+      {
+        name: 'machinist-cell',
+        place: 'machines',
+        isBoundElsewhere: true,
+        grants: [...CELL, ...MACHINE, ...MANAGER, EVENTS, ...BINDINGS],
       },
     ],
   },
