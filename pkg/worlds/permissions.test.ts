@@ -32,6 +32,7 @@ const everything: Workload = {
   namespace: NAMESPACE,
   leaseNamespace: NAMESPACE,
 };
+const cells = { ...everything, hasCells: true, hasTarget: false };
 const apart = { ...everything, namespace: 'machines' };
 const manager = { ...everything, leases: new Set([MANAGER_LEASE]), callsDrivers: false };
 const withCells: Workload = { ...everything, hasCells: true, hasTarget: false, isAutoscaled: false };
@@ -111,6 +112,9 @@ describe('what a process is to be allowed', () => {
     { layout: 'owner controllers', workload: manager },
     { layout: 'front end', workload: { ...everything, controllers: new Set(['mirantis']) } },
     { layout: 'Cluster API', workload: { ...everything, controllers: new Set(['cluster-api']) } },
+    { layout: 'cells', workload: cells },
+    { layout: 'cells with Cluster API', workload: { ...cells, controllers: new Set(['cluster-api']) } },
+    { layout: 'cells with the front end', workload: { ...cells, controllers: new Set(['mirantis']) } },
     { layout: 'machine controllers', workload: machine },
     { layout: 'scheduler of IronCore', workload: scheduler },
     { layout: 'that with its pools and classes', workload: lifecycle },

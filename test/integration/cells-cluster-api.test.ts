@@ -119,6 +119,12 @@ test(
     await tenant.select(true);
     await tenant.untilGone('m');
     expect(await other.node('m')).toBeDefined();
+    // The kind of the provider is watched until the last cell that names it has ended.
+    const isWatched = async (): Promise<boolean> =>
+      (await manager.page('/metrics')).includes('machinist_cache_age_seconds{kind="SimMachine"');
+    expect(await isWatched()).toBe(true);
+    for (const one of [tenant, other]) await one.select(false);
+    await eventually(async () => !(await isWatched()), PATIENCE);
   },
   TEST_MS,
 );
@@ -237,6 +243,34 @@ test(
       `${leases}?labelSelector=machine.sapcloud.io/cell-workload%3D${twin.namespace}`,
     );
     expect(items.map(({ spec }) => spec?.holderIdentity)).toEqual([twin.namespace]);
+  },
+  TEST_MS,
+);
+
+test(
+  'the target cluster of a cell has the Nodes of Clusters without a kubeconfig, and may be the workload cluster of its own Clusters, too',
+  async () => {
+    await using plain = await ClusterAPITenant.create(control);
+    await using both = await ClusterAPITenant.create(control);
+    await plain.deleteSecret('c-kubeconfig');
+    await using _manager = await start({ 'target-kubeconfig': '', 'cell-kubeconfig-secret': 'target' });
+    for (const one of [plain, both]) {
+      await one.setSecret('target', { kubeconfig: one.kubeconfig });
+      await one.createMachine('m');
+      await one.select(true);
+    }
+    for (const one of [plain, both]) await one.untilRunning('m');
+
+    const leases = `/apis/coordination.k8s.io/v1/namespaces/${CELL_LEASES}/leases`;
+    const { items } = await control.api.send<{ items: Lease[] }>('GET', leases);
+    const labelsOf = ({ namespace }: ClusterAPITenant): readonly string[] =>
+      items
+        .filter(({ spec }) => spec?.holderIdentity === namespace)
+        .flatMap(({ metadata }) => Object.keys(metadata.labels ?? {}).toSorted());
+    expect(labelsOf(plain)).toEqual(['machine.sapcloud.io/cell-target']);
+    expect(labelsOf(both)).toEqual(['machine.sapcloud.io/cell-target', 'machine.sapcloud.io/cell-workload']);
+    for (const one of [plain, both]) await one.deleteMachine('m');
+    for (const one of [plain, both]) await one.untilGone('m');
   },
   TEST_MS,
 );
