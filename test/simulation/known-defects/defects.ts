@@ -613,8 +613,8 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
   {
     name: 'target-taken-twice',
     change: {
-      in: 'TargetClaims.#take',
-      from: 'holder !== namespace && (await isNeededBy(holder))',
+      in: 'ClaimLeases.take',
+      from: 'holder !== namespace && (await isNeeded(lease))',
       to: 'holder === ""',
       why: 'Two namespaces manage the same target cluster.',
     },
@@ -626,7 +626,7 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     name: 'target-changed',
     change: {
       in: 'TargetClaims.claim',
-      from: 'other !== undefined && this.#options.hasMachines(namespace)',
+      from: 'other !== undefined && hasMachines(namespace)',
       to: 'other !== undefined && namespace === ""',
       why: 'A kubeconfig that names the target cluster of another namespace by mistake has the Machines replaced.',
     },
