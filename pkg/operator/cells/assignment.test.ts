@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
-import { replicaFor, shardOf } from './assignment.ts';
+import { applicantsAmong, isMixed, replicaFor, shardOf } from './assignment.ts';
 
 const SHARDS = Array.from({ length: 16 }, (_, i) => i);
 const identities = fc.uniqueArray(fc.stringMatching(/^[a-z]{1,4}_[0-9a-f]{8}$/), { minLength: 2, maxLength: 8 });
@@ -68,4 +68,85 @@ test('a namespace is always in the same of so many shards', () => {
       expect(Number.isInteger(shard) && shard >= 0 && shard < count).toBe(true);
     }),
   );
+});
+
+/** Replicas and who holds which shard, by the rules of Shards; each step is over before the next one. */
+class Model {
+  readonly moves = SHARDS.map(() => 0);
+  live: readonly { readonly identity: string; readonly revision: string; readonly since: string }[] = [];
+  #holders: readonly (string | undefined)[] = SHARDS.map(() => undefined);
+  #came = 0;
+
+  get holders(): readonly (string | undefined)[] {
+    return this.#holders;
+  }
+
+  come(identity: string, revision: string): void {
+    this.#came += 1;
+    this.live = [...this.live, { identity, revision, since: String(this.#came).padStart(6, '0') }];
+    this.#take();
+  }
+
+  go(identity: string): void {
+    this.live = this.live.filter((replica) => replica.identity !== identity);
+    this.#holders = this.#holders.map((holder) => (holder === identity ? undefined : holder));
+    this.#take();
+  }
+
+  /** Nobody has come or gone for a while. */
+  settle(): void {
+    if (isMixed(this.live)) return;
+    const names = this.live.map(({ identity }) => identity);
+    this.#holders = this.#holders.map((holder, shard) =>
+      holder !== undefined && replicaFor(shard, names) !== holder ? undefined : holder,
+    );
+    this.#take();
+  }
+
+  #take(): void {
+    const applicants = applicantsAmong(this.live);
+    this.#holders = this.#holders.map((holder, shard) => {
+      if (holder !== undefined) return holder;
+      this.moves[shard]! += 1;
+      return replicaFor(shard, applicants);
+    });
+  }
+}
+
+test('a rolling upgrade moves each shard once or twice, however long each step takes, and all of them are shared in the end', () => {
+  const steps = fc.array(fc.boolean(), { minLength: 16, maxLength: 16 });
+  fc.assert(
+    fc.property(identities, fc.integer({ min: 1, max: 3 }), steps, (names, surge, pauses) => {
+      const model = new Model();
+      for (const name of names) model.come(name, 'old');
+      model.settle();
+      model.moves.fill(0);
+      const upgraded = names.map((name) => `new-${name}`);
+      for (let i = 0; i < names.length; i += surge) {
+        for (const name of upgraded.slice(i, i + surge)) model.come(name, 'new');
+        if (pauses[2 * i] === true) model.settle();
+        for (const name of names.slice(i, i + surge)) model.go(name);
+        if (pauses[2 * i + 1] === true) model.settle();
+      }
+      model.settle();
+
+      for (const moves of model.moves) expect([1, 2]).toContain(moves);
+      expect(model.holders).toEqual(SHARDS.map((shard) => replicaFor(shard, upgraded)));
+    }),
+  );
+});
+
+test('while an upgrade waits, a replica of the former revision that comes or goes moves no shard but its own', () => {
+  const model = new Model();
+  for (const name of ['a', 'b', 'c']) model.come(name, 'old');
+  model.settle();
+  model.come('d', 'new');
+  model.settle();
+  const before = model.holders;
+  model.go('a');
+  const after = model.holders;
+
+  expect(after).toEqual(before.map((holder) => (holder === 'a' ? 'd' : holder)));
+  model.come('e', 'old');
+  expect(model.holders).toEqual(after);
 });

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 
+import type { Replica } from './replicas.ts';
+
 /**
  * The replica that has to hold a shard, of those that live: the one of the highest weight for it (rendezvous hashing), so that one that
  * comes takes only its share, and one that goes leaves only its own. Undefined: none lives.
@@ -13,6 +15,25 @@ export function replicaFor(shard: number, replicas: Iterable<string>): string | 
   return best?.replica;
 }
 
+/** A replica that lives, see Replica. */
+type Candidate = Pick<Replica, 'identity' | 'revision' | 'since'>;
+
+/**
+ * Those that apply for shards: all, or, while there are several revisions, those of the one to which the last that came belongs. So what the
+ * former revision leaves in an upgrade goes to the one that stays, and is divided anew once no other is left: each shard moves once or twice.
+ */
+export function applicantsAmong(live: readonly Candidate[]): readonly string[] {
+  const [newest] = live.toSorted((a, b) =>
+    a.since === b.since ? order(b.identity, a.identity) : order(b.since, a.since),
+  );
+  return live.filter(({ revision }) => revision === newest?.revision).map(({ identity }) => identity);
+}
+
+/** Whether replicas of several revisions live, as in an upgrade. */
+export function isMixed(live: readonly Pick<Candidate, 'revision'>[]): boolean {
+  return new Set(live.map(({ revision }) => revision)).size > 1;
+}
+
 /** The shard of a namespace, of so many. */
 export function shardOf(namespace: string, shards: number): number {
   return Number(BigInt(`0x${hashOf(namespace).slice(0, 12)}`) % BigInt(shards));
@@ -20,4 +41,8 @@ export function shardOf(namespace: string, shards: number): number {
 
 function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('hex');
+}
+
+function order(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -1,4 +1,4 @@
-import { CELL_REPLICA_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import { CELL_REPLICA_LABEL, CELL_REVISION_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Lease } from '../../apis/wire.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Informer } from '../../kube/cache/lister.ts';
@@ -9,6 +9,10 @@ export interface Replica {
   readonly identity: string;
   /** Number of shards by its flags. */
   readonly shards: string;
+  /** See revisionOf. */
+  readonly revision: string;
+  /** When the API server says that it came. */
+  readonly since: string;
 }
 
 /** A Lease that nobody has renewed for so long is of a replica that is gone. */
@@ -39,9 +43,7 @@ export class Replicas {
   get live(): readonly Replica[] {
     const nowMs = this.#clock.monotonicMs();
     return [...this.#observations.values()].flatMap(({ lease, heldUntilMs }) =>
-      lease !== undefined && nowMs < heldUntilMs
-        ? [{ identity: holderOf(lease), shards: lease.metadata.labels?.[CELL_REPLICA_LABEL] ?? '' }]
-        : [],
+      lease !== undefined && nowMs < heldUntilMs ? [replicaOf(lease)] : [],
     );
   }
 
@@ -52,4 +54,10 @@ export class Replicas {
       lease !== undefined && nowMs >= heldUntilMs && nowMs - seenMs >= GONE_MS ? [lease] : [],
     );
   }
+}
+
+function replicaOf(lease: Lease): Replica {
+  const { labels = {}, creationTimestamp: since } = lease.metadata;
+  const { [CELL_REPLICA_LABEL]: shards = '', [CELL_REVISION_LABEL]: revision = '' } = labels;
+  return { identity: holderOf(lease), shards, revision, since };
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-import { CELL_REPLICA_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import { CELL_REPLICA_LABEL, CELL_REVISION_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Lease } from '../../apis/wire.ts';
 import type { Informer } from '../../kube/cache/lister.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
@@ -9,9 +9,10 @@ import type { LeaseElector } from '../../kube/leader/elector.ts';
 import { createElection, type Election, leasesOf } from '../election.ts';
 import type { ManagerProcess } from '../manager-process.ts';
 import type { Member } from '../process/lifecycle.ts';
-import { replicaFor } from './assignment.ts';
+import { applicantsAmong, isMixed, replicaFor } from './assignment.ts';
 import { shardLeaseName } from './lease-names.ts';
-import { Replicas } from './replicas.ts';
+import { type Replica, Replicas } from './replicas.ts';
+import { revisionOf } from './revision.ts';
 
 /** A part of the cells, for as long as this process looks after them. */
 export interface HeldShard {
@@ -56,24 +57,26 @@ const HANDOVER_GRACE_MS = 20_000;
 /**
  * The shards that this process holds: each has a Lease, under the protocol of every other leadership. A replica is a candidate for those that
  * rendezvous hashing gives it among the replicas that live, and hands over, one after the other, those that it gives to another, once
- * nobody has come or gone for the duration of a Lease.
+ * nobody has come or gone for the duration of a Lease, and no upgrade runs.
  */
 export class Shards implements Member {
   readonly name = 'shards of the cells';
   readonly #options: ShardsOptions;
   readonly #replicas: Replicas;
+  readonly #revision: string;
   readonly #candidacies = new Map<number, Candidacy>();
   readonly #stopping = new AbortController();
   #membership: Election | undefined;
   #running: Promise<void> = Promise.resolve();
   #handingOver: Promise<void> | undefined;
-  #live = '';
+  #lastLive = '';
   #trouble: string | undefined;
   #changedMs: number;
 
   constructor(options: ShardsOptions) {
-    const { clock } = options.process.options;
+    const { clock, identity, version } = options.process.options;
     this.#options = options;
+    this.#revision = revisionOf(identity, version);
     this.#replicas = new Replicas({ clock, leases: options.leases });
     this.#changedMs = clock.monotonicMs();
   }
@@ -87,6 +90,14 @@ export class Shards implements Member {
   holding(index: number): HeldShard | undefined {
     const candidacy = this.#candidacies.get(index);
     return candidacy?.isHeld === true ? candidacy.shard : undefined;
+  }
+
+  /** This one included, also before its own Lease is seen. */
+  get #live(): readonly Replica[] {
+    const { identity } = this.#options.process.options;
+    const { live } = this.#replicas;
+    if (live.some((replica) => replica.identity === identity)) return live;
+    return [...live, { identity, shards: String(this.#options.count), revision: this.#revision, since: '' }];
   }
 
   /** How many replicas live. */
@@ -112,7 +123,7 @@ export class Shards implements Member {
       return;
     }
     const name = `machinist-replica-${createHash('sha256').update(identity).digest('hex').slice(0, 16)}`;
-    const labels = { [CELL_REPLICA_LABEL]: String(count) };
+    const labels = { [CELL_REPLICA_LABEL]: String(count), [CELL_REVISION_LABEL]: this.#revision };
     const { election } = process;
     // Nobody else can hold it: it says nothing about who leads.
     const elector = { ...election.elector, metrics: UNCOUNTED };
@@ -144,9 +155,13 @@ export class Shards implements Member {
   #settle(): void {
     const { process, count } = this.#options;
     const { identity, config, clock } = process.options;
-    const live = [...new Set([identity, ...this.#replicas.live.map((replica) => replica.identity)])].toSorted();
-    if (live.join() !== this.#live) {
-      this.#live = live.join();
+    const live = this.#live;
+    const names = live
+      .map((replica) => replica.identity)
+      .toSorted()
+      .join();
+    if (names !== this.#lastLive) {
+      this.#lastLive = names;
       this.#changedMs = clock.monotonicMs();
       process.options.log.info({ replicas: live.length }, 'other replicas share the cells from now on');
     }
@@ -154,9 +169,10 @@ export class Shards implements Member {
     if (trouble !== undefined && trouble !== this.#trouble)
       process.options.log.error({ err: trouble }, 'took no shard');
     this.#trouble = trouble;
-    const isSettled = clock.monotonicMs() - this.#changedMs >= config.leader.leaseDurationMs;
+    const isSettled = clock.monotonicMs() - this.#changedMs >= config.leader.leaseDurationMs && !isMixed(live);
+    const applicants = applicantsAmong(live);
     for (let index = 0; index < count; index++) {
-      const isOurs = replicaFor(index, live) === identity;
+      const isOurs = replicaFor(index, applicants) === identity;
       const candidacy = this.#candidacies.get(index);
       if (candidacy === undefined) {
         if (isOurs && trouble === undefined) this.#apply(index);

@@ -147,7 +147,7 @@ export class Processes {
   }
 
   /** Starts a process; those before go on unless they were killed. */
-  async start(): Promise<SimulatedProcess> {
+  async start({ version = 'simulation' }: { readonly version?: string } = {}): Promise<SimulatedProcess> {
     const { seed, time, trace, reach, flags, simulation, simulatedSpec, worlds } = this.#parts;
     this.#starts += 1;
     const clock = new VirtualClock(time);
@@ -168,6 +168,7 @@ export class Processes {
       flags,
       clock,
       identity,
+      version,
       random,
       openDriver: (provider) =>
         fenced(simulation(provider), simulatedSpec, (method, machine) => {

@@ -31,6 +31,7 @@ export interface ProcessParts {
   readonly clock: VirtualClock;
   /** By which it holds Leases. */
   readonly identity: string;
+  readonly version: string;
   readonly random: Random;
   /** That of a provider. */
   readonly openDriver: (provider: string) => Driver;
@@ -80,7 +81,7 @@ export class SimulatedProcess {
 
   /** Starts one. What it reads from the host it has read when this resolves: after it nothing waits for anything but the world. */
   static async start(parts: ProcessParts): Promise<SimulatedProcess> {
-    const { clock, identity, random, told, openDispatcher, openEndpoint } = parts;
+    const { clock, identity, version, random, told, openDispatcher, openEndpoint } = parts;
     const host = new Host();
     const connections: Connection[] = [];
     const config = configFrom(
@@ -92,7 +93,7 @@ export class SimulatedProcess {
       worlds: parts.worlds,
       config,
       identity,
-      version: 'simulation',
+      version,
       env: {},
       clock,
       log: loggerTo(told),

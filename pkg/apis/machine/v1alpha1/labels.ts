@@ -98,6 +98,8 @@ export const MADE_FOR_LABEL = 'machine.sapcloud.io/made-for';
 
 /** On Leases of replicas with `--cells`: by it they find each other; its value is that of `--cell-shards`. */
 export const CELL_REPLICA_LABEL = 'machine.sapcloud.io/cell-replica';
+/** On Leases of replicas with `--cells`: the replicas of one version of a Deployment have the same, so that an upgrade is recognized. */
+export const CELL_REVISION_LABEL = 'machine.sapcloud.io/cell-revision';
 /** On Leases: by them, namespaces with `--cells` hold their target clusters; the value is the namespace. */
 export const CELL_TARGET_LABEL = 'machine.sapcloud.io/cell-target';
 /** On Leases: by them, namespaces with `--cells` hold the workload clusters of their Clusters of Cluster API; the value is the namespace. */
