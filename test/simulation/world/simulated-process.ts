@@ -113,7 +113,7 @@ export class SimulatedProcess {
     };
     if (config.cells !== undefined) {
       await readReader(clock);
-      const process = await CellsProcess.open(options, config.cells, (operator) => controllers(operator, []));
+      const process = await CellsProcess.open(options, config.cells, (operator) => controllers(operator, parts.worlds));
       const started = new SimulatedProcess(identity, clock, host, connections);
       started.cells = process.cells;
       void started.#follow(process.run());

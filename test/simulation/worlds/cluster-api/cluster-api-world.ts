@@ -8,7 +8,7 @@ import {
 import type { Random } from '../../../../pkg/base/random/random.ts';
 import { beUnready } from '../../world/acts.ts';
 import { strayIn } from '../../world/at-rest.ts';
-import { type MachinesWorld, NAMESPACE } from '../../world/machines-world.ts';
+import type { MachinesWorld } from '../../world/machines-world.ts';
 import type { Population } from '../../world/population.ts';
 import { integerIn, oneOf, seededRandom } from '../../world/seeded-random.ts';
 import type { WorldKind } from '../kind.ts';
@@ -33,7 +33,7 @@ const CONTROLLERS = 'machine-deployment,machine-set,machine,machine-class,secret
 const SYNCED_LABEL = 'node.cluster.x-k8s.io/user';
 
 /** Machines of a Cluster, whose infrastructure a provider makes. */
-class ClusterMachines implements Population {
+export class ClusterMachines implements Population {
   readonly #world: MachinesWorld;
   readonly ledger: MachineLedger;
   readonly #acts: Readonly<Record<string, (random: Random) => void>>;
@@ -178,17 +178,17 @@ class ClusterMachines implements Population {
 
   #make(): void {
     this.#made += 1;
-    const { machine, infrastructure } = madeOf(`m-${this.#made}`);
-    this.#world.act('POST', infrastructurePath(), infrastructure);
-    this.#world.act('POST', machinePath(), machine);
+    const { machine, infrastructure } = madeOf(this.#world.namespace, `m-${this.#made}`);
+    this.#world.act('POST', infrastructurePath(this.#world.namespace), infrastructure);
+    this.#world.act('POST', machinePath(this.#world.namespace), machine);
   }
 
   /** What no manager has taken over goes with its creator. */
   #delete(name: string): void {
-    this.#world.act('DELETE', machinePath(name), {});
+    this.#world.act('DELETE', machinePath(this.#world.namespace, name), {});
     if (this.#machines.some(({ metadata }) => metadata.name === name)) return;
     this.ledger.givesUp(name);
-    this.#world.act('DELETE', infrastructurePath(name), {});
+    this.#world.act('DELETE', infrastructurePath(this.#world.namespace, name), {});
   }
 
   #ofOne(random: Random, act: (name: string) => void): void {
@@ -201,20 +201,31 @@ class ClusterMachines implements Population {
   }
 
   #change(name: string, metadata: object): void {
-    this.#world.act('PATCH', machinePath(name), { metadata });
+    this.#world.act('PATCH', machinePath(this.#world.namespace, name), { metadata });
   }
 
   #pauseCluster(paused: boolean): void {
-    this.#world.act('PATCH', clusterPath(CLUSTER), { spec: { paused } });
+    this.#world.act('PATCH', clusterPath(this.#world.namespace, CLUSTER), { spec: { paused } });
   }
 }
 
 function furnish(world: MachinesWorld): void {
+  furnishProvider(world);
+  furnishCluster(world);
+}
+
+/** Makes the kind of the provider known. */
+export function furnishProvider(world: MachinesWorld): void {
   world.act('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', PROVIDER_DEFINITION);
-  const metadata = { name: CLUSTER, namespace: NAMESPACE };
+}
+
+/** Makes the Cluster in the namespace of a world, and what its Machines begin with. */
+export function furnishCluster(world: MachinesWorld): void {
+  const { namespace } = world;
+  const metadata = { name: CLUSTER, namespace };
   const secret = { apiVersion: 'v1', kind: 'Secret', metadata, stringData: { value: 'data' } };
-  world.act('POST', `/api/v1/namespaces/${NAMESPACE}/secrets`, secret);
-  world.act('POST', clusterPath(), {
+  world.act('POST', `/api/v1/namespaces/${namespace}/secrets`, secret);
+  world.act('POST', clusterPath(namespace), {
     apiVersion: CLUSTER_API_VERSIONED,
     kind: 'Cluster',
     metadata,

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { contractLabel, definitionNameOf } from '../../../../pkg/worlds/cluster-api/api/contract.ts';
 import { CLUSTER_API_VERSIONED, INFRASTRUCTURE_GROUP } from '../../../../pkg/worlds/cluster-api/api/keys.ts';
 import { custom, type Definition, definitionsIn, type Kind } from '../../api-server/kinds.ts';
-import { NAMESPACE } from '../../world/machines-world.ts';
 
 /** The Cluster of the world. */
 export const CLUSTER = 'example';
@@ -44,23 +43,23 @@ export const CLUSTER_API_KINDS: readonly Kind[] = [
   DEFINITIONS,
 ].flatMap(custom);
 
-/** Path of Machines of Cluster API, or of one. */
-export function machinePath(name?: string): string {
-  return pathIn(CLUSTER_API_VERSIONED, 'machines', name);
+/** Path of Machines of Cluster API in a namespace, or of one. */
+export function machinePath(namespace: string, name?: string): string {
+  return pathIn(CLUSTER_API_VERSIONED, 'machines', namespace, name);
 }
 
 /** Path of the Cluster. */
-export function clusterPath(name?: string): string {
-  return pathIn(CLUSTER_API_VERSIONED, 'clusters', name);
+export function clusterPath(namespace: string, name?: string): string {
+  return pathIn(CLUSTER_API_VERSIONED, 'clusters', namespace, name);
 }
 
 /** Path of the objects of the provider, or of one. */
-export function infrastructurePath(name?: string): string {
-  return pathIn(`${INFRASTRUCTURE.apiGroup}/${VERSION}`, 'simmachines', name);
+export function infrastructurePath(namespace: string, name?: string): string {
+  return pathIn(`${INFRASTRUCTURE.apiGroup}/${VERSION}`, 'simmachines', namespace, name);
 }
 
-function pathIn(groupVersion: string, plural: string, name: string | undefined): string {
-  return `/apis/${groupVersion}/namespaces/${NAMESPACE}/${plural}${name === undefined ? '' : `/${name}`}`;
+function pathIn(groupVersion: string, plural: string, namespace: string, name: string | undefined): string {
+  return `/apis/${groupVersion}/namespaces/${namespace}/${plural}${name === undefined ? '' : `/${name}`}`;
 }
 
 /** The definition by whose labels the kind of the provider is read. */
@@ -71,12 +70,12 @@ export const PROVIDER_DEFINITION = {
 };
 
 /** A Machine of the Cluster, and its object of the provider. */
-export function madeOf(name: string): { readonly machine: object; readonly infrastructure: object } {
+export function madeOf(namespace: string, name: string): { readonly machine: object; readonly infrastructure: object } {
   return {
     machine: {
       apiVersion: CLUSTER_API_VERSIONED,
       kind: 'Machine',
-      metadata: { name, namespace: NAMESPACE, labels: { 'cluster.x-k8s.io/cluster-name': CLUSTER } },
+      metadata: { name, namespace, labels: { 'cluster.x-k8s.io/cluster-name': CLUSTER } },
       spec: {
         clusterName: CLUSTER,
         bootstrap: { dataSecretName: CLUSTER },
@@ -88,7 +87,7 @@ export function madeOf(name: string): { readonly machine: object; readonly infra
     infrastructure: {
       apiVersion: `${INFRASTRUCTURE.apiGroup}/${VERSION}`,
       kind: INFRASTRUCTURE.kind,
-      metadata: { name, namespace: NAMESPACE },
+      metadata: { name, namespace },
       spec: {},
     },
   };

@@ -36,6 +36,7 @@ export class MachineLedger {
       if (event === 'created') this.vmsMade += 1;
     });
     world.servers.control.objects.onChange((kind, { type, object, previous }) => {
+      if (object.metadata.namespace !== world.namespace) return;
       if (kind.plural === 'simmachines' && previous !== undefined) this.#lookAtInfrastructure(object, previous);
       if (kind.group !== CLUSTER_API_GROUP) return;
       if (kind.plural === 'clusters') this.#noteCluster(object);
@@ -44,7 +45,9 @@ export class MachineLedger {
       else this.#noteMachine(object, previous);
     });
     const leaders = new Leaders(world, (what) => this.find(what));
-    world.processes.onRequest(({ identity, method, path, sentAtMs }) => {
+    world.processes.onRequest((request) => {
+      if (!world.concerns(request)) return;
+      const { identity, method, path, sentAtMs } = request;
       if (leaders.hadLost(identity, sentAtMs))
         this.find(`${identity} asked for a change after another process led: ${method} ${path}`);
     });
@@ -80,7 +83,8 @@ export class MachineLedger {
 
   #list(isMeant: (kind: Kind) => boolean): readonly StoredObject[] {
     const { kinds, objects } = this.#world.servers.control;
-    return kinds.filter(isMeant).flatMap((kind) => objects.of(kind).list());
+    const all = kinds.filter(isMeant).flatMap((kind) => objects.of(kind).list());
+    return all.filter(({ metadata }) => metadata.namespace === this.#world.namespace);
   }
 
   #noteCluster({ spec }: ClusterAPICluster): void {

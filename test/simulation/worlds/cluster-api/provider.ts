@@ -19,11 +19,12 @@ export class Provider {
     this.#world = world;
   }
 
-  /** Begins to look after the objects of a world. */
+  /** Begins to look after the objects in the namespace of a world. */
   static serve(world: MachinesWorld): void {
     const provider = new Provider(world);
     world.servers.control.objects.onChange(({ plural }, { type, object }) => {
-      if (plural === 'simmachines' && type !== 'DELETED') provider.#lookSoon(object.metadata.name);
+      const isHere = object.metadata.namespace === world.namespace;
+      if (plural === 'simmachines' && isHere && type !== 'DELETED') provider.#lookSoon(object.metadata.name);
     });
   }
 
@@ -70,12 +71,15 @@ export class Provider {
   }
 
   #read(name: string): StoredObject | undefined {
-    const answer = this.#world.servers.control.handle({ method: 'GET', path: infrastructurePath(name) });
+    const answer = this.#world.servers.control.handle({
+      method: 'GET',
+      path: infrastructurePath(this.#world.namespace, name),
+    });
     return answer.code === 200 && 'body' in answer ? (answer.body as StoredObject) : undefined;
   }
 
   #change(name: string, body: object, subresource = ''): void {
-    const path = `${infrastructurePath(name)}${subresource}`;
+    const path = `${infrastructurePath(this.#world.namespace, name)}${subresource}`;
     const contentType = 'application/merge-patch+json';
     this.#world.trace.add(`provider PATCH ${path} ${JSON.stringify(body)}`);
     this.#world.servers.control.handle({ method: 'PATCH', path, body, contentType });
