@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import { CELL_LEASES, cellsControl, CellsManager } from '../cloud/cells-manager.ts';
 import { TestCell } from '../cloud/cell.ts';
+import { InProcessManager } from '../cloud/manager.ts';
 import type { Site } from '../cloud/site.ts';
 import { eventually } from '../expect/eventually.ts';
 
@@ -147,6 +148,41 @@ test(
     await cell.pool.untilEmpty();
 
     expect(cell.cloud.created).toHaveLength(1);
+  },
+  TEST_MS,
+);
+
+test(
+  'a namespace goes from a manager of its own to one with cells and back in the middle of work, and no VM is made twice or lost',
+  async () => {
+    await using cell = await TestCell.create(control, 'migrated', { replicas: 2 });
+    const { cloud, pool } = cell;
+    await using _manager = await start(cell);
+    const startAlone = (): Promise<InProcessManager> =>
+      InProcessManager.start({
+        kubeconfig: control.kubeconfig,
+        namespace: cell.namespace,
+        flags: { 'target-kubeconfig': cell.target.kubeconfig, driver: cell.driver },
+      });
+
+    await using alone = await startAlone();
+    const first = await pool.untilUp(2);
+    await pool.scale(4);
+    await pool.untilAsked(4);
+    expect(await alone.terminate()).toBe(0);
+    await cell.mark(control, SELECTED);
+    const asCell = await pool.untilUp(4);
+    await pool.scale(2);
+    await pool.untilAsked(2);
+    await cell.mark(control, { labels: { cell: null } });
+    await untilTold(cell, /^CellReleased: /);
+    await using _again = await startAlone();
+    const again = await pool.untilUp(2);
+
+    expect(asCell).toEqual(expect.arrayContaining([...first]));
+    expect(asCell).toEqual(expect.arrayContaining([...again]));
+    expect(cloud.created).toHaveLength(4);
+    expect([...cloud.doubled]).toEqual([]);
   },
   TEST_MS,
 );
