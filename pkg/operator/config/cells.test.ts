@@ -40,7 +40,7 @@ describe('flags of cells', () => {
   });
 
   test('the process itself has no target cluster', () => {
-    expect(configOf({ ...BASE, 'target-kubeconfig': 'other' }).clusters.targetKubeconfig).toBe('none');
+    expect(configOf({ ...BASE, 'target-kubeconfig': '' }).clusters.targetKubeconfig).toBe('none');
   });
 
   test.each([
@@ -49,6 +49,10 @@ describe('flags of cells', () => {
     {
       flags: { 'cell-kubeconfig-secret': '', 'target-kubeconfig': 'none', 'cell-token-secret': 'token' },
       says: '--cell-token-secret=token has no effect without --cell-kubeconfig-secret; set both',
+    },
+    {
+      flags: { 'target-kubeconfig': 'other' },
+      says: '--target-kubeconfig=other is not supported with cells, which have target clusters of their own',
     },
     { flags: { 'cell-namespaces': 'a' }, says: '--cells and --cell-namespaces exclude each other' },
     {

@@ -191,7 +191,13 @@ function clustersFrom({ text, list }: ValueReader, leases: ReadonlySet<string>):
       '--control-kubeconfig is required when --target-kubeconfig is none, because there is no target cluster to use instead',
     );
   }
-  return servesOwnKinds(leases) && text('cells') === '' && list('cell-namespaces').length === 0
+  const hasCells = text('cells') !== '' || list('cell-namespaces').length > 0;
+  if (hasCells && controlKubeconfig !== '' && !['', 'none'].includes(targetKubeconfig)) {
+    throw new FlagError(
+      `--target-kubeconfig=${targetKubeconfig} is not supported with cells, which have target clusters of their own, or none; set --cell-kubeconfig-secret, or --target-kubeconfig=none`,
+    );
+  }
+  return servesOwnKinds(leases) && !hasCells
     ? { controlKubeconfig, targetKubeconfig, namespace }
     : { controlKubeconfig: controlKubeconfig || targetKubeconfig, targetKubeconfig: 'none', namespace };
 }
