@@ -91,7 +91,7 @@ export function targetsOf(
   caching: CachingProcess,
   own: Partial<
     Pick<ClusterCachesOptions, 'log' | 'outages' | 'held' | 'metrics' | 'maxBytes' | 'watchSeconds'> &
-      Pick<ClustersOptions, 'probeConnections'> &
+      Pick<ClustersOptions, 'probeConnections' | 'historyForMs'> &
       Pick<TargetClustersOptions, 'claim'>
   >,
 ): TargetClusters {

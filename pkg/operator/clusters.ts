@@ -79,6 +79,8 @@ export interface ClustersOptions {
   readonly maxBytes?: number | undefined;
   /** See DispatchersOptions. */
   readonly probeConnections?: number | undefined;
+  /** See ClusterContinuity. */
+  readonly historyForMs?: number | undefined;
   /** Told when the kubeconfig of a cluster names another server than before, and that is used. Must not throw. */
   readonly moved?: ((cluster: Cluster) => void) | undefined;
 }
@@ -219,7 +221,7 @@ export function accessTo(
     transport,
     reader,
     prober: new HttpReader(transport, 'probes'),
-    continuity: new ClusterContinuity(clock),
+    continuity: new ClusterContinuity(clock, { historyForMs: options.historyForMs }),
     probed: {
       cluster,
       get lackOfCredentials() {

@@ -19,9 +19,9 @@ const forbidden = ({ plural }: { readonly plural: string }): ApiError =>
   new ApiError(403, 'Forbidden', `may not list ${plural}`);
 
 /** A cluster with kinds that are known up to 100; Machines are probed, Secrets optional. */
-function start() {
+function start(options?: ConstructorParameters<typeof ClusterContinuity>[1]) {
   const clock = new FakeClock();
-  const continuity = new ClusterContinuity(clock);
+  const continuity = new ClusterContinuity(clock, options);
   const told: string[] = [];
   continuity.listen({ doubted: () => told.push('doubted'), setBack: (why) => told.push(why) });
   const last = machine((m) => Object.assign(m.metadata, { resourceVersion: '90' }));
@@ -92,6 +92,25 @@ test('costs one list, and one GET a kind, while no watch breaks, and is settled'
   await continuity.verify(signal);
 
   expect([server.lists, server.gets, continuity.isSettled, told]).toEqual([1, 3, true, []]);
+});
+
+test('where many clusters are at rest, asks etcd only after a while, but at once in doubt and before anything is destroyed', async () => {
+  const { clock, continuity, ofMachines, server, verify } = start({ historyForMs: 290 * SECOND });
+  const asked = async (look: () => Promise<unknown>): Promise<number> => {
+    const { gets } = server;
+    await look();
+    return server.gets - gets;
+  };
+
+  expect([await asked(verify), await asked(verify)]).toEqual([3, 0]);
+  clock.advance(240 * SECOND);
+  expect(await asked(verify)).toBe(0);
+  expect(await asked(() => continuity.requireHistory(signal))).toBe(3);
+  clock.advance(289 * SECOND);
+  ofMachines.broke();
+  expect([await asked(verify), await asked(verify)]).toEqual([3, 0]);
+  clock.advance(SECOND);
+  expect(await asked(verify)).toBe(3);
 });
 
 test('is in doubt from a break until all kinds have been compared; then the watch goes on', async () => {

@@ -45,7 +45,8 @@ interface Member extends MemberOptions {
  * is in doubt, until quorum reads of all kinds have shown that it has reached what was seen and that the last change of each is
  * part of its history. When that of a kind whose watch broke cannot be told any more, all kinds are listed anew: one of the
  * past beside one of the present would be worse than both. No watch breaks when etcd is set back while the API server runs, so
- * each verification, in doubt or not, also asks etcd itself for the last change of each kind.
+ * each verification, in doubt or not, also asks etcd itself for the last change of each kind; where that would be too much for many clusters at
+ * rest, only after a while, and always before anything is destroyed.
  *
  * A kind that the server goes on to refuse is given up: the cluster leaves the doubt without it, so that the watches of the others go on.
  * But unless the kind is optional, the cluster is not settled before it was listed anew: nobody acts on a cache that nobody verified.
@@ -53,13 +54,18 @@ interface Member extends MemberOptions {
 export class ClusterContinuity {
   readonly #members = new Set<Member>();
   readonly #clock: Clock;
+  readonly #historyForMs: number;
   readonly #waiters: Waiters;
   #listener: ContinuityListener = { doubted: () => undefined, setBack: () => undefined };
   #breaks = 0;
   #verified = 0;
+  /** When etcd was asked last, and nothing was wrong; monotonic. */
+  #historyMs = -Infinity;
 
-  constructor(clock: Clock) {
+  /** While nothing is in doubt, `verify` asks etcd at most once in `historyForMs`. */
+  constructor(clock: Clock, { historyForMs = 0 }: { readonly historyForMs?: number | undefined } = {}) {
     this.#clock = clock;
+    this.#historyForMs = historyForMs;
     this.#waiters = new Waiters(clock);
   }
 
@@ -129,7 +135,8 @@ export class ClusterContinuity {
     const [first] = this.#members;
     if (first === undefined) return;
     if (!this.isInDoubt) {
-      await Promise.all([requireNotOlder(first.kind, signal), this.requireHistory(signal)]);
+      const isDue = this.#clock.monotonicMs() - this.#historyMs >= this.#historyForMs;
+      await Promise.all([requireNotOlder(first.kind, signal), ...(isDue ? [this.requireHistory(signal)] : [])]);
       return;
     }
     const members = [...this.#members];
@@ -147,9 +154,11 @@ export class ClusterContinuity {
 
   /** Asks etcd for the last change of each kind that is relied on. Throws as `verify`. */
   async requireHistory(signal: AbortSignal): Promise<void> {
+    const askedMs = this.#clock.monotonicMs();
     const [first] = this.#members;
     const relied = [...this.#members].filter(({ mustList }) => mustList === 'no');
     await Promise.all(relied.map((member) => lookAtStored(member.kind, member === first, signal)));
+    this.#historyMs = askedMs;
   }
 
   /** Throws ServerAheadError when lists show the last change of a kind otherwise than etcd, ApiError when the server does not answer. */

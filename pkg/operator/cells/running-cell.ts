@@ -67,6 +67,8 @@ const ROLE_FILE = 'deploy/rbac/target.yaml';
 const WATCH_S = { least: 40, spread: 16 };
 /** A target has few kinds to ask for, and hundreds of targets many connections. */
 const PROBE_CONNECTIONS = 1;
+/** With one request for each kind and probe, this would be most of what hundreds of targets are asked at rest. */
+const HISTORY_FOR_MS = 290_000;
 /** Work that needs no target, such as forced deletions, begins then at the latest. */
 const LONGEST_WAIT_MS = 10_000;
 
@@ -116,6 +118,7 @@ export class RunningCell {
       maxBytes: maxTargetBytes,
       watchSeconds: WATCH_S,
       probeConnections: PROBE_CONNECTIONS,
+      historyForMs: HISTORY_FOR_MS,
       claim: options.claimWorkload,
     };
     const targets = targetsOf(process, caching, own);
