@@ -10,6 +10,7 @@ import { CELL_LEASES, cellsControl, CellsManager } from '../cloud/cells-manager.
 import { ClusterAPITenant } from '../cloud/cluster-api-tenant.ts';
 import type { Site } from '../cloud/site.ts';
 import { ContractSimulator, SIM_MACHINE } from '../contract-simulator.ts';
+import { Program } from '../e2e/program.ts';
 import { eventually } from '../expect/eventually.ts';
 import { FaultProxy } from '../proxy/fault-proxy.ts';
 import { grant } from './shipped-roles.ts';
@@ -333,6 +334,32 @@ test(
     expect(await first.terminate()).toBe(0);
     for (const one of all) await one.deleteMachine('m');
     for (const one of all) await one.untilGone('m');
+  },
+  TEST_MS,
+);
+
+test(
+  'preflight names the roles and definitions that cells with Cluster API lack in the control cluster',
+  async () => {
+    const weak = await control.plane.connection.kubeconfigFor({ user: 'weak' });
+    const flags = [
+      '--cells=cell',
+      '--controllers=*,cluster-api',
+      '--target-kubeconfig=none',
+      `--namespace=${CELL_LEASES}`,
+    ];
+    const run = async (kubeconfig: string): Promise<string> => {
+      const { stdout } = await Program.run('machinist', ['preflight', ...flags, `--control-kubeconfig=${kubeconfig}`]);
+      return stdout.replaceAll(/\s+/g, ' ');
+    };
+
+    const [lacking, granted] = [await run(weak), await run(control.kubeconfig)];
+
+    expect(lacking).toMatch(
+      /FAIL permissions .*deploy\/rbac\/cells\.yaml.*deploy\/rbac\/cluster-api-all-namespaces\.yaml/,
+    );
+    expect(granted).toMatch(/OK permissions/);
+    expect(granted).not.toMatch(/FAIL (permissions|definitions)/);
   },
   TEST_MS,
 );

@@ -170,3 +170,16 @@ test('who waits for the first answer is let go when it is aborted, and the other
   await expect(aborted).rejects.toThrow('enough');
   expect(await scene.request()).toBe('v1beta1');
 });
+
+test('who has left hears of no change', async () => {
+  const scene = new Scene('v1beta1');
+  const heard: string[] = [];
+  const leave = scene.served.onChange(({ plural }) => void heard.push(plural));
+  await scene.request();
+  leave();
+  scene.versions = ['v1beta2'];
+  await scene.request();
+
+  expect(scene.changes).toEqual(['machines']);
+  expect(heard).toEqual([]);
+});
