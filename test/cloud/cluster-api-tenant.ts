@@ -78,10 +78,10 @@ export class ClusterAPITenant implements AsyncDisposable {
     await this.createNode(name);
   }
 
-  async createNode(name: string): Promise<void> {
+  async createNode(name: string, providerID = `sim://${name}`): Promise<void> {
     const { api } = this.workload;
     if ((await this.node(name)) !== undefined) return;
-    await api.send('POST', '/api/v1/nodes', { metadata: { name }, spec: { providerID: `sim://${name}` } });
+    await api.send('POST', '/api/v1/nodes', { metadata: { name }, spec: { providerID } });
     const conditions = [{ type: 'Ready', status: 'True' }];
     await api.send('PATCH', `/api/v1/nodes/${name}/status`, { status: { conditions } });
   }

@@ -176,7 +176,7 @@ export class RunningCell {
 
   /** Makes sure that the target is its own, once that was read, and its workload clusters. Throws TargetRefusedError, and ApiError. */
   async claim(signal: AbortSignal): Promise<void> {
-    await this.#claimTarget(signal);
+    if (this.#targetUID !== undefined) await this.#options.claimTarget(this.#targetUID, signal);
     await this.#targets.claimAgain(signal);
   }
 
@@ -191,10 +191,6 @@ export class RunningCell {
     await Promise.allSettled([this.#target?.access.transport.close()]);
     shared.forget(namespace.metadata.name);
     this.registry.clear();
-  }
-
-  async #claimTarget(signal: AbortSignal): Promise<void> {
-    if (this.#targetUID !== undefined) await this.#options.claimTarget(this.#targetUID, signal);
   }
 
   #begin(signal: AbortSignal): Promise<void> {
@@ -222,7 +218,8 @@ export class RunningCell {
         await caches.untilFilled(signal);
         const { metadata } = await access.reader.get(namespaces, { name: 'kube-system' }, { signal });
         this.#targetUID = metadata.uid;
-        await this.#claimTarget(signal);
+        // Whoever has deleted the Lease of the target before has deleted that of a workload cluster, if both were one.
+        await this.claim(signal);
       },
     };
   }
