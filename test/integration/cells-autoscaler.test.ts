@@ -4,6 +4,7 @@ import { Status } from 'nice-grpc';
 import { NODE_GROUP_MAX_ANNOTATION, NODE_GROUP_MIN_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
+import { replicaFor } from '../../pkg/operator/cells/assignment.ts';
 import { CELL_CLIENT_NAME } from '../../pkg/operator/config/cells.ts';
 import { type AutoscalerClient, AutoscalerClients, Balancer, PortLog } from '../cloud/autoscaler-clients.ts';
 import { TestCell } from '../cloud/cell.ts';
@@ -276,6 +277,31 @@ describe('the port for autoscalers of many namespaces', () => {
   );
 
   test(
+    'serves nobody of a namespace whose target cluster is that of another one',
+    async () => {
+      await using one = await cellOf('one', 0);
+      await using manager = await start([one]);
+      const ofOne = await clients.connect(manager.port, 'as-one');
+      await groupsFor(ofOne);
+
+      await using twin = await cellOf('twin', 0);
+      await twin.setKubeconfig(control, one.kubeconfig);
+      const ofTwin = await clients.connect(manager.port, 'as-twin');
+      await eventually(async () => {
+        const { code, details } = await refusal(ofTwin.refresh({}));
+        expect(code).toBe(Status.UNAVAILABLE);
+        expect(details).toContain(`target cluster is that of namespace ${one.namespace}, too`);
+      }, PATIENCE);
+      expect(await refusal(ofTwin.nodeGroupIncreaseSize({ id: 'pool', delta: 1 }))).toMatchObject({
+        code: Status.UNAVAILABLE,
+      });
+      expect(await sizeOf(twin, 'pool')).toBe(0);
+      await ofOne.refresh({});
+    },
+    TEST_MS,
+  );
+
+  test(
     'of several replicas behind one address, a client is answered by the one that manages its namespace, wherever that moves',
     async () => {
       await using stack = new AsyncDisposableStack();
@@ -283,10 +309,14 @@ describe('the port for autoscalers of many namespaces', () => {
       for (let i = 0; i < 3; i++) cells.push(stack.use(await cellOf(`provider${i}`, 0)));
       const first = stack.use(await start(cells, QUICK_LEASES));
       const second = stack.use(await start(cells, QUICK_LEASES));
+      const replicas = [first, second];
+      const names = replicas.map(({ identity }) => identity);
+      // Nothing moves any more.
       await eventually(() => {
-        const held = [first, second].map(({ process }) => process.shards.held.length);
-        expect(held[0]! + held[1]!).toBe(16);
-        expect(Math.min(...held)).toBeGreaterThan(0);
+        for (const { identity, process } of replicas) {
+          const own = Array.from({ length: 16 }, (_, index) => index).filter((i) => replicaFor(i, names) === identity);
+          expect(process.shards.held.map(({ index }) => index).toSorted((a, b) => a - b)).toEqual(own);
+        }
       }, PATIENCE);
       using balancer = stack.use(await Balancer.before(first.port, second.port));
 
@@ -295,11 +325,15 @@ describe('the port for autoscalers of many namespaces', () => {
         expect(await groupsFor(client)).toEqual(['pool']);
         await client.nodeGroupIncreaseSize({ id: 'pool', delta: 1 });
         expect(await sizeOf(cells[i] as TestCell, 'pool')).toBe(1);
-        // Neither takes the client away from the other again.
+        // Each call of one that connects is answered at once, wherever its connection begins, and no other client takes it away.
+        for (let connected = 0; connected < 3; connected++) {
+          const other = await clients.connect(balancer.address, `as-provider${i}`);
+          expect((await other.nodeGroups({})).nodeGroups).toHaveLength(1);
+        }
         const { connections } = balancer;
         await client.refresh({});
         expect(balancer.connections).toBe(connections);
-        const holder = [first, second].find(({ process }) => process.cells.running.has(namespace));
+        const holder = replicas.find(({ process }) => process.cells.running.has(namespace));
         expect(holder).toBeDefined();
       }
 

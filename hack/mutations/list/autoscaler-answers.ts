@@ -1,5 +1,8 @@
 import type { Mutation } from '../mutation.ts';
 
+/** With real certificates, replicas and target clusters. */
+const CELLS = 'test/integration/cells-autoscaler.test.ts';
+
 /** What cluster-autoscalers are told, and who may call. */
 export const AUTOSCALER_ANSWERS: readonly Mutation[] = [
   {
@@ -43,5 +46,44 @@ export const AUTOSCALER_ANSWERS: readonly Mutation[] = [
     from: 'machineClass?.nodeTemplate ?? announced',
     to: 'announced?.nodeTemplate ?? machineClass',
     why: 'What a class says of its Nodes does not count where the provider of its template says something else.',
+  },
+  {
+    in: 'CellsAutoscalerService.#cellOf',
+    from: 'others.length === 0 ? cell : undefined',
+    to: 'cell',
+    why: 'An autoscaler whose name two namespaces have deletes machines of the first of them.',
+    above: { file: CELLS, only: 'none that two name' },
+  },
+  {
+    in: 'CellsAutoscalerService.#elsewhere',
+    from: 'if (cells.isOurs(cell)) {',
+    to: "if (cell !== '') {",
+    why: 'Autoscalers look for the replica that manages their namespace for one loop after the other.',
+    above: { file: CELLS, only: 'of several replicas' },
+  },
+  {
+    in: 'ServedGroups.unavailable',
+    from: 'held: held()',
+    to: 'held: []',
+    why: "A namespace is scaled by the pods of a target cluster that is another one's.",
+    above: { file: CELLS, only: 'target cluster is that of another one' },
+  },
+  {
+    in: 'CellClients.#changed',
+    from: 'current === undefined ? []',
+    to: 'current === undefined ? old',
+    why: 'Autoscalers scale a namespace that has lost its label.',
+  },
+  {
+    in: 'cellsFrom',
+    from: "namesIn(annotations[CELL_CLIENT_NAME] ?? '')",
+    to: "namesIn(annotations[CELL_CLIENT_NAME] ?? 'cluster-autoscaler')",
+    why: 'One autoscaler with the usual name scales every namespace that names none.',
+  },
+  {
+    in: 'refuseForCells',
+    from: 'if (tls === undefined)',
+    to: "if (tls === undefined && listen.host === '')",
+    why: 'Whoever reaches the port deletes machines of all namespaces.',
   },
 ];
