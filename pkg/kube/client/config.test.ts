@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+
 import { expect, test } from '@jest/globals';
 
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
@@ -102,4 +104,31 @@ test.each([
   expect(endpoint.url).toBe(url);
   expect(connection.tls.servername).toBe(name);
   expect(connection.proxy?.url.replace(/\/$/, '')).toBe(by);
+});
+
+test('of all that client-node reads of a user, a foreign kubeconfig may bring only values', async () => {
+  const source = readFileSync(new URL('./config_types.js', import.meta.resolve('@kubernetes/client-node')), 'utf8');
+  const members = new Set(
+    [...source.matchAll(/\buser(?:\.([a-zA-Z]+)|\['([a-z-]+)'\])/g)].map(([, a, b]) => a ?? b ?? ''),
+  );
+  const accepted: string[] = [];
+  for (const member of members) {
+    const user = { [member]: '/etc/hostname' };
+    const content = JSON.stringify({ clusters, users: [{ name: 'u', user }], contexts, 'current-context': 'x' });
+    const isAccepted = await foreignEndpoint({ content, clock: new FakeClock() }).then(
+      () => true,
+      () => false,
+    );
+    if (isAccepted) accepted.push(member);
+  }
+
+  expect(members).toContain('token-file');
+  expect(accepted.toSorted()).toEqual([
+    'as',
+    'client-certificate-data',
+    'client-key-data',
+    'password',
+    'token',
+    'username',
+  ]);
 });

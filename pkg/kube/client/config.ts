@@ -293,11 +293,18 @@ interface RawKubeconfig {
   users?: { user?: { tokenFile?: string; token?: string; 'auth-provider'?: unknown } }[];
 }
 
-/** What makes this host read a file or run a program. */
+/** What makes this host read a file or run a program, also under names that only client-node knows. */
 const OF_THIS_HOST = {
   cluster: ['certificate-authority'],
-  user: ['client-certificate', 'client-key', 'tokenFile', 'exec', 'auth-provider'],
+  user: ['client-certificate', 'client-key', 'tokenFile', 'token-file', 'exec', 'auth-provider'],
 } as const;
+
+/** What a foreign hand may write; whatever else a library may come to read is refused. */
+const ALLOWED = {
+  cluster:
+    'server certificate-authority-data tls-server-name proxy-url insecure-skip-tls-verify disable-compression extensions',
+  user: 'token client-certificate-data client-key-data username password as as-uid as-groups as-user-extra extensions',
+};
 
 async function fromForeignHand({ kubeconfig, token, namespace }: ForeignContent): Promise<KubeConfig> {
   const config = new (await kubeConfigClass())();
@@ -306,13 +313,13 @@ async function fromForeignHand({ kubeconfig, token, namespace }: ForeignContent)
     if (typeof raw !== 'object' || raw === null) throw new ConfigError('it is no object');
     const { clusters = [], users = [] } = raw as RawKubeconfig;
     for (const { cluster } of clusters) {
-      refuseMembers(cluster, OF_THIS_HOST.cluster);
+      refuseMembers(cluster, 'cluster');
       refuseUnverified(cluster);
       if (cluster !== undefined && namespace !== undefined) lookUpIn(namespace, cluster);
     }
     for (const { user } of users) {
       if (user !== undefined && token !== undefined) takeToken(user, token);
-      refuseMembers(user, OF_THIS_HOST.user);
+      refuseMembers(user, 'user');
     }
     config.loadFromString(JSON.stringify(raw));
     return config;
@@ -356,12 +363,20 @@ function takeToken(user: { tokenFile?: string; token?: string }, token: string):
   user.token = token;
 }
 
-function refuseMembers(of: object | undefined, members: readonly string[]): void {
-  const member = members.find((one) => of !== undefined && one in of);
-  if (member === undefined) return;
-  throw new ConfigError(
-    `${member} is not allowed, because it names a file or a program; put the credentials into the kubeconfig`,
-  );
+function refuseMembers(of: unknown, what: 'cluster' | 'user'): void {
+  if (of === undefined || of === null) return;
+  if (typeof of !== 'object' || Array.isArray(of)) throw new ConfigError(`a ${what} is no object`);
+  const members = Object.keys(of);
+  const ofThisHost = members.find((member) => (OF_THIS_HOST[what] as readonly string[]).includes(member));
+  if (ofThisHost !== undefined) {
+    throw new ConfigError(
+      `${ofThisHost} is not allowed, because it names a file or a program; put the credentials into the kubeconfig`,
+    );
+  }
+  // Not quoted: whatever stands there may be a secret in the wrong place.
+  const allowed = ALLOWED[what].split(' ');
+  if (members.some((member) => !allowed.includes(member)))
+    throw new ConfigError(`a ${what} has a member that is not allowed; use only ${allowed.join(', ')}`);
 }
 
 /** Whoever stands in between would get the credentials, and be believed that VMs are gone. A proxy sees neither. */
