@@ -59,7 +59,7 @@ export const BOUNDS: readonly Mutation[] = [
   },
   {
     in: 'ClusterContinuity.verify',
-    from: 'Promise.all([requireNotOlder(first.kind, signal), this.requireHistory(signal)]',
+    from: 'Promise.all([requireNotOlder(first.kind, signal), ...(isDue ? [this.requireHistory(signal)] : [])]',
     to: 'requireNotOlder(first.kind, signal',
     why: 'An etcd that was set back while the API server runs is not noticed.',
   },
