@@ -306,7 +306,7 @@ test(
       const { spec } = await control.api.send<Lease>('GET', lease);
       expect(spec?.holderIdentity).toBe(twin.namespace);
     }, PATIENCE);
-    manager.process.cells.claimAgain();
+    await manager.process.cells.running.get(tenant.namespace)?.claim(AbortSignal.any([]));
     await says(tenant, twin);
     await tenant.deleteMachine('m');
     await twin.deleteSecret('c-kubeconfig');

@@ -10,7 +10,6 @@ import { EventRecorder } from '../../kube/events/recorder.ts';
 import { AccessReviewer } from '../../kube/client/access-review.ts';
 import { ApiError, ignoreNotFound } from '../../kube/client/errors.ts';
 import { leases, namespaces, secrets } from '../../kube/client/resource.ts';
-import { CONTROL } from '../../kube/gate/gate.ts';
 import { holderOf } from '../../kube/leader/lease.ts';
 import type { Controller } from '../../work/reconcile/controller.ts';
 import { cachingProcess } from '../cell.ts';
@@ -146,9 +145,6 @@ export class CellsProcess {
         if (shard.index === 0) void this.#tidyClaims();
       },
       leave: (shard, graceMs) => this.cells.leave(shard, graceMs),
-    });
-    outages.onChange(({ cluster, isOver, isSetBack }) => {
-      if (cluster === CONTROL && isOver && isSetBack) this.cells.claimAgain();
     });
     cellMetrics(process.registry, () => this.#counts());
   }

@@ -156,15 +156,6 @@ export class Cells {
     });
   }
 
-  /** The control cluster was set back: who has which target cluster may be forgotten. */
-  claimAgain(): void {
-    for (const [namespace, known] of this.#known) {
-      if (known.running === undefined) continue;
-      this.#known.set(namespace, { ...known, isUnclaimed: true });
-      this.#queue.add(namespace);
-    }
-  }
-
   /** A shard was gained: its cells begin. */
   gained(shard: HeldShard): void {
     for (const namespace of this.#of(shard)) this.#queue.add(namespace);
@@ -213,8 +204,8 @@ export class Cells {
   }
 
   async #reconcile(name: string, signal: AbortSignal): Promise<StepResult> {
+    await this.#claimIfLost(name, signal);
     const wanted = this.#want(name);
-    if (wanted !== undefined) await this.#claimIfLost(name, signal);
     const { running, isUnchecked = false } = this.#known.get(name) ?? {};
     if (wanted === undefined) {
       // Settings that are wrong do not end what runs by those that were right.
@@ -245,7 +236,7 @@ export class Cells {
     return stop;
   }
 
-  /** A cell whose target cluster has become that of another one begins anew, and waits for it. Throws ApiError. */
+  /** A cell whose target cluster has become that of another one ends; one that begins then waits for it. Throws ApiError. */
   async #claimIfLost(name: string, signal: AbortSignal): Promise<void> {
     const { running, isUnclaimed = false } = this.#known.get(name) ?? {};
     if (running === undefined || !isUnclaimed) return;
@@ -253,7 +244,8 @@ export class Cells {
       await running.cell.claim(signal);
     } catch (err) {
       if (!(err instanceof TargetRefusedError)) throw err;
-      this.#remake(name);
+      await this.#end(name, running.cell, GRACE_MS);
+      return;
     }
     const { isUnclaimed: _claimed, ...known } = this.#known.get(name) ?? {};
     this.#known.set(name, known);
@@ -298,6 +290,7 @@ export class Cells {
       controllersOf,
       service,
       claimTarget: (uid, claiming) => this.#claim(uid, namespace, claiming),
+      setBack: () => this.#claimAgain(name),
       claimWorkload: this.#claimingWorkloads(namespace),
       cannotBegin: (why) => {
         const { running, ...known } = this.#known.get(name) ?? {};
@@ -305,10 +298,21 @@ export class Cells {
         this.#known.set(name, { ...known, running: { ...running, cannotBegin: why } });
         this.#queue.add(name);
       },
+      broke: () =>
+        void process.options.clock.schedule(RETRY_MS, () => {
+          if (this.#known.get(name)?.running?.cell === cell) this.#remake(name);
+        }),
     });
     this.#known.set(name, { running: { cell, madeOf } });
     process.options.log.info({ cell: name, shard: shard.index, server: endpoint?.url }, 'started managing a cell');
     if (service !== undefined) this.#tellClash(name);
+  }
+
+  #claimAgain(name: string): void {
+    const known = this.#known.get(name);
+    if (known?.running === undefined) return;
+    this.#known.set(name, { ...known, isUnclaimed: true });
+    this.#queue.add(name);
   }
 
   /** Once for each that comes up, where the cell runs. */

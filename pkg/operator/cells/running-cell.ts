@@ -6,9 +6,11 @@ import { heldWorkMetrics } from '../../base/metrics/held-work.ts';
 import { HeldWork } from '../../health/held-work.ts';
 import type { WorkInProgress } from '../../health/work-in-progress.ts';
 import type { Endpoint } from '../../kube/client/endpoint.ts';
+import { ApiError } from '../../kube/client/errors.ts';
 import { namespaces } from '../../kube/client/resource.ts';
 import type { EventSubject } from '../../kube/events/correlator.ts';
 import { subjectOf } from '../../kube/events/event-object.ts';
+import { CONTROL } from '../../kube/gate/gate.ts';
 import type { Outages } from '../../kube/gate/outages.ts';
 import type { Controller } from '../../work/reconcile/controller.ts';
 import { cachingProcess, type Cell, targetsOf } from '../cell.ts';
@@ -55,6 +57,10 @@ export interface RunningCellOptions {
   readonly claimWorkload: (uid: string, secret: string, signal: AbortSignal) => Promise<void>;
   /** Told when it cannot begin, and why; it is to be ended. */
   readonly cannotBegin: (why: string) => void;
+  /** Told when the control cluster was set back, and all of it has been read anew: who has which target may be forgotten. */
+  readonly setBack: () => void;
+  /** Told when its work has ended by an error that nobody expected; it is to be made anew. */
+  readonly broke: () => void;
 }
 
 /** Name of the target within a cell, in metrics, logs and the gate. */
@@ -69,6 +75,8 @@ const WATCH_S = { least: 40, spread: 16 };
 const PROBE_CONNECTIONS = 1;
 /** With one request for each kind and probe, this would be most of what hundreds of targets are asked at rest. */
 const HISTORY_FOR_MS = 290_000;
+/** After a restore of the control cluster, so long only those get a target who have it. */
+const CLAIM_AGAIN_MS = 120_000;
 /** Work that needs no target, such as forced deletions, begins then at the latest. */
 const LONGEST_WAIT_MS = 10_000;
 
@@ -95,6 +103,9 @@ export class RunningCell {
   readonly #begun: Promise<void>;
   /** UID of Namespace kube-system of the target, once it was asked for. */
   #targetUID: string | undefined;
+  #hasTarget = false;
+  /** When the control cluster had been set back and was read anew; monotonic. */
+  #setBackMs = -Infinity;
 
   constructor(options: RunningCellOptions) {
     const { process, shared, drivers, namespace, config, shard, controllersOf, service, maxTargetBytes } = options;
@@ -144,6 +155,11 @@ export class RunningCell {
       subject: cellSubject(namespace),
       openDriver: (provider) => drivers.of(provider),
     };
+    this.outages.onChange(({ cluster, isOver, isSetBack }) => {
+      if (cluster !== CONTROL || !isOver || isSetBack !== true) return;
+      this.#setBackMs = clock.monotonicMs();
+      options.setBack();
+    });
     this.#operator = new Operator(process, cell);
     const controllers = controllersOf(this.#operator);
     this.#work = this.#operator.work(controllers, service?.of(this.#operator) ?? []);
@@ -151,6 +167,7 @@ export class RunningCell {
       if (this.#ending.signal.aborted) return;
       if (err instanceof CannotStartError) return options.cannotBegin(err.message);
       log.error({ err }, 'could not begin the work of a cell');
+      options.broke();
     });
   }
 
@@ -176,8 +193,21 @@ export class RunningCell {
 
   /** Makes sure that the target is its own, once that was read, and its workload clusters. Throws TargetRefusedError, and ApiError. */
   async claim(signal: AbortSignal): Promise<void> {
-    if (this.#targetUID !== undefined) await this.#options.claimTarget(this.#targetUID, signal);
+    if (this.#targetUID !== undefined) {
+      this.#requireTurn();
+      await this.#options.claimTarget(this.#targetUID, signal);
+      this.#hasTarget = true;
+    }
     await this.#targets.claimAgain(signal);
+  }
+
+  /** After a restore, whoever has a target says so first. Throws ApiError. */
+  #requireTurn(): void {
+    const { clock } = this.#options.process.options;
+    const hasOutage = this.outages.current().some(({ cluster }) => cluster === CONTROL);
+    if (this.#hasTarget || (!hasOutage && clock.monotonicMs() - this.#setBackMs >= CLAIM_AGAIN_MS)) return;
+    const message = 'the control cluster has an outage or was restored; the target cluster is claimed a little later';
+    throw new ApiError(503, 'ServiceUnavailable', message);
   }
 
   /** Resolves when its last mutation has ended and nothing of it is left. Never rejects. */
@@ -217,10 +247,16 @@ export class RunningCell {
       untilRead: async (signal) => {
         await caches.untilFilled(signal);
         const { metadata } = await access.reader.get(namespaces, { name: 'kube-system' }, { signal });
-        this.#targetUID = metadata.uid;
+        this.#targetUID = requireUID(metadata.uid);
         // Whoever has deleted the Lease of the target before has deleted that of a workload cluster, if both were one.
         await this.claim(signal);
       },
     };
   }
+}
+
+/** What a target answers that may send anything. Throws ApiError. */
+function requireUID(uid: unknown): string {
+  if (typeof uid === 'string' && uid !== '') return uid;
+  throw new ApiError(502, 'BadGateway', 'Namespace kube-system of the target cluster has no UID');
 }

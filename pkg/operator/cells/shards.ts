@@ -108,8 +108,13 @@ export class Shards implements Member {
 
   /** Why no further shard is applied for; undefined: nothing keeps us from it. */
   get trouble(): string | undefined {
-    const { count } = this.#options;
-    const other = this.#replicas.live.find(({ shards }) => shards !== String(count));
+    const { count, process } = this.#options;
+    const { live } = this.#replicas;
+    const own = live.find(({ identity }) => identity === process.options.identity);
+    // Of those that have come in the same second, none goes first.
+    const other = live.find(
+      ({ shards, since }) => shards !== String(count) && (own === undefined || since <= own.since),
+    );
     return other === undefined
       ? undefined
       : `replica ${other.identity} has --cell-shards=${other.shards}, this one ${count}: two replicas could manage one namespace, so no further shard is taken before one of them ends`;
@@ -170,12 +175,15 @@ export class Shards implements Member {
       process.options.log.error({ err: trouble }, 'took no shard');
     this.#trouble = trouble;
     const isSettled = clock.monotonicMs() - this.#changedMs >= config.leader.leaseDurationMs && !isMixed(live);
-    const applicants = applicantsAmong(live);
+    // One of another number would not take what it is given.
+    const applicants = applicantsAmong(live.filter(({ shards }) => shards === String(count)));
+    // Whoever does not see that it lives itself may not see the others: what is known of them is old, or not complete yet.
+    const isUpToDate = this.#replicas.live.some((replica) => replica.identity === identity);
     for (let index = 0; index < count; index++) {
       const isOurs = replicaFor(index, applicants) === identity;
       const candidacy = this.#candidacies.get(index);
       if (candidacy === undefined) {
-        if (isOurs && trouble === undefined) this.#apply(index);
+        if (isOurs && trouble === undefined && isUpToDate) this.#apply(index);
       } else if ((!isOurs || trouble !== undefined) && !candidacy.isHeld)
         candidacy.stop.abort(new Error('another replica is to hold the shard'));
       else if (!isOurs && isSettled) this.#handOver(candidacy);

@@ -147,7 +147,10 @@ export class Processes {
   }
 
   /** Starts a process; those before go on unless they were killed. */
-  async start({ version = 'simulation' }: { readonly version?: string } = {}): Promise<SimulatedProcess> {
+  async start({
+    version = 'simulation',
+    flags: own = {},
+  }: { readonly version?: string; readonly flags?: Flags } = {}): Promise<SimulatedProcess> {
     const { seed, time, trace, reach, flags, simulation, simulatedSpec, worlds } = this.#parts;
     this.#starts += 1;
     const clock = new VirtualClock(time);
@@ -165,7 +168,7 @@ export class Processes {
       asked: (method, of, isOfChange) => ask('', method, of, isOfChange),
     };
     const started = await SimulatedProcess.start({
-      flags,
+      flags: { ...flags, ...own },
       clock,
       identity,
       version,

@@ -36,6 +36,10 @@ test.each([1, 2, 3, 4])(
         .filter(({ metadata }) => metadata.name.startsWith('machinist-target-'))
         .map((lease) => holderOf(lease));
     await until(() => owner.isAsAsked);
+    // Waits for the target cluster of the other one.
+    other.setRight();
+    other.lead('cell-1');
+    await time.advance(2 * MINUTE_MS);
     const forgetting = objects.backup();
     for (const { metadata } of world.leases) {
       if (metadata.name.startsWith('machinist-target-')) world.act('DELETE', pathOf(metadata), {});
@@ -45,9 +49,7 @@ test.each([1, 2, 3, 4])(
 
     world.restore(backup);
     await until(() => claims().length > 0);
-    other.setRight();
-    other.lead('cell-1');
-    await time.advance(5 * MINUTE_MS);
+    await time.advance(10 * MINUTE_MS);
 
     expect(claims()).toEqual(['cell-1']);
     population.ledger.look();
