@@ -42,6 +42,13 @@ async function start(...given: readonly (TestCell | Readonly<Record<string, stri
   return await CellsManager.start({ kubeconfig: control.kubeconfig, namespace: CELL_LEASES, drivers, flags });
 }
 
+/** By which a namespace has its target cluster. */
+async function claimsOf({ namespace }: TestCell): Promise<readonly unknown[]> {
+  const path = `/apis/coordination.k8s.io/v1/namespaces/${CELL_LEASES}/leases`;
+  const selector = `machine.sapcloud.io/cell-target=${namespace}`;
+  return (await control.api.send<{ items: readonly unknown[] }>('GET', `${path}?labelSelector=${selector}`)).items;
+}
+
 async function untilTold(cell: TestCell, event: RegExp): Promise<void> {
   await eventually(
     async () => expect((await eventsIn(cell.namespace)).join('\n')).toMatch(new RegExp(event, 'm')),
@@ -148,6 +155,9 @@ test(
     await cell.pool.untilEmpty();
 
     expect(cell.cloud.created).toHaveLength(1);
+    expect(await claimsOf(cell)).toHaveLength(1);
+    await cell.mark(control, { labels: { cell: null } });
+    await eventually(async () => expect(await claimsOf(cell)).toEqual([]), PATIENCE);
   },
   TEST_MS,
 );

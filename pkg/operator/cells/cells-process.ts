@@ -34,7 +34,7 @@ import { cellChecks } from './checks.ts';
 import { CELL_EVENT_SOURCE } from './events.ts';
 import { shardLeaseName } from './lease-names.ts';
 import { type CellCounts, cellMetrics } from './metrics.ts';
-import { mergedMetrics } from './merged-metrics.ts';
+import { MergedMetrics } from './merged-metrics.ts';
 import type { CellsService, ServeCells } from './service.ts';
 import { NamedCaches } from './named-caches.ts';
 import { NamedNamespaces } from './named-namespaces.ts';
@@ -62,6 +62,8 @@ export class CellsProcess {
   readonly #config: CellsConfig;
   readonly #drivers: SharedDrivers;
   readonly #claims: TargetClaims;
+  readonly #metrics = new MergedMetrics();
+  #isTidying = false;
   readonly #workloadClaims: WorkloadClaims;
   readonly #recorder: EventRecorder;
   readonly #service: CellsService | undefined;
@@ -128,6 +130,8 @@ export class CellsProcess {
       shared,
       drivers: this.#drivers,
       claims: this.#claims,
+      released: () => void this.#tidyClaims(),
+      ended: (name, registry) => this.#metrics.ended(name, registry),
       workloadClaims: this.#workloadClaims,
       recorder: this.#recorder,
       holding: (shard) => this.shards.holding(shard),
@@ -180,7 +184,12 @@ export class CellsProcess {
       server: config.server,
       registry,
       scraped: (failures: MetricFailures) =>
-        mergedMetrics({ process: registry, cells: this.#registries(), failures, breathe: () => clock.sleep(0, NEVER) }),
+        this.#metrics.text({
+          process: registry,
+          cells: this.#registries(),
+          failures,
+          breathe: () => clock.sleep(0, NEVER),
+        }),
       caches: [ofControl],
       outages,
       held,
@@ -273,6 +282,8 @@ export class CellsProcess {
   /** Claims of namespaces that are gone. Never rejects: one that is left is taken over when its cluster is claimed. */
   async #tidyClaims(): Promise<void> {
     const { options } = this.#process;
+    if (this.#isTidying) return;
+    this.#isTidying = true;
     try {
       await withDeadline(options.clock, TIDY_MS, 'deleting claims of target clusters', async (signal) => {
         await this.#claims.tidy(signal);
@@ -280,6 +291,8 @@ export class CellsProcess {
       });
     } catch (err) {
       options.log.debug({ err }, 'could not delete claims of target clusters');
+    } finally {
+      this.#isTidying = false;
     }
   }
 

@@ -1,3 +1,5 @@
+import type { Registry } from 'prom-client';
+
 import type { KubeObject } from '../../apis/meta.ts';
 import { ConfigError } from '../../kube/client/config-error.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
@@ -31,6 +33,10 @@ export interface CellsOptions {
   readonly shared: CellCaches;
   readonly drivers: SharedDrivers;
   readonly claims: TargetClaims;
+  /** Told when a namespace is no cell any more. Must not throw. */
+  readonly released: () => void;
+  /** Told of each cell that has ended, with what it has counted. Never rejects. */
+  readonly ended: (name: string, registry: Registry) => Promise<void>;
   readonly workloadClaims: WorkloadClaims;
   /** Reports on the Namespaces. */
   readonly recorder: Recorder;
@@ -290,6 +296,7 @@ export class Cells {
       controllersOf,
       service,
       claimTarget: (uid, claiming) => this.#claim(uid, namespace, claiming),
+      ended: (registry) => this.#options.ended(name, registry),
       setBack: () => this.#claimAgain(name),
       claimWorkload: this.#claimingWorkloads(namespace),
       cannotBegin: (why) => {
@@ -356,7 +363,10 @@ export class Cells {
     this.#clashes.delete(name);
     ended.abort(new Error('the cell has ended'));
     // One that is named is released by nobody but who restarts the process.
-    if (namespaces.looked === undefined && namespaces.get(name) === undefined) this.#reportRelease(cell.namespace);
+    if (namespaces.looked === undefined && namespaces.get(name) === undefined) {
+      this.#reportRelease(cell.namespace);
+      this.#options.released();
+    }
     if (this.#known.get(name)?.running?.cell === cell) this.#known.delete(name);
     log.info({ cell: name }, 'stopped managing a cell');
   }

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 import { createRegistry } from '../../base/metrics/registry.ts';
-import { mergedMetrics, NAMED_CELLS } from './merged-metrics.ts';
+import { MergedMetrics, NAMED_CELLS } from './merged-metrics.ts';
 
 const failures = { failed: () => undefined };
 const breathe = (): Promise<void> => Promise.resolve();
@@ -20,7 +20,7 @@ test('series of cells have a label with its namespace, and those of the process 
   const process = registryOf(1);
   const cells = new Map([['ns', registryOf(2)]]);
 
-  const text = await mergedMetrics({ process, cells, failures, breathe });
+  const text = await new MergedMetrics().text({ process, cells, failures, breathe });
 
   expect(text).toContain('a_total{of="it"} 1\n');
   expect(text).toContain('a_total{of="it",cell="ns"} 2\n');
@@ -32,7 +32,7 @@ test('beyond so many cells, the series of all others are one: of counts the sum,
     Array.from({ length: NAMED_CELLS + 3 }, (_, i) => [`ns-${String(i).padStart(3, '0')}`, registryOf(100 - i)]),
   );
 
-  const text = await mergedMetrics({ process: new Registry(), cells, failures, breathe });
+  const text = await new MergedMetrics().text({ process: new Registry(), cells, failures, breathe });
 
   expect(text.match(/^a_total\{of="it",cell="ns-\d+"\} \d+$/gm)).toHaveLength(NAMED_CELLS);
   expect(text).toContain('a_total{of="it"} 147\n');
@@ -43,7 +43,7 @@ test('beyond so many cells, the series of all others are one: of counts the sum,
 test('what the process says of itself is not changed', async () => {
   const process = createRegistry();
 
-  const text = await mergedMetrics({ process, cells: new Map([['ns', registryOf(1)]]), failures, breathe });
+  const text = await new MergedMetrics().text({ process, cells: new Map([['ns', registryOf(1)]]), failures, breathe });
 
   expect(text).toMatch(/^process_start_time_seconds \d+$/m);
   expect(text).toMatch(/^nodejs_version_info\{version="v[^}]*\} 1$/m);
@@ -65,7 +65,7 @@ test('a metric of one cell that cannot be read hides none of the others', async 
     ['well', registryOf(1)],
   ]);
 
-  const text = await mergedMetrics({
+  const text = await new MergedMetrics().text({
     process: new Registry(),
     cells,
     failures: { failed: (name) => void failed.push(name) },
@@ -85,7 +85,7 @@ test('the same series of cells without a label is one, in whatever order its lab
   const named = Array.from({ length: NAMED_CELLS }, (_, i): [string, Registry] => [`a-${i}`, new Registry()]);
   const cells = new Map([...named, ['b-1', counted({ x: '1', y: '2' })], ['b-2', counted({ y: '2', x: '1' })]]);
 
-  const text = await mergedMetrics({ process: new Registry(), cells, failures, breathe });
+  const text = await new MergedMetrics().text({ process: new Registry(), cells, failures, breathe });
 
   expect(text.match(/^d_total.*$/gm)).toEqual(['d_total{x="1",y="2"} 2']);
 });
@@ -98,7 +98,7 @@ test('buckets of histograms are added up, each with its own name', async () => {
   };
   const names = Array.from({ length: NAMED_CELLS + 2 }, (_, i) => `ns-${String(i).padStart(3, '0')}`);
 
-  const text = await mergedMetrics({
+  const text = await new MergedMetrics().text({
     process: new Registry(),
     cells: new Map(names.map((name) => [name, observed()])),
     failures,
@@ -120,7 +120,7 @@ test('all series of a name follow its description, which is there once', async (
     ['y', registryOf(2)],
   ]);
 
-  const text = await mergedMetrics({ process: registryOf(3), cells, failures, breathe });
+  const text = await new MergedMetrics().text({ process: registryOf(3), cells, failures, breathe });
 
   expect(text.split('\n\n')[0]?.split('\n')).toEqual([
     '# HELP a_total A.',
@@ -134,7 +134,7 @@ test('all series of a name follow its description, which is there once', async (
 test('what a process and cells without a label of their own count alike is one series', async () => {
   const names = Array.from({ length: NAMED_CELLS + 2 }, (_, i) => `ns-${String(i).padStart(3, '0')}`);
 
-  const text = await mergedMetrics({
+  const text = await new MergedMetrics().text({
     process: registryOf(5),
     cells: new Map(names.map((name) => [name, registryOf(1)])),
     failures,
@@ -152,7 +152,7 @@ test('a cell that ends during a scrape is no failure', async () => {
   const read = second.getMetricsAsArray();
   second.getMetricsAsArray = () => (second.clear(), read);
 
-  const text = await mergedMetrics({
+  const text = await new MergedMetrics().text({
     process: new Registry(),
     cells: new Map([
       ['a', first],
@@ -164,4 +164,44 @@ test('a cell that ends during a scrape is no failure', async () => {
 
   expect(failed).toEqual([]);
   expect(text).toContain('cell="a"');
+});
+
+test('counts of cells without a label never fall: not when one ends, and not when others come that are before it by name', async () => {
+  const merged = new MergedMetrics();
+  const names = Array.from({ length: NAMED_CELLS + 2 }, (_, i) => `ns-${String(i).padStart(3, '0')}`);
+  const cells = new Map(names.map((name) => [name, registryOf(1)]));
+  const scrape = async (): Promise<readonly (string | undefined)[]> => {
+    const text = await merged.text({ process: new Registry(), cells, failures, breathe });
+    return [/^a_total\{of="it"\} (\d+)$/m.exec(text)?.[1], /^b_timestamp_seconds (\d+)$/m.exec(text)?.[1]];
+  };
+  const end = async (name: string): Promise<void> => {
+    await merged.ended(name, cells.get(name) ?? new Registry());
+    cells.delete(name);
+  };
+
+  expect(await scrape()).toEqual(['2', '1']);
+  await end('ns-051');
+  expect(await scrape()).toEqual(['2', '1']);
+  cells.set('a', registryOf(5));
+  expect(await scrape()).toEqual(['7', '1']);
+  await end('ns-000');
+  expect(await scrape()).toEqual(['7', '1']);
+  cells.set('b', registryOf(9));
+  expect(await scrape()).toEqual(['7', '1']);
+});
+
+test('of series that no cell has any more, nothing is retained', async () => {
+  const merged = new MergedMetrics();
+  const names = Array.from({ length: NAMED_CELLS + 1 }, (_, i) => `ns-${String(i).padStart(3, '0')}`);
+  const cells = new Map(names.map((name) => [name, new Registry()]));
+  const last = names.at(-1) ?? '';
+  cells.set(last, registryOf(3));
+  const scrape = async (): Promise<string> => await merged.text({ process: new Registry(), cells, failures, breathe });
+
+  expect(await scrape()).toContain('a_total{of="it"} 3\n');
+  await merged.ended(last, cells.get(last) ?? new Registry());
+  cells.delete(last);
+  expect(await scrape()).not.toContain('a_total');
+  cells.set(last, registryOf(1));
+  expect(await scrape()).toContain('a_total{of="it"} 1\n');
 });

@@ -18,7 +18,7 @@ export interface ScrapedProcess {
   readonly breathe: () => Promise<void>;
 }
 
-/** So many cells, the first by name, have series of their own; those of the others are one, without the label. */
+/** So many cells have series of their own; those of the others are one, without the label. */
 export const NAMED_CELLS = 50;
 
 const LABEL = 'cell';
@@ -28,25 +28,53 @@ const AT_ONCE = 8;
 
 /**
  * The metrics of a process with cells as text: those of the process, and those of each cell with its namespace as label `cell`. Series of cells
- * without a label of their own are added up, also with those of the process: of counts the sum, of states the worst, of moments the first.
+ * without a label of their own are added up, also with those of the process: of counts the sum, of states the worst, of moments the first. A
+ * cell keeps what it has, a label or none, and what one without a label has counted stays in the sum when it ends: counts never fall.
  */
-export async function mergedMetrics({ process, cells, failures, breathe }: ScrapedProcess): Promise<string> {
-  const ordered = [...cells].toSorted(([a], [b]) => (a < b ? -1 : 1));
-  const families = new Families();
-  const others = new Sums();
-  // To Prometheus an empty label is none: what the process counts and what those cells count would be the same series twice.
-  if (ordered.length > NAMED_CELLS) others.add(await readAll(process, failures));
-  else await families.add(process, failures);
-  for (const [i, [cell, registry]] of ordered.entries()) {
-    if (i % AT_ONCE === 0) await breathe();
-    if (i >= NAMED_CELLS) others.add(await readAll(registry, failures));
-    else {
-      registry.setDefaultLabels({ [LABEL]: cell });
-      await families.add(registry, failures);
+export class MergedMetrics {
+  readonly #named = new Set<string>();
+  readonly #others = new Set<string>();
+  readonly #retained = new Sums();
+
+  async text({ process, cells, failures, breathe }: ScrapedProcess): Promise<string> {
+    const ordered = [...cells].toSorted(([a], [b]) => (a < b ? -1 : 1));
+    this.#divide(ordered.map(([cell]) => cell));
+    const families = new Families();
+    const others = new Sums();
+    // To Prometheus an empty label is none: what the process counts and what those cells count would be the same series twice.
+    if (this.#others.size > 0 || !this.#retained.isEmpty) others.add(await readAll(process, failures));
+    else await families.add(process, failures);
+    for (const [i, [cell, registry]] of ordered.entries()) {
+      if (i % AT_ONCE === 0) await breathe();
+      if (this.#others.has(cell)) others.add(await readAll(registry, failures));
+      else {
+        registry.setDefaultLabels({ [LABEL]: cell });
+        await families.add(registry, failures);
+      }
+    }
+    others.addTo(this.#retained);
+    await families.add(others.registry(), failures);
+    return families.text();
+  }
+
+  /** A cell ends; its registry can still be read. */
+  async ended(cell: string, registry: Registry): Promise<void> {
+    if (!this.#others.delete(cell)) return;
+    // What could not be read was told of at each scrape.
+    const failures = { failed: () => undefined };
+    this.#retained.add((await readAll(registry, failures)).filter(isCounted));
+  }
+
+  /** The first by name have a label, of those that come while there is room. */
+  #divide(cells: readonly string[]): void {
+    const present = new Set(cells);
+    for (const cell of this.#named) if (!present.has(cell)) this.#named.delete(cell);
+    for (const cell of this.#others) if (!present.has(cell)) this.#others.delete(cell);
+    for (const cell of cells) {
+      if (this.#named.has(cell) || this.#others.has(cell)) continue;
+      (this.#named.size < NAMED_CELLS ? this.#named : this.#others).add(cell);
     }
   }
-  await families.add(others.registry(), failures);
-  return families.text();
 }
 
 /** Text of metrics, those of a name together, as the format wants them. */
@@ -89,6 +117,23 @@ class Sums {
     }
   }
 
+  get isEmpty(): boolean {
+    return this.#byName.size === 0;
+  }
+
+  /** Adds what is retained of series that there are; of the others nothing is retained any more. */
+  addTo(retained: Sums): void {
+    for (const [name, metric] of retained.#byName) {
+      const present = this.#byName.get(name)?.sums;
+      for (const [key, value] of metric.sums) {
+        const sum = present?.get(key);
+        if (sum === undefined) metric.sums.delete(key);
+        else sum.value += value.value;
+      }
+      if (metric.sums.size === 0) retained.#byName.delete(name);
+    }
+  }
+
   registry(): MetricSource {
     const metrics = [...this.#byName.values()].map(({ sums, ...metric }) => ({
       ...metric,
@@ -98,9 +143,14 @@ class Sums {
   }
 }
 
+function isCounted({ type }: Read): boolean {
+  return COUNTED.has(String(type));
+}
+
 /** What a value of several cells is. What happened longest ago is the worst. */
-function uniting({ name, type }: Read): (a: number, b: number) => number {
-  if (COUNTED.has(String(type))) return (a, b) => a + b;
+function uniting(metric: Read): (a: number, b: number) => number {
+  const { name } = metric;
+  if (isCounted(metric)) return (a, b) => a + b;
   return name.endsWith('_timestamp_seconds') ? Math.min : Math.max;
 }
 

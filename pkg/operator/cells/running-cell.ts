@@ -57,6 +57,8 @@ export interface RunningCellOptions {
   readonly claimWorkload: (uid: string, secret: string, signal: AbortSignal) => Promise<void>;
   /** Told when it cannot begin, and why; it is to be ended. */
   readonly cannotBegin: (why: string) => void;
+  /** Told when it has ended; what it has counted can still be read. Never rejects. */
+  readonly ended: (registry: Registry) => Promise<void>;
   /** Told when the control cluster was set back, and all of it has been read anew: who has which target may be forgotten. */
   readonly setBack: () => void;
   /** Told when its work has ended by an error that nobody expected; it is to be made anew. */
@@ -220,6 +222,7 @@ export class RunningCell {
     await Promise.allSettled([this.outages.stop(), this.#target?.caches.stop(), this.#control.own?.stop()]);
     await Promise.allSettled([this.#target?.access.transport.close()]);
     shared.forget(namespace.metadata.name);
+    await this.#options.ended(this.registry);
     this.registry.clear();
   }
 
