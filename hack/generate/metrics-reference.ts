@@ -202,7 +202,14 @@ function declareAll(registry: Registry): void {
   ironCoreMetrics(registry);
   metricFailures(registry, silentLogger);
   autoscalerMetrics(registry, () => []);
-  cellMetrics(registry, () => ({ running: 0, refused: [], shards: 0, configuredShards: 0, replicas: 0 }));
+  cellMetrics(registry, () => ({
+    running: 0,
+    refused: [],
+    refusedWorkloads: new Map(),
+    shards: 0,
+    configuredShards: 0,
+    replicas: 0,
+  }));
 }
 
 const NOTHING_WAITS = { drains: { blocked: () => [] }, retries: { held: () => [], isExhausted: () => false } };

@@ -296,6 +296,9 @@ test(
         );
       }, PATIENCE);
     await says(twin, tenant);
+    expect(await manager.page('/metrics')).toContain(
+      `machinist_cell_refused_workload_clusters{cell="${twin.namespace}"} 1\n`,
+    );
 
     const { uid } = await tenant.workload.api
       .send<KubeObject>('GET', '/api/v1/namespaces/kube-system')

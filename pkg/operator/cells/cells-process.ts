@@ -159,6 +159,11 @@ export class CellsProcess {
     return {
       running: running.size - taken.size,
       refused: [...refused.keys(), ...taken.keys()],
+      refusedWorkloads: new Map(
+        [...running].flatMap(([name, { claimProblems }]) =>
+          claimProblems.length === 0 ? [] : [[name, claimProblems.length]],
+        ),
+      ),
       shards: held.length,
       configuredShards: this.#config.shards,
       replicas,

@@ -7,6 +7,8 @@ export interface CellCounts {
   readonly running: number;
   /** Namespaces of cells that are not managed. */
   readonly refused: readonly string[];
+  /** How many workload clusters must not be used, by cell; only those that have some. */
+  readonly refusedWorkloads: ReadonlyMap<string, number>;
   /** That are held. */
   readonly shards: number;
   /** By the flag. */
@@ -29,6 +31,12 @@ export function cellMetrics(registry: Registry, counts: () => CellCounts): void 
     'Namespaces that are selected or named as cells and that are not managed, because their settings or their kubeconfig cannot be used, permissions are missing in them, or another namespace has their target cluster: 1.',
     ['cell'],
     () => counts().refused.map((cell) => ({ cell })),
+  );
+  series(
+    'machinist_cell_refused_workload_clusters',
+    'Workload clusters of Cluster API in which nothing is done, because another namespace has them, by cell.',
+    ['cell'],
+    () => [...counts().refusedWorkloads].map(([cell, count]) => [{ cell }, count]),
   );
   series(
     'machinist_cell_shards',

@@ -81,6 +81,6 @@ function notTarget({ labels = {}, annotations }: ClaimMarks): ClaimMarks {
 }
 
 /** What helps where nobody knows whether the other namespace still needs the cluster. */
-function instead({ metadata: { name, namespace = '' } }: Lease): string {
+export function instead({ metadata: { name, namespace = '' } }: Lease): string {
   return `; or, if that namespace is gone, or has no Machines, delete Lease ${name} in namespace ${namespace}`;
 }

@@ -4,7 +4,7 @@ import type { Lease } from '../../apis/wire.ts';
 import { holderOf } from '../../kube/leader/lease.ts';
 import type { ClaimLeases, ClaimMarks } from './claim-leases.ts';
 import { targetLeaseName } from './lease-names.ts';
-import { TargetRefusedError } from './target-claims.ts';
+import { instead, TargetRefusedError } from './target-claims.ts';
 
 export interface WorkloadClaimsOptions {
   readonly leases: ClaimLeases;
@@ -49,10 +49,10 @@ export class WorkloadClaims {
         name,
         namespace,
         marked: (before) => withSecrets(before, namespace, [...without(secretsOf(before), secret), secret]),
-        refused: (holder) =>
+        refused: (holder, unknown) =>
           new TargetRefusedError(
             'TargetClusterTaken',
-            `The cluster of Secret ${secret} is that of namespace ${holder}, too: the Machines of both would claim each other's Nodes. Correct the kubeconfig of one of them, or delete the one that is not needed.`,
+            `The cluster of Secret ${secret} is that of namespace ${holder}, too: the Machines of both would claim each other's Nodes. Correct the kubeconfig of one of them, or delete the one that is not needed${unknown === undefined ? '' : instead(unknown)}.`,
           ),
       },
       signal,
