@@ -106,6 +106,16 @@ test.each([
   expect(connection.proxy?.url.replace(/\/$/, '')).toBe(by);
 });
 
+test('what nobody knows in a foreign kubeconfig is left out', async () => {
+  const cluster = { server: 'https://host:6443', 'api-version': 'v1' };
+  const config = { clusters: [{ name: 'c', cluster }], users: [{ name: 'u', user: { token: 't', tokenfile: '/t' } }] };
+  const content = JSON.stringify({ ...config, contexts, 'current-context': 'x' });
+
+  const endpoint = await foreignEndpoint({ content, clock: new FakeClock() });
+
+  expect((await endpoint.credentials()).headers).toEqual({ Authorization: 'Bearer t' });
+});
+
 test('of all that client-node reads of a user, a foreign kubeconfig may bring only values', async () => {
   const source = readFileSync(new URL('./config_types.js', import.meta.resolve('@kubernetes/client-node')), 'utf8');
   const members = new Set(
@@ -113,13 +123,16 @@ test('of all that client-node reads of a user, a foreign kubeconfig may bring on
   );
   const accepted: string[] = [];
   for (const member of members) {
-    const user = { [member]: '/etc/hostname' };
+    // Neither half of basic credentials is anything alone.
+    const user = { ...(member === 'password' && { username: 'u' }), [member]: '/etc/hostname' };
     const content = JSON.stringify({ clusters, users: [{ name: 'u', user }], contexts, 'current-context': 'x' });
-    const isAccepted = await foreignEndpoint({ content, clock: new FakeClock() }).then(
-      () => true,
-      () => false,
-    );
-    if (isAccepted) accepted.push(member);
+    const isTaken = await foreignEndpoint({ content, clock: new FakeClock() })
+      .then(async (endpoint) => JSON.stringify(await endpoint.credentials()))
+      .then(
+        (credentials) => !credentials.startsWith('{"headers":{},"connection":{"tls":{}}'),
+        () => false,
+      );
+    if (isTaken) accepted.push(member);
   }
 
   expect(members).toContain('token-file');

@@ -29,6 +29,17 @@ export function applicantsAmong(live: readonly Candidate[]): readonly string[] {
   return live.filter(({ revision }) => revision === newest?.revision).map(({ identity }) => identity);
 }
 
+/**
+ * A replica that divides the namespaces otherwise, and that has come before another one or in the same second: while it lives, that one takes no
+ * shard.
+ */
+export function inTheWayOf<T extends Pick<Replica, 'shards' | 'since'>>(
+  { shards, since }: Pick<Replica, 'shards' | 'since'>,
+  live: readonly T[],
+): T | undefined {
+  return live.find((other) => other.shards !== shards && other.since <= since);
+}
+
 /** Whether replicas of several revisions live, as in an upgrade. */
 export function isMixed(live: readonly Pick<Candidate, 'revision'>[]): boolean {
   return new Set(live.map(({ revision }) => revision)).size > 1;

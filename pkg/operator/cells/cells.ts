@@ -2,6 +2,8 @@ import type { Registry } from 'prom-client';
 
 import type { KubeObject } from '../../apis/meta.ts';
 import { ConfigError } from '../../kube/client/config-error.ts';
+import { ApiError } from '../../kube/client/errors.ts';
+import { CONTROL } from '../../kube/gate/gate.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
 import type { Endpoint } from '../../kube/client/endpoint.ts';
 import type { Controller } from '../../work/reconcile/controller.ts';
@@ -77,6 +79,10 @@ const RETRY_MS = 30_000;
 const END_MS = 10_000;
 /** What a cell that ends while the process goes on leaves to its running calls. */
 const GRACE_MS = 20_000;
+/** After a restore of the control cluster, so long only those claim clusters who have them. */
+const CLAIM_AGAIN_MS = 120_000;
+/** What could not be claimed is tried again so often. */
+const CLAIM_RETRY_MS = 5_000;
 
 /** Looks after a cell for each selected namespace of the shards that are held: as a workqueue of namespaces, each of which is begun, ended, or made anew. */
 export class Cells {
@@ -87,6 +93,10 @@ export class Cells {
   readonly #taken = new Map<string, string>();
   /** The same of names of autoscalers. */
   readonly #clashes = new Map<string, string>();
+  /** UIDs of the clusters that a namespace has, also while its cell is made anew. */
+  readonly #had = new Map<string, Set<string>>();
+  /** When the control cluster had been set back and was read anew; monotonic. */
+  #setBackMs = -Infinity;
   #isEnding = false;
 
   constructor(options: CellsOptions) {
@@ -210,7 +220,12 @@ export class Cells {
   }
 
   async #reconcile(name: string, signal: AbortSignal): Promise<StepResult> {
-    await this.#claimIfLost(name, signal);
+    const isClaimed = await this.#claimIfLost(name, signal);
+    const result = await this.#reconcileCell(name, signal);
+    return isClaimed || result.kind === 'requeue' ? result : requeue(CLAIM_RETRY_MS, 'the claim of its target cluster');
+  }
+
+  async #reconcileCell(name: string, signal: AbortSignal): Promise<StepResult> {
     const wanted = this.#want(name);
     const { running, isUnchecked = false } = this.#known.get(name) ?? {};
     if (wanted === undefined) {
@@ -242,19 +257,23 @@ export class Cells {
     return stop;
   }
 
-  /** A cell whose target cluster has become that of another one ends; one that begins then waits for it. Throws ApiError. */
-  async #claimIfLost(name: string, signal: AbortSignal): Promise<void> {
+  /** A cell whose target cluster has become that of another one ends; one that begins then waits for it. Whether that is settled. */
+  async #claimIfLost(name: string, signal: AbortSignal): Promise<boolean> {
     const { running, isUnclaimed = false } = this.#known.get(name) ?? {};
-    if (running === undefined || !isUnclaimed) return;
+    if (running === undefined || !isUnclaimed) return true;
+    const setBackMs = this.#setBackMs;
     try {
       await running.cell.claim(signal);
     } catch (err) {
-      if (!(err instanceof TargetRefusedError)) throw err;
+      if (!(err instanceof ApiError)) throw err;
+      if (!(err instanceof TargetRefusedError)) return false;
       await this.#end(name, running.cell, GRACE_MS);
-      return;
+      return true;
     }
+    if (this.#setBackMs !== setBackMs) return false;
     const { isUnclaimed: _claimed, ...known } = this.#known.get(name) ?? {};
     this.#known.set(name, known);
+    return true;
   }
 
   /** Undefined: no cell is to be there, or its settings are wrong, which is reported. */
@@ -316,6 +335,7 @@ export class Cells {
   }
 
   #claimAgain(name: string): void {
+    this.#setBackMs = this.#options.process.options.clock.monotonicMs();
     const known = this.#known.get(name);
     if (known?.running === undefined) return;
     this.#known.set(name, { ...known, isUnclaimed: true });
@@ -364,6 +384,7 @@ export class Cells {
     ended.abort(new Error('the cell has ended'));
     // One that is named is released by nobody but who restarts the process.
     if (namespaces.looked === undefined && namespaces.get(name) === undefined) {
+      this.#had.delete(name);
       this.#reportRelease(cell.namespace);
       this.#options.released();
     }
@@ -375,7 +396,7 @@ export class Cells {
   async #claim(uid: string, namespace: KubeObject, signal: AbortSignal): Promise<void> {
     const { name } = namespace.metadata;
     try {
-      await this.#options.claims.claim(uid, name, signal);
+      await this.#inTurn(uid, name, signal, () => this.#options.claims.claim(uid, name, signal));
       this.#taken.delete(name);
     } catch (err) {
       if (err instanceof TargetRefusedError) {
@@ -387,12 +408,39 @@ export class Cells {
     }
   }
 
+  /**
+   * Who has a cluster claims it whenever that may be forgotten; who does not have it waits meanwhile, and asks first whether the control
+   * cluster is what we know. Throws ApiError.
+   */
+  async #inTurn(uid: string, name: string, signal: AbortSignal, claim: () => Promise<void>): Promise<void> {
+    const { clock } = this.#options.process.options;
+    const had = this.#had.get(name) ?? new Set();
+    if (!had.has(uid)) {
+      const outages = this.#known.get(name)?.running?.cell.outages;
+      const isKnown = (await outages?.prove(CONTROL, signal)) ?? false;
+      if (!isKnown || clock.monotonicMs() - this.#setBackMs < CLAIM_AGAIN_MS) {
+        const message = 'the control cluster does not respond or was restored; the cluster is claimed a little later';
+        throw new ApiError(503, 'ServiceUnavailable', message);
+      }
+    }
+    try {
+      await claim();
+    } catch (err) {
+      if (err instanceof TargetRefusedError) had.delete(uid);
+      throw err;
+    }
+    this.#had.set(name, had.add(uid));
+  }
+
   /** Rejects while another cell has it, which is told once of each Secret. */
   #claimingWorkloads(namespace: KubeObject): RunningCellOptions['claimWorkload'] {
     const told = new Map<string, string>();
     return async (uid, secret, signal) => {
       try {
-        await this.#options.workloadClaims.claim(uid, { namespace: namespace.metadata.name, name: secret }, signal);
+        const { name } = namespace.metadata;
+        await this.#inTurn(uid, name, signal, () =>
+          this.#options.workloadClaims.claim(uid, { namespace: name, name: secret }, signal),
+        );
         told.delete(secret);
       } catch (err) {
         if (err instanceof TargetRefusedError && told.get(secret) !== err.message) {

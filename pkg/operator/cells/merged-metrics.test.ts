@@ -205,3 +205,26 @@ test('of series that no cell has any more, nothing is retained', async () => {
   cells.set(last, registryOf(1));
   expect(await scrape()).toContain('a_total{of="it"} 1\n');
 });
+
+test('a cell that ends while it is scraped is counted once', async () => {
+  const merged = new MergedMetrics();
+  const names = Array.from({ length: NAMED_CELLS + 20 }, (_, i) => `ns-${String(i).padStart(3, '0')}`);
+  const cells = new Map(names.map((name) => [name, registryOf(1)]));
+  const ended: Promise<void>[] = [];
+  const text = async (whenRead: () => void): Promise<string | undefined> => {
+    const scraped = { process: new Registry(), cells, failures, breathe: async () => whenRead() };
+    return /^a_total\{of="it"\} (\d+)$/m.exec(await merged.text(scraped))?.[1];
+  };
+  const endAll = (): void => {
+    for (const name of names.slice(NAMED_CELLS, NAMED_CELLS + 8)) {
+      const registry = cells.get(name);
+      if (registry !== undefined) ended.push(merged.ended(name, registry));
+    }
+  };
+
+  expect(await text(() => undefined)).toBe('20');
+  expect(await text(endAll)).toBe('20');
+  await Promise.all(ended);
+  for (const name of names.slice(NAMED_CELLS, NAMED_CELLS + 8)) cells.delete(name);
+  expect(await text(() => undefined)).toBe('20');
+});

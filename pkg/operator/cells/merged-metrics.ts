@@ -35,8 +35,25 @@ export class MergedMetrics {
   readonly #named = new Set<string>();
   readonly #others = new Set<string>();
   readonly #retained = new Sums();
+  #last: Promise<unknown> = Promise.resolve();
 
-  async text({ process, cells, failures, breathe }: ScrapedProcess): Promise<string> {
+  /** One after the other: a cell that ends while it is scraped would be counted twice. */
+  text(scraped: ScrapedProcess): Promise<string> {
+    return this.#inTurn(() => this.#text(scraped));
+  }
+
+  /** A cell ends; its registry can still be read. */
+  ended(cell: string, registry: Registry): Promise<void> {
+    return this.#inTurn(() => this.#retain(cell, registry));
+  }
+
+  #inTurn<T>(what: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(what);
+    this.#last = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async #text({ process, cells, failures, breathe }: ScrapedProcess): Promise<string> {
     const ordered = [...cells].toSorted(([a], [b]) => (a < b ? -1 : 1));
     this.#divide(ordered.map(([cell]) => cell));
     const families = new Families();
@@ -57,8 +74,7 @@ export class MergedMetrics {
     return families.text();
   }
 
-  /** A cell ends; its registry can still be read. */
-  async ended(cell: string, registry: Registry): Promise<void> {
+  async #retain(cell: string, registry: Registry): Promise<void> {
     if (!this.#others.delete(cell)) return;
     // What could not be read was told of at each scrape.
     const failures = { failed: () => undefined };

@@ -73,12 +73,10 @@ const ROLE_FILE = 'deploy/rbac/target.yaml';
  * before anything is destroyed, the target is read again anyway.
  */
 const WATCH_S = { least: 40, spread: 16 };
-/** A target has few kinds to ask for, and hundreds of targets many connections. */
-const PROBE_CONNECTIONS = 1;
+/** A target has few kinds to ask for, and hundreds of targets many connections; at rest, one is used. */
+const PROBE_CONNECTIONS = 2;
 /** With one request for each kind and probe, this would be most of what hundreds of targets are asked at rest. */
 const HISTORY_FOR_MS = 290_000;
-/** After a restore of the control cluster, so long only those get a target who have it. */
-const CLAIM_AGAIN_MS = 120_000;
 /** Work that needs no target, such as forced deletions, begins then at the latest. */
 const LONGEST_WAIT_MS = 10_000;
 
@@ -105,9 +103,6 @@ export class RunningCell {
   readonly #begun: Promise<void>;
   /** UID of Namespace kube-system of the target, once it was asked for. */
   #targetUID: string | undefined;
-  #hasTarget = false;
-  /** When the control cluster had been set back and was read anew; monotonic. */
-  #setBackMs = -Infinity;
 
   constructor(options: RunningCellOptions) {
     const { process, shared, drivers, namespace, config, shard, controllersOf, service, maxTargetBytes } = options;
@@ -158,9 +153,7 @@ export class RunningCell {
       openDriver: (provider) => drivers.of(provider),
     };
     this.outages.onChange(({ cluster, isOver, isSetBack }) => {
-      if (cluster !== CONTROL || !isOver || isSetBack !== true) return;
-      this.#setBackMs = clock.monotonicMs();
-      options.setBack();
+      if (cluster === CONTROL && isOver && isSetBack === true) options.setBack();
     });
     this.#operator = new Operator(process, cell);
     const controllers = controllersOf(this.#operator);
@@ -195,21 +188,8 @@ export class RunningCell {
 
   /** Makes sure that the target is its own, once that was read, and its workload clusters. Throws TargetRefusedError, and ApiError. */
   async claim(signal: AbortSignal): Promise<void> {
-    if (this.#targetUID !== undefined) {
-      this.#requireTurn();
-      await this.#options.claimTarget(this.#targetUID, signal);
-      this.#hasTarget = true;
-    }
+    if (this.#targetUID !== undefined) await this.#options.claimTarget(this.#targetUID, signal);
     await this.#targets.claimAgain(signal);
-  }
-
-  /** After a restore, whoever has a target says so first. Throws ApiError. */
-  #requireTurn(): void {
-    const { clock } = this.#options.process.options;
-    const hasOutage = this.outages.current().some(({ cluster }) => cluster === CONTROL);
-    if (this.#hasTarget || (!hasOutage && clock.monotonicMs() - this.#setBackMs >= CLAIM_AGAIN_MS)) return;
-    const message = 'the control cluster has an outage or was restored; the target cluster is claimed a little later';
-    throw new ApiError(503, 'ServiceUnavailable', message);
   }
 
   /** Resolves when its last mutation has ended and nothing of it is left. Never rejects. */

@@ -9,7 +9,7 @@ import type { LeaseElector } from '../../kube/leader/elector.ts';
 import { createElection, type Election, leasesOf } from '../election.ts';
 import type { ManagerProcess } from '../manager-process.ts';
 import type { Member } from '../process/lifecycle.ts';
-import { applicantsAmong, isMixed, replicaFor } from './assignment.ts';
+import { applicantsAmong, inTheWayOf, isMixed, replicaFor } from './assignment.ts';
 import { shardLeaseName } from './lease-names.ts';
 import { type Replica, Replicas } from './replicas.ts';
 import { revisionOf } from './revision.ts';
@@ -111,10 +111,7 @@ export class Shards implements Member {
     const { count, process } = this.#options;
     const { live } = this.#replicas;
     const own = live.find(({ identity }) => identity === process.options.identity);
-    // Of those that have come in the same second, none goes first.
-    const other = live.find(
-      ({ shards, since }) => shards !== String(count) && (own === undefined || since <= own.since),
-    );
+    const other = own === undefined ? live.find(({ shards }) => shards !== String(count)) : inTheWayOf(own, live);
     return other === undefined
       ? undefined
       : `replica ${other.identity} has --cell-shards=${other.shards}, this one ${count}: two replicas could manage one namespace, so no further shard is taken before one of them ends`;
@@ -141,9 +138,14 @@ export class Shards implements Member {
     this.#stopping.abort(new Error('the process is stopping'));
     await this.#running;
     await this.#handingOver;
-    // First of all, so that the others wait for the shards when they are released.
-    await this.#membership?.elector?.release(() => Promise.resolve());
+    const { count } = this.#options;
+    const release = (): Promise<void> | undefined => this.#membership?.elector?.release(() => Promise.resolve());
+    // First of all, so that the others wait for the shards when they are released; but one that divides them otherwise could manage a
+    // namespace of another shard that still ends.
+    const isFirst = this.#replicas.live.every(({ shards }) => shards === String(count));
+    if (isFirst) await release();
     await Promise.all([...this.#candidacies.values()].map((candidacy) => this.#leave(candidacy, graceMs)));
+    if (!isFirst) await release();
   }
 
   /** Never rejects. */
@@ -175,8 +177,9 @@ export class Shards implements Member {
       process.options.log.error({ err: trouble }, 'took no shard');
     this.#trouble = trouble;
     const isSettled = clock.monotonicMs() - this.#changedMs >= config.leader.leaseDurationMs && !isMixed(live);
-    // One of another number would not take what it is given.
-    const applicants = applicantsAmong(live.filter(({ shards }) => shards === String(count)));
+    // One of another number would not take what it is given, nor would one that has come after such a one.
+    const takers = live.filter((one) => one.shards === String(count) && inTheWayOf(one, live) === undefined);
+    const applicants = applicantsAmong(takers);
     // Whoever does not see that it lives itself may not see the others: what is known of them is old, or not complete yet.
     const isUpToDate = this.#replicas.live.some((replica) => replica.identity === identity);
     for (let index = 0; index < count; index++) {

@@ -25,9 +25,57 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])(
     await Promise.all([processes.start(), processes.start({ flags: { 'cell-shards': '7' } })]);
     await time.advance(10 * MINUTE_MS);
 
-    const holders = world.leases.flatMap((lease) =>
-      shardOfLease(lease.metadata.name) === undefined ? [] : [holderOf(lease)],
-    );
-    expect(new Set(holders).size).toBeLessThan(2);
+    expect(holdersIn(world).size).toBeLessThan(2);
   },
 );
+
+test.each([1, 2, 3, 4])(
+  'who divides the namespaces otherwise takes no shard before the last one of the former number has left all of its own (seed %i)',
+  async (seed) => {
+    const plan = { names: ['cell-1'], shards: SHARDS, managers: 1 };
+    await using world = await MachinesWorld.create(withCells({ seed, flags: LEASES }, plan));
+    const { time, processes } = world;
+    const cell = await Cell.create(world, 'cell-1', SHARDS, { replicas: 2 });
+    cell.setRight();
+    const former = await processes.start();
+    await time.advance(10 * MINUTE_MS);
+    const next = await processes.start({ flags: { 'cell-shards': '7' } });
+    await time.advance(2 * MINUTE_MS);
+    cell.world.changePool({ spec: { replicas: 4 } });
+    await time.advance(1_000);
+
+    former.terminate();
+    const seen = new Set<string>();
+    for (let i = 0; i < 3_000; i++) {
+      await time.advance(50);
+      seen.add([...holdersIn(world)].toSorted().join(' and '));
+    }
+
+    expect(holdersIn(world)).toEqual(new Set([next.identity]));
+    expect([...seen].filter((holders) => holders.includes(' and '))).toEqual([]);
+  },
+);
+
+test('while an upgrade to another number waits, a replica of the former one that comes back leaves no shard to nobody', async () => {
+  const plan = { names: ['cell-1'], shards: SHARDS, managers: 1 };
+  await using world = await MachinesWorld.create(withCells({ seed: 1, flags: LEASES }, plan));
+  const { time, processes } = world;
+  const cell = await Cell.create(world, 'cell-1', SHARDS, { replicas: 1 });
+  cell.setRight();
+  const [first, second] = [await processes.start(), await processes.start()];
+  await time.advance(10 * MINUTE_MS);
+  await processes.start({ flags: { 'cell-shards': '7' } });
+  await time.advance(2 * MINUTE_MS);
+
+  first.kill();
+  await processes.start();
+  await time.advance(10 * MINUTE_MS);
+
+  expect(holdersIn(world)).toEqual(new Set([second.identity]));
+});
+
+/** Who holds shards. */
+function holdersIn(world: MachinesWorld): ReadonlySet<string> {
+  const shards = world.leases.filter(({ metadata }) => shardOfLease(metadata.name) !== undefined);
+  return new Set(shards.map((lease) => holderOf(lease)).filter((holder) => holder !== ''));
+}
