@@ -26,7 +26,7 @@ export class Asked {
   async ask(row: Row): Promise<Members> {
     const { code, body } = await this.#answer(row.request(this.#given));
     if (row.save !== undefined) this.#saved.set(row.save, body);
-    return compared({ code, body: this.#normaliser.of(body) }, row);
+    return compared({ code, body: this.#normaliser.of(ofItself(body)) }, row);
   }
 
   /** A value of this server as it is compared with one of the other. */
@@ -82,6 +82,27 @@ function describedAlike(body: Members): Members {
     }),
   );
   return { ...body, resources: resources.toSorted((a, b) => (String(a['name']) < String(b['name']) ? -1 : 1)) };
+}
+
+/**
+ * An answer without resourceVersions that others choose, too: that of a list is of the whole server, and tables show Nodes. What is told by the
+ * order in which it was first seen must not see them.
+ */
+function ofItself(body: unknown): unknown {
+  if (!isMembers(body)) return body;
+  const { metadata, rows } = body;
+  const own = isMembers(metadata) && ('items' in body || 'rows' in body) ? { metadata: unversioned(metadata) } : {};
+  if (!Array.isArray(rows)) return { ...body, ...own };
+  const told = (rows as Members[]).map((row) => {
+    const { object } = row;
+    if (!isMembers(object) || !isMembers(object['metadata'])) return row;
+    return { ...row, object: { ...object, metadata: unversioned(object['metadata']) } };
+  });
+  return { ...body, ...own, rows: told };
+}
+
+function unversioned(metadata: Members): Members {
+  return 'resourceVersion' in metadata ? { ...metadata, resourceVersion: '' } : metadata;
 }
 
 /** Others write to Nodes. */
