@@ -601,7 +601,7 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
   {
     name: 'released-continues',
     change: {
-      in: 'Cells.#reconcile',
+      in: 'Cells.#reconcileCell',
       from: "if (this.#isRefused(name)) return requeue(RETRY_MS, 'valid settings'); if (running !== undefined)",
       to: "if (this.#isRefused(name)) return requeue(RETRY_MS, 'valid settings'); if (running === undefined)",
       why: 'A namespace that lost its label is managed on.',
