@@ -577,6 +577,12 @@ describe('a deletion', () => {
       waits: 'DrainingNode',
     },
     {
+      title: 'drains a Node that has registered anew since, also when it is cordoned',
+      change: { node: nodeOf('anew', true) },
+      did: ['drain'],
+      waits: 'DrainingNode',
+    },
+    {
       title: 'drains a Node that somebody has uncordoned since',
       world: { restedMs: 5_000 },
       change: { node: nodeOf('drained', false) },
