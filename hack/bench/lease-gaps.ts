@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
 import { HttpLeaseClient } from '../../pkg/kube/client/lease-client.ts';
-import { Transport } from '../../pkg/kube/client/transport.ts';
-import type { Connection } from '../control-plane/connection.ts';
-import { fixedEndpoint } from '../control-plane/fixed-endpoint.ts';
+import type { Transport } from '../../pkg/kube/client/transport.ts';
+import { observerOf } from './observer.ts';
 
 const LEASES = ['machine-controller', 'machine-controller-manager'];
 
@@ -15,12 +13,8 @@ export class LeaseGaps implements AsyncDisposable {
   readonly #watches: readonly Promise<void>[];
   readonly #renewals = new Map<string, number[]>(LEASES.map((name) => [name, []]));
 
-  constructor({ url, ca, admin }: Pick<Connection, 'url' | 'ca' | 'admin'>) {
-    this.#transport = new Transport({
-      endpoint: fixedEndpoint(url, { tls: { ca, cert: admin.certificate, key: admin.key } }),
-      clock: new SystemClock(),
-      userAgent: 'bench',
-    });
+  constructor(connection: Parameters<typeof observerOf>[0]) {
+    this.#transport = observerOf(connection);
     this.#watches = LEASES.map((name) => this.#watch(name));
   }
 

@@ -1,5 +1,6 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
+import { joinSockets } from '../../test/proxy/join-sockets.ts';
 import { reset } from '../../test/proxy/reset.ts';
 
 /** A TCP proxy whose connections can all be broken at once; TLS goes through untouched. */
@@ -10,19 +11,7 @@ export class Cutter {
   private constructor(server: Server, target: URL) {
     this.#server = server;
     server.on('connection', (client) => {
-      const upstream = connect(Number(target.port), target.hostname);
-      for (const [one, other] of [
-        [client, upstream],
-        [upstream, client],
-      ] as const) {
-        this.#sockets.add(one);
-        one.on('error', () => other.destroy());
-        one.on('close', () => {
-          this.#sockets.delete(one);
-          other.destroy();
-        });
-        one.pipe(other);
-      }
+      joinSockets(client, connect(Number(target.port), target.hostname), this.#sockets);
     });
   }
 

@@ -56,11 +56,11 @@ export class CallRates {
   #lineOf(account: string): Line {
     const known = this.#lines.get(account);
     if (known !== undefined) return known;
-    const { qps, clock } = this.#options;
+    const { qps } = this.#options;
     const line = {
       queue: new PQueue({ concurrency: 1 }),
       // What was saved up in a second, and at least one call.
-      throttle: createThrottle({ qps, burst: Math.max(1, Math.ceil(qps)), clock }),
+      throttle: createThrottle({ qps, burst: Math.max(1, Math.ceil(qps)) }),
     };
     this.#lines.set(account, line);
     return line;

@@ -200,7 +200,7 @@ export function accessTo(
     endpoint,
     clock,
     userAgent: options.userAgent,
-    throttle: fairly(createThrottle({ qps: options.qps, burst: options.burst, clock }), {
+    throttle: fairly(createThrottle(options), {
       clock,
       waited: (ms) => metrics.throttled.observe(ms / 1_000),
     }),

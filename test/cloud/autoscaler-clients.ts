@@ -11,6 +11,7 @@ import { CloudProviderDefinition } from '../../pkg/autoscaler/gen/clusterautosca
 import type { LogFields, Logger } from '../../pkg/base/log/logger.ts';
 import { silentLogger } from '../../pkg/base/log/logger.ts';
 import { eventually } from '../expect/eventually.ts';
+import { joinSockets } from '../proxy/join-sockets.ts';
 
 export type AutoscalerClient = Client<typeof CloudProviderDefinition>;
 
@@ -86,19 +87,7 @@ export class Balancer implements Disposable {
   private constructor(targets: readonly string[]) {
     this.#server = createServer((socket) => {
       const port = Number(/\d+$/.exec(targets[this.connections++ % targets.length] ?? '')?.[0]);
-      const server = connect(port, '127.0.0.1');
-      for (const [one, other] of [
-        [socket, server],
-        [server, socket],
-      ] as const) {
-        this.#sockets.add(one);
-        one.on('error', () => other.destroy());
-        one.on('close', () => {
-          this.#sockets.delete(one);
-          other.destroy();
-        });
-        one.pipe(other);
-      }
+      joinSockets(socket, connect(port, '127.0.0.1'), this.#sockets);
     });
   }
 

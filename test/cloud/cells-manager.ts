@@ -24,6 +24,14 @@ export async function cellsControl(): Promise<Site> {
   return control;
 }
 
+/** Flags of replicas of which another one takes the place soon. */
+export const QUICK_LEASES = {
+  'leader-elect': 'true',
+  'leader-elect-lease-duration': '6s',
+  'leader-elect-renew-deadline': '4s',
+  'leader-elect-retry-period': '500ms',
+};
+
 /** How it is run. */
 export interface CellsOptions {
   /** Of the user that deploy/rbac binds, in the control cluster. */

@@ -8,19 +8,13 @@ import { replicaFor } from '../../pkg/operator/cells/assignment.ts';
 import { CELL_CLIENT_NAME } from '../../pkg/operator/config/cells.ts';
 import { type AutoscalerClient, AutoscalerClients, Balancer, PortLog } from '../cloud/autoscaler-clients.ts';
 import { TestCell } from '../cloud/cell.ts';
-import { CELL_LEASES, cellsControl, CellsManager } from '../cloud/cells-manager.ts';
+import { CELL_LEASES, cellsControl, CellsManager, QUICK_LEASES } from '../cloud/cells-manager.ts';
 import type { Site } from '../cloud/site.ts';
 import { eventually } from '../expect/eventually.ts';
 
 const TEST_MS = 300_000;
 const PATIENCE = { timeoutMs: 60_000, intervalMs: 100 };
 const GROUP = '/apis/machine.sapcloud.io/v1alpha1';
-const QUICK_LEASES = {
-  'leader-elect': 'true',
-  'leader-elect-lease-duration': '6s',
-  'leader-elect-renew-deadline': '4s',
-  'leader-elect-retry-period': '500ms',
-};
 
 let control: Site;
 let clients: AutoscalerClients;

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Lease } from '../../pkg/apis/wire.ts';
-import { CELL_LEASES, cellsControl, CellsManager } from '../cloud/cells-manager.ts';
+import { CELL_LEASES, cellsControl, CellsManager, QUICK_LEASES } from '../cloud/cells-manager.ts';
 import { ClusterAPITenant } from '../cloud/cluster-api-tenant.ts';
 import type { Site } from '../cloud/site.ts';
 import { ContractSimulator, SIM_MACHINE } from '../contract-simulator.ts';
@@ -17,12 +17,6 @@ import { grant } from './shipped-roles.ts';
 
 const TEST_MS = 300_000;
 const PATIENCE = { timeoutMs: 60_000, intervalMs: 100 };
-const QUICK_LEASES = {
-  'leader-elect': 'true',
-  'leader-elect-lease-duration': '6s',
-  'leader-elect-renew-deadline': '4s',
-  'leader-elect-retry-period': '500ms',
-};
 
 let control: Site;
 

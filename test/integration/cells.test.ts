@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
-import { CELL_LEASES, cellsControl, CellsManager } from '../cloud/cells-manager.ts';
+import { CELL_LEASES, cellsControl, CellsManager, QUICK_LEASES } from '../cloud/cells-manager.ts';
 import { TestCell } from '../cloud/cell.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import type { Site } from '../cloud/site.ts';
@@ -8,12 +8,6 @@ import { eventually } from '../expect/eventually.ts';
 
 const TEST_MS = 300_000;
 const PATIENCE = { timeoutMs: 60_000, intervalMs: 100 };
-const QUICK_LEASES = {
-  'leader-elect': 'true',
-  'leader-elect-lease-duration': '6s',
-  'leader-elect-renew-deadline': '4s',
-  'leader-elect-retry-period': '500ms',
-};
 const SELECTED = { labels: { cell: '' } };
 
 let control: Site;

@@ -602,7 +602,7 @@ describe('requests', () => {
   test('keep to the rate limit, leases excepted', async () => {
     const clock = kube.clock;
     await using limited = new KubeSession(connect(), {
-      transport: { throttle: createThrottle({ qps: 20, burst: 1, clock }) },
+      transport: { throttle: createThrottle({ qps: 20, burst: 1 }) },
     });
     const fromMs = clock.monotonicMs();
 

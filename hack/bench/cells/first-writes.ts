@@ -2,9 +2,8 @@ import { SystemClock } from '../../../pkg/base/clock/system-clock.ts';
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { HttpListWatch } from '../../../pkg/kube/client/list-watch.ts';
 import { machines } from '../../../pkg/kube/client/resource.ts';
-import { Transport } from '../../../pkg/kube/client/transport.ts';
-import type { Connection } from '../../control-plane/connection.ts';
-import { fixedEndpoint } from '../../control-plane/fixed-endpoint.ts';
+import type { Transport } from '../../../pkg/kube/client/transport.ts';
+import { observerOf } from '../observer.ts';
 
 /** When the Machines of some namespaces were first seen with the VM that was created for them. */
 export class FirstWrites implements AsyncDisposable {
@@ -14,12 +13,8 @@ export class FirstWrites implements AsyncDisposable {
   readonly #seenMs = new Map<string, number>();
   readonly #watches: readonly Promise<void>[];
 
-  constructor({ url, ca, admin }: Pick<Connection, 'url' | 'ca' | 'admin'>, namespaces: readonly string[]) {
-    this.#transport = new Transport({
-      endpoint: fixedEndpoint(url, { tls: { ca, cert: admin.certificate, key: admin.key } }),
-      clock: this.#clock,
-      userAgent: 'bench',
-    });
+  constructor(connection: Parameters<typeof observerOf>[0], namespaces: readonly string[]) {
+    this.#transport = observerOf(connection);
     this.#watches = namespaces.map((namespace) => this.#watch(namespace));
   }
 

@@ -76,3 +76,19 @@ test('whoever waits when it is closed is refused', async () => {
     Array.from({ length: 3 }, () => expect.any(ThrottleClosedError)),
   );
 });
+
+test('each wait is told when it is over', async () => {
+  const clock = new FakeClock();
+  const stepped = new SteppedThrottle();
+  const waits: number[] = [];
+  const throttle = fairly(stepped, { clock, waited: (ms) => waits.push(ms) });
+  const both = Promise.all([throttle.acquire(never, 'a'), throttle.acquire(never, 'b')]);
+
+  clock.advance(100);
+  await stepped.step();
+  clock.advance(150);
+  await stepped.step();
+  await both;
+
+  expect(waits).toEqual([100, 250]);
+});

@@ -2,8 +2,6 @@ import { setImmediate } from 'node:timers/promises';
 
 import { describe, expect, jest, test } from '@jest/globals';
 
-import { FakeClock } from '../../../test/fakes/fake-clock.ts';
-import { SystemClock } from './system-clock.ts';
 import { createThrottle, ThrottleClosedError, unlimited } from './throttle.ts';
 
 const never = new AbortController().signal;
@@ -13,7 +11,7 @@ describe('createThrottle', () => {
     // The library has timers of its own, and knows no clock but the host's.
     jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
     try {
-      const throttle = createThrottle({ qps: 8, burst: 5, clock: new FakeClock() });
+      const throttle = createThrottle({ qps: 8, burst: 5 });
       let passed = 0;
       for (let i = 0; i < 12; i++) void throttle.acquire(never).then(() => (passed += 1));
       /** The library gives each request several turns, a timer each. */
@@ -36,7 +34,7 @@ describe('createThrottle', () => {
   });
 
   test('gives up with the reason of the signal', async () => {
-    const throttle = createThrottle({ qps: 8, burst: 1, clock: new SystemClock() });
+    const throttle = createThrottle({ qps: 8, burst: 1 });
     await throttle.acquire(never);
     const leaving = new AbortController();
     const waiting = throttle.acquire(leaving.signal);
@@ -49,7 +47,7 @@ describe('createThrottle', () => {
     await import('bottleneck');
     jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
     try {
-      const throttle = createThrottle({ qps: 0.001, burst: 1, clock: new FakeClock() });
+      const throttle = createThrottle({ qps: 0.001, burst: 1 });
       const asked = Promise.allSettled(Array.from({ length: 3 }, () => throttle.acquire(never)));
       await jest.advanceTimersByTimeAsync(100);
 
@@ -66,7 +64,7 @@ describe('createThrottle', () => {
   });
 
   test('is off at 0', async () => {
-    expect(createThrottle({ qps: 0, burst: 0, clock: new SystemClock() })).toBe(unlimited);
+    expect(createThrottle({ qps: 0, burst: 0 })).toBe(unlimited);
     await expect(unlimited.acquire(AbortSignal.abort(new Error('leaving')))).rejects.toThrow('leaving');
   });
 });

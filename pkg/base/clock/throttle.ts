@@ -1,5 +1,3 @@
-import type { Clock } from './clock.ts';
-
 /** Admits one request at a time to a limited rate. */
 export interface Throttle {
   /**
@@ -32,16 +30,9 @@ const REFILL_MS = 250;
 
 /**
  * A token bucket of `burst` requests, refilled at `qps` a second; 0 = off. The library behind it admits about 400 a second
- * at most, so a higher limit is met all the same. Who gives up while waiting still uses up a token. `waited` is told of
- * each wait.
+ * at most, so a higher limit is met all the same. Who gives up while waiting still uses up a token.
  */
-export function createThrottle(options: {
-  qps: number;
-  burst: number;
-  clock: Clock;
-  waited?: ((waitedMs: number) => void) | undefined;
-}): Throttle {
-  const { qps, burst, clock, waited } = options;
+export function createThrottle({ qps, burst }: { readonly qps: number; readonly burst: number }): Throttle {
   if (qps <= 0) return unlimited;
 
   const limiter = import('bottleneck').then(
@@ -58,12 +49,10 @@ export function createThrottle(options: {
   return {
     async acquire(signal) {
       signal.throwIfAborted();
-      const fromMs = clock.monotonicMs();
       const bucket = await limiter;
       if (isClosed) throw new ThrottleClosedError();
       const turn = bucket.schedule(() => Promise.resolve());
       await abortable(turn, signal, waiting);
-      waited?.(clock.monotonicMs() - fromMs);
     },
     async close() {
       const bucket = await limiter;

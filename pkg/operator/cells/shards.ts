@@ -92,11 +92,17 @@ export class Shards implements Member {
     return candidacy?.isHeld === true ? candidacy.shard : undefined;
   }
 
+  /** This one, as its Lease shows it; undefined: not yet, or not any more. */
+  get #own(): Replica | undefined {
+    const { identity } = this.#options.process.options;
+    return this.#replicas.live.find((replica) => replica.identity === identity);
+  }
+
   /** This one included, also before its own Lease is seen. */
   get #live(): readonly Replica[] {
     const { identity } = this.#options.process.options;
     const { live } = this.#replicas;
-    if (live.some((replica) => replica.identity === identity)) return live;
+    if (this.#own !== undefined) return live;
     return [...live, { identity, shards: String(this.#options.count), revision: this.#revision, since: '' }];
   }
 
@@ -108,9 +114,9 @@ export class Shards implements Member {
 
   /** Why no further shard is applied for; undefined: nothing keeps us from it. */
   get trouble(): string | undefined {
-    const { count, process } = this.#options;
+    const { count } = this.#options;
     const { live } = this.#replicas;
-    const own = live.find(({ identity }) => identity === process.options.identity);
+    const own = this.#own;
     const other = own === undefined ? live.find(({ shards }) => shards !== String(count)) : inTheWayOf(own, live);
     return other === undefined
       ? undefined
@@ -181,7 +187,7 @@ export class Shards implements Member {
     const takers = live.filter((one) => one.shards === String(count) && inTheWayOf(one, live) === undefined);
     const applicants = applicantsAmong(takers);
     // Whoever does not see that it lives itself may not see the others: what is known of them is old, or not complete yet.
-    const isUpToDate = this.#replicas.live.some((replica) => replica.identity === identity);
+    const isUpToDate = this.#own !== undefined;
     for (let index = 0; index < count; index++) {
       const isOurs = replicaFor(index, applicants) === identity;
       const candidacy = this.#candidacies.get(index);

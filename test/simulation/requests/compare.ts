@@ -47,7 +47,7 @@ function compared({ code, body }: Answer, { kept }: Row): Members {
   if (kept?.what === 'body') return { code };
   if (typeof body === 'string') return { code };
   if (!isMembers(body) || body['kind'] !== 'Status' || body['status'] !== 'Failure')
-    return { code, body: listOf(isMembers(body) ? describedAlike(body) : body) };
+    return { code, body: isMembers(body) ? describedAlike(body) : body };
   const { message, reason, details, metadata } = body;
   const { causes, ...others } = isMembers(details) ? details : {};
   if (kept?.what === 'message') return { code, reason };
@@ -60,18 +60,14 @@ function compared({ code, body }: Answer, { kept }: Row): Members {
 /** Texts and hashes that describe kinds are not followed, nor the order of kinds. */
 function describedAlike(body: Members): Members {
   if (body['kind'] === 'Table') {
-    const { columnDefinitions, rows, metadata, ...others } = body as {
+    const { columnDefinitions, rows, ...others } = body as {
       columnDefinitions: Members[];
       rows: Members[];
     } & Members;
     return {
       ...others,
-      metadata: isMembers(metadata) ? { ...metadata, resourceVersion: 'any' } : metadata,
       columnDefinitions: columnDefinitions.map(({ description: _description, ...column }) => column),
-      rows: rows.map(({ cells, object }) => ({
-        cells: (cells as unknown[]).map(ageless),
-        object: withoutRevision(object),
-      })),
+      rows: rows.map(({ cells, object }) => ({ cells: (cells as unknown[]).map(ageless), object })),
     };
   }
   if (body['kind'] !== 'APIResourceList') return body;
@@ -105,12 +101,6 @@ function unversioned(metadata: Members): Members {
   return 'resourceVersion' in metadata ? { ...metadata, resourceVersion: '' } : metadata;
 }
 
-/** Others write to Nodes. */
-function withoutRevision(object: unknown): unknown {
-  if (!isMembers(object) || !isMembers(object['metadata'])) return object;
-  return { ...object, metadata: { ...object['metadata'], resourceVersion: 'any' } };
-}
-
 const AGE = /^\d+[smhdy](\d+[smhd])?$/;
 
 function ageless(cell: unknown): unknown {
@@ -122,14 +112,6 @@ function fieldsOf(causes: unknown): string[] {
   const all = Array.isArray(causes) ? (causes as Members[]) : [];
   const told = all.filter(({ message }) => !String(message).includes('some validation rules were not checked'));
   return [...new Set(told.map(({ field, reason }) => `${String(field)}: ${String(reason)}`))].toSorted();
-}
-
-/** The resourceVersion of a list is that of the whole server, to which others write too. */
-function listOf(body: unknown): unknown {
-  // The items of a list of metadata of nothing are null.
-  if (!isMembers(body) || !('items' in body)) return body;
-  const metadata = isMembers(body['metadata']) ? { ...body['metadata'], resourceVersion: 'any' } : {};
-  return { ...body, metadata };
 }
 
 /**
