@@ -1,3 +1,5 @@
+import { hasFinalizer } from '../../apis/finalizers.ts';
+import { SECRET_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import { MACHINE_LEASE } from '../../kube/leader/names.ts';
 import type { Operator } from '../../operator/operator.ts';
 import type { Controller } from '../../work/reconcile/controller.ts';
@@ -45,8 +47,9 @@ export function wakeRoleBindings(
     for (const binding of roleBindings.list()) queue.add(keyOf(binding));
   };
   for (const cache of [roleBindings, machines, machineSets, machineDeployments, classes]) cache.onChange(wakeAll);
-  // A Secret is let go of before it is gone, if others hold it as well.
-  secrets.onChange((old) => {
-    if (old?.metadata.deletionTimestamp !== undefined) wakeAll(old, undefined);
+  // A Secret is let go of before it is gone, and perhaps before it is deleted: its class goes first as often as not.
+  secrets.onChange((old, current) => {
+    const isHeld = current !== undefined && hasFinalizer(current, SECRET_FINALIZER);
+    if (old !== undefined && hasFinalizer(old, SECRET_FINALIZER) && !isHeld) wakeAll(old, undefined);
   });
 }
