@@ -51,11 +51,20 @@ export interface CellsOptions {
   readonly clients: CellClients;
 }
 
+/** One that was begun, or is about to. */
+interface Running {
+  readonly cell: RunningCell;
+  readonly madeOf: string;
+  readonly cannotBegin?: string;
+}
+
 /** A cell as it is, or why it is not. */
 interface Known {
-  readonly running?: { readonly cell: RunningCell; readonly madeOf: string; readonly cannotBegin?: string };
+  readonly running?: Running;
   /** Last reported. */
   readonly refusal?: string;
+  /** Why it could not begin: that is said until it has begun, also while this is tried again. */
+  readonly notBegun?: string;
   /** Its Secrets have changed since they were last looked at. */
   readonly isUnchecked?: boolean;
   /** Its claim of the target cluster may be lost. */
@@ -125,38 +134,37 @@ export class Cells {
   /** Those that run, by namespace. */
   get running(): ReadonlyMap<string, RunningCell> {
     return new Map(
-      [...this.#known].flatMap(([namespace, { running }]) =>
-        running === undefined ? [] : [[namespace, running.cell]],
-      ),
+      [...this.#known].flatMap(([namespace, known]) => (runs(known) ? [[namespace, known.running.cell]] : [])),
     );
   }
 
   /** Why cells do not run, by namespace. */
   get refused(): ReadonlyMap<string, string> {
     return new Map(
-      [...this.#known].flatMap(([namespace, { running, refusal }]) =>
-        running === undefined && refusal !== undefined ? [[namespace, refusal]] : [],
-      ),
+      [...this.#known].flatMap(([namespace, known]) => {
+        const { refusal = known.notBegun } = known;
+        return runs(known) || refusal === undefined ? [] : [[namespace, refusal]];
+      }),
     );
   }
 
   /** What is said of cells that run without their target cluster, because another namespace has it; by namespace. */
   get taken(): ReadonlyMap<string, string> {
-    return new Map([...this.#taken].filter(([namespace]) => this.#known.get(namespace)?.running !== undefined));
+    return new Map([...this.#taken].filter(([namespace]) => this.#runs(namespace)));
   }
 
   /** What of cells that run cannot be used, by namespace: they go on with what was valid before. */
   get outdated(): ReadonlyMap<string, string> {
     return new Map(
-      [...this.#known].flatMap(([namespace, { running, refusal }]) =>
-        running !== undefined && refusal !== undefined ? [[namespace, refusal]] : [],
+      [...this.#known].flatMap(([namespace, known]) =>
+        runs(known) && known.refusal !== undefined ? [[namespace, known.refusal]] : [],
       ),
     );
   }
 
   /** Which names of autoscalers of cells that run are also another one's, by namespace. */
   get clashes(): ReadonlyMap<string, string> {
-    return new Map([...this.#clashes].filter(([namespace]) => this.#known.get(namespace)?.running !== undefined));
+    return new Map([...this.#clashes].filter(([namespace]) => this.#runs(namespace)));
   }
 
   /** Hears of namespaces and their Secrets from now on. */
@@ -207,15 +215,23 @@ export class Cells {
     const { holding, config, namespaces } = this.#options;
     const isOurs = (): boolean => !this.#isEnding && holding(shardOf(name, config.shards)) !== undefined;
     if (!isOurs()) return await this.#reconcile(name, signal);
-    await looked.look(name, signal);
-    const trouble = looked.troubleOf(name) ?? this.#known.get(name)?.running?.cannotBegin;
+    // Looking may fail, also because of what it could not begin for.
+    const { cannotBegin } = this.#known.get(name)?.running ?? {};
+    if (cannotBegin === undefined) await looked.look(name, signal);
+    const trouble = cannotBegin ?? looked.troubleOf(name);
     if (trouble === undefined || !isOurs()) {
       const result = await this.#reconcile(name, signal);
       return result.kind === 'requeue' ? result : requeue(looked.againMs(name), 'changes of the namespace');
     }
-    const { running } = this.#known.get(name) ?? {};
-    if (running !== undefined) await this.#end(name, running.cell, GRACE_MS);
-    this.#refuse(name, namespaces.get(name), 'MissingPermissions', `${trouble}.`);
+    const { running, notBegun } = this.#known.get(name) ?? {};
+    if (running !== undefined) {
+      await this.#end(name, running.cell, GRACE_MS);
+      if (!isOurs()) return stop;
+      if (notBegun !== undefined) this.#known.set(name, { refusal: notBegun });
+    }
+    const why = `${trouble}.`;
+    this.#refuse(name, namespaces.get(name), 'MissingPermissions', why);
+    this.#known.set(name, { ...this.#known.get(name), notBegun: why });
     return requeue(looked.againMs(name), 'permissions in the namespace');
   }
 
@@ -227,7 +243,7 @@ export class Cells {
 
   async #reconcileCell(name: string, signal: AbortSignal): Promise<StepResult> {
     const wanted = this.#want(name);
-    const { running, isUnchecked = false } = this.#known.get(name) ?? {};
+    const { running, notBegun, isUnchecked = false } = this.#known.get(name) ?? {};
     if (wanted === undefined) {
       // Settings that are wrong do not end what runs by those that were right.
       if (this.#isRefused(name)) return requeue(RETRY_MS, 'valid settings');
@@ -253,6 +269,7 @@ export class Cells {
     this.#accept(name);
     if (isSame) return stop;
     if (running !== undefined) await this.#end(name, running.cell, GRACE_MS);
+    if (notBegun !== undefined) this.#known.set(name, { notBegun });
     this.#begin(name, wanted, endpoint);
     return stop;
   }
@@ -302,7 +319,8 @@ export class Cells {
   #begin(name: string, { namespace, config, shard, madeOf }: Wanted, endpoint: Endpoint | undefined): void {
     const { process, shared, drivers, controllersOf, service, holding } = this.#options;
     const { maxTargetBytes } = this.#options.config;
-    if (holding(shard.index) !== shard || this.#isEnding) return;
+    const isOurs = holding(shard.index) === shard && !this.#isEnding;
+    if (!isOurs) return void this.#known.delete(name);
     const cell = new RunningCell({
       process,
       shared,
@@ -324,12 +342,16 @@ export class Cells {
         this.#known.set(name, { ...known, running: { ...running, cannotBegin: why } });
         this.#queue.add(name);
       },
+      begun: () => {
+        const { notBegun: _begun, ...known } = this.#known.get(name) ?? {};
+        if (known.running?.cell === cell) this.#known.set(name, known);
+      },
       broke: () =>
         void process.options.clock.schedule(RETRY_MS, () => {
           if (this.#known.get(name)?.running?.cell === cell) this.#remake(name);
         }),
     });
-    this.#known.set(name, { running: { cell, madeOf } });
+    this.#known.set(name, { ...this.#known.get(name), running: { cell, madeOf } });
     process.options.log.info({ cell: name, shard: shard.index, server: endpoint?.url }, 'started managing a cell');
     if (service !== undefined) this.#tellClash(name);
   }
@@ -452,14 +474,18 @@ export class Cells {
     };
   }
 
+  #runs(name: string): boolean {
+    return runs(this.#known.get(name));
+  }
+
   #isRefused(name: string): boolean {
     return this.#known.get(name)?.refusal !== undefined;
   }
 
   #accept(name: string): void {
     const { refusal: _solved, isUnchecked: _checked, ...known } = this.#known.get(name) ?? {};
-    if (known.running !== undefined) this.#known.set(name, known);
-    else this.#known.delete(name);
+    if (known.running === undefined && known.notBegun === undefined) this.#known.delete(name);
+    else this.#known.set(name, known);
   }
 
   #report(namespace: KubeObject, reason: CellEvent, message: string): void {
@@ -471,7 +497,7 @@ export class Cells {
     const known = this.#known.get(name) ?? {};
     if (known.refusal !== message) {
       const { process } = this.#options;
-      const goesOn = known.running === undefined ? 'Machines are not managed' : 'What was valid before stays in use';
+      const goesOn = runs(known) ? 'What was valid before stays in use' : 'Machines are not managed';
       if (namespace !== undefined) this.#report(namespace, reason, `${message} ${goesOn}.`);
       process.options.log.warn({ cell: name, err: message }, 'could not manage a cell');
     }
@@ -488,4 +514,9 @@ export class Cells {
     this.#report(namespace, 'CellReleased', message);
     process.options.log.warn({ cell: name, machines: left }, 'released a cell with Machines');
   }
+}
+
+/** Whether a cell runs; one that could not begin runs when it has begun. */
+function runs(known: Known | undefined): known is Known & { readonly running: Running } {
+  return known?.running !== undefined && known.notBegun === undefined;
 }

@@ -55,6 +55,8 @@ export interface RunningCellOptions {
   readonly claimTarget: (uid: string, signal: AbortSignal) => Promise<void>;
   /** The same of a workload cluster, to which the kubeconfig in this Secret leads. */
   readonly claimWorkload: (uid: string, secret: string, signal: AbortSignal) => Promise<void>;
+  /** Told when it has read what it needs, and its work has begun. */
+  readonly begun: () => void;
   /** Told when it cannot begin, and why; it is to be ended. */
   readonly cannotBegin: (why: string) => void;
   /** Told when it has ended; what it has counted can still be read. Never rejects. */
@@ -158,7 +160,7 @@ export class RunningCell {
     this.#operator = new Operator(process, cell);
     const controllers = controllersOf(this.#operator);
     this.#work = this.#operator.work(controllers, service?.of(this.#operator) ?? []);
-    this.#begun = this.#begin(this.#ending.signal).catch((err: unknown) => {
+    this.#begun = this.#begin(this.#ending.signal).then(options.begun, (err: unknown) => {
       if (this.#ending.signal.aborted) return;
       if (err instanceof CannotStartError) return options.cannotBegin(err.message);
       log.error({ err }, 'could not begin the work of a cell');
