@@ -84,6 +84,12 @@ const OPERATION_MEANINGS: Readonly<Record<OperationCode, Meaning & { readonly op
       'Since the Machine was created, the API server, a policy or a webhook has rejected the finalizer of Machinist, so no VM was requested.',
     remedy: 'Correct the policy or webhook; at the creation timeout, the Machine becomes Failed.',
   },
+  NameTaken: {
+    operation: 'Create',
+    cause:
+      'A Machine in another namespace has the same name, and all cells share one target cluster, in which both would be the same Node.',
+    remedy: 'Delete one of the two. The Node of the other one is not touched.',
+  },
   PreparationFailed: {
     operation: 'Create',
     cause:

@@ -15,6 +15,7 @@ import type { ManagerProcess } from './manager-process.ts';
 import type { OperatorMetrics } from './metrics.ts';
 import type { Operator } from './operator.ts';
 import type { CachedCluster } from './target-readiness.ts';
+import type { SharedTarget } from './shared-target.ts';
 import type { TargetCluster } from './target-cluster.ts';
 import { TargetClusters, type TargetClustersOptions } from './target-clusters.ts';
 
@@ -36,6 +37,8 @@ export interface Cell {
   readonly targets: TargetClusters;
   /** Undefined without a target cluster. */
   readonly target: TargetCluster | undefined;
+  /** Where the Nodes of other cells are in the same target. */
+  readonly sharedTarget?: SharedTarget | undefined;
   readonly elect: Elect;
   /** As the work waits for the target. */
   readonly cachedTarget: CachedCluster | undefined;

@@ -34,6 +34,7 @@ import { permissionsOf } from './preflight/permissions.ts';
 import { workloadOf } from './preflight/workload.ts';
 import { type LeaderWork, underLease } from './process/leadership.ts';
 import type { Service } from './service.ts';
+import type { SharedTarget } from './shared-target.ts';
 import { StartCheck } from './start-check.ts';
 import type { TargetClusters } from './target-clusters.ts';
 import { Work } from './work.ts';
@@ -85,6 +86,11 @@ export class Operator {
   static async open(options: OperatorOptions): Promise<Operator> {
     const process = await ManagerProcess.open(options);
     return new Operator(process, cellOfFlags(process));
+  }
+
+  /** What other namespaces have to do with the Nodes of the target; undefined: nothing. */
+  get sharedTarget(): SharedTarget | undefined {
+    return this.#cell.sharedTarget;
   }
 
   /** Live reads of the control cluster. */

@@ -6,7 +6,7 @@ import type { Interceptor } from '../kube/gate/interceptor.ts';
 import { HttpListWatch, type ListWatch } from '../kube/client/list-watch.ts';
 import { pods } from '../kube/client/resource.ts';
 import type { Target } from '../kube/targets/targets.ts';
-import { addKinds, type CachingProcess, type Informers } from './cached/kind.ts';
+import { addKinds, type CacheAdder, type CachingProcess, type Informers } from './cached/kind.ts';
 import { TARGET_KINDS } from './cached/target.ts';
 import { ClusterCaches, type ClusterCachesOptions, type OpenOptions } from './cluster-caches.ts';
 import { type ClusterAccess, writerTo } from './clusters.ts';
@@ -24,17 +24,31 @@ export class TargetCluster {
   readonly caches: ClusterCaches;
   readonly informers: Informers<typeof TARGET_KINDS>;
 
-  /** Makes the caches; with `later` they begin to be filled at once, else when they are started. */
-  constructor(access: ClusterAccess, options: TargetClusterOptions) {
-    const { process, later } = options;
-    const caches = new ClusterCaches(access, options);
+  private constructor({ access, caches, informers }: Pick<TargetCluster, 'access' | 'caches' | 'informers'>) {
     this.access = access;
     this.caches = caches;
-    this.informers = addKinds(
+    this.informers = informers;
+  }
+
+  /** Makes the caches; with `later` they begin to be filled at once, else when they are started. */
+  static cached(access: ClusterAccess, options: TargetClusterOptions): TargetCluster {
+    const { process, later } = options;
+    const caches = new ClusterCaches(access, options);
+    const informers = addKinds(
       TARGET_KINDS,
       later === undefined ? caches : { add: (resource, how) => caches.open(resource, { ...how, ...later }).informer },
       process,
     );
+    return new TargetCluster({ access, caches, informers });
+  }
+
+  /** The same cluster for somebody who reads what `caches` shows of these. */
+  through(caches: CacheAdder, process: CachingProcess): TargetCluster {
+    return new TargetCluster({
+      access: this.access,
+      caches: this.caches,
+      informers: addKinds(TARGET_KINDS, caches, process),
+    });
   }
 
   /** What somebody does with it whose writes pass `gate`. */

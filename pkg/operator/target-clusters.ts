@@ -57,9 +57,14 @@ export class TargetClusters implements Member {
    * TargetClusterOptions.
    */
   add(access: ClusterAccess, roleFile: string, later?: TargetClusterOptions['later']): TargetCluster {
-    const added = new TargetCluster(access, { ...this.#options, roleFile, ...(later && { later }) });
+    const added = TargetCluster.cached(access, { ...this.#options, roleFile, ...(later && { later }) });
     this.#clusters.set(access.cluster, added);
     return added;
+  }
+
+  /** Adds one that others have too, who start and end it. */
+  share(target: TargetCluster): void {
+    this.#clusters.set(target.access.cluster, target);
   }
 
   /** The same for an API server of which only the endpoint is known, under a name that no other has. */

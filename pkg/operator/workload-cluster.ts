@@ -49,7 +49,7 @@ export class OpenWorkload {
       this.#refusal = err;
       changed();
     };
-    this.cluster = new TargetCluster(access, { ...options, later: { refused } });
+    this.cluster = TargetCluster.cached(access, { ...options, later: { refused } });
     this.target = this.cluster.behind(gate, intercept);
     for (const probed of probesOf([access], [this.cluster.caches])) outages.add(probed, () => changed());
     void this.#read();

@@ -118,6 +118,8 @@ export class FakeWorld {
   leftVMs: MachineStepsDeps['leftVMs'] = 'deleted';
   readonly vmStates = new VMStates();
   holdsScaleDown = true;
+  /** See MachineStepsDeps; from the next restart on. */
+  namesakes: MachineStepsDeps['namesakes'];
   readonly settings: { -readonly [name in keyof MachineSettings]: MachineSettings[name] } = { ...SETTINGS };
   writes = 0;
   /** What passes are written with. */
@@ -242,6 +244,7 @@ export class FakeWorld {
       },
       activities,
       random: () => 1,
+      namesakes: this.namesakes,
       bootstrapTokens: { of: () => this.#tokens(), forget: () => undefined },
       drivers: {
         resolve: ({ provider }) =>

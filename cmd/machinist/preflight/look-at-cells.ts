@@ -198,7 +198,7 @@ async function lookAtCell({ namespace, warnings }: FoundCell, circumstances: Cel
   bad.push(...ofClasses.filter(({ status }) => status !== 'ok').map((finding) => ofCell(cell, finding)));
   const target = await lookAtTarget(cell, circumstances);
   bad.push(...target.bad);
-  const { uid, server = 'no target cluster' } = target;
+  const { uid, server = cells.hasOneTarget ? 'in the target cluster of all cells' : 'no target cluster' } = target;
   const findings = bad.length === 0 ? [cellFinding(cell, 'ok', server)] : bad;
   return uid === undefined ? { cell, findings } : { cell, uid, findings };
 }

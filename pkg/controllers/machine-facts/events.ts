@@ -23,6 +23,11 @@ export const MACHINE_EVENTS = {
    */
   InvalidClass: 'Warning',
   /**
+   * a Machine of the same name is in another namespace, and both would be one Node of the target cluster of all cells;
+   * the VM of this one is not created before → delete one of the two
+   */
+  NameTaken: 'Warning',
+  /**
    * `spec.class.name` was changed although the Machine has a VM; the class of the VM
    * [stays in use](../concepts/machine-lifecycle.md#one-vm-one-class), and condition ClassChangeIgnored reports this until the field is set back → set `spec.class.name` back; to get a machine of another class, delete this one
    */

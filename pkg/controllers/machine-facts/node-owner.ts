@@ -9,7 +9,10 @@ import { isSameVM, schemeOf } from './same-vm.ts';
 /** Phases in which a machine may be without a VM. */
 const SAYS_NOTHING: ReadonlySet<string> = new Set(['', 'CrashLoopBackOff', 'Failed', 'Terminating']);
 
-/** The Machines that there are, with MACHINE_INDEXES of pkg/indexes. */
+/**
+ * The Machines whose Nodes may be in the target cluster, with MACHINE_INDEXES of pkg/indexes: those of a namespace, or of all where namespaces
+ * share a target. Two of the latter may have one name.
+ */
 export type MachineIndex = Pick<Lister<Machine>, 'byIndex'>;
 
 /**
@@ -17,9 +20,12 @@ export type MachineIndex = Pick<Lister<Machine>, 'byIndex'>;
  * mix VMs up, people edit, Node names are reused. That ids differ proves nothing by itself: drivers and cloud controllers may
  * write them in different forms. Only another Machine that has a better claim makes the Node another's.
  *
+ * Of namesakes in several namespaces the one has a Node of their name that has a VM; of several such the one that shows that VM, else the oldest.
+ *
  * | the Node's machine-name label | provider ids of Node and Machine  | others that may have it     | is this machine's |
  * |-------------------------------|-----------------------------------|-----------------------------|-------------------|
- * | this machine                  | any                               | any                         | yes               |
+ * | this machine                  | any                               | a namesake that may have it | no                |
+ * | this machine                  | any                               | any others                  | yes               |
  * | another living Machine        | any                               | any                         | no                |
  * | a Machine that is gone        | of one VM                         | any                         | yes               |
  * | a Machine that is gone        | not known to be of one VM         | any                         | no                |
@@ -29,7 +35,7 @@ export type MachineIndex = Pick<Lister<Machine>, 'byIndex'>;
  */
 export function belongsTo(node: Node, machine: Machine, machines: MachineIndex): boolean {
   const says = labelOf(node);
-  if (says === machine.metadata.name) return true;
+  if (says === machine.metadata.name) return !isOfNamesake(node, machine, machines);
   if (says !== '' && machines.byIndex('name', says).length > 0) return false;
   const isOurVM = isVMOf(node, machine);
   if (says !== '') return isOurVM === true;
@@ -41,7 +47,8 @@ export function belongsTo(node: Node, machine: Machine, machines: MachineIndex):
 
 /**
  * Whether a Node may be drained and deleted with this machine, or take it along: what a doubt must not do. A Node shows no namespace and no UID:
- * its label alone may name a Machine of another manager's namespace. What this machine has recorded must agree:
+ * its label alone may name a Machine of another manager's namespace. What this machine has recorded must agree, and where a namesake has a VM
+ * too, it must be of the VM of this machine and of no other:
  *
  * | label `node` of the Machine  | provider ids of Node and Machine | the Node shows      | goes with it                      |
  * |------------------------------|----------------------------------|---------------------|-----------------------------------|
@@ -51,7 +58,7 @@ export function belongsTo(node: Node, machine: Machine, machines: MachineIndex):
  * | is missing, or names another | not known to be of one VM        | any                 | no                                |
  */
 export function isRemovedWith(node: Node, machine: Machine, machines: MachineIndex): boolean {
-  if (!belongsTo(node, machine, machines)) return false;
+  if (!belongsTo(node, machine, machines) || mayBeOfNamesake(node, machine, machines)) return false;
   const isOurVM = isVMOf(node, machine);
   if (nodeNameOf(machine) !== node.metadata.name) return isOurVM === true && hasVM(machine);
   return labelOf(node) === machine.metadata.name
@@ -70,6 +77,7 @@ export function nodesRemovedWith(found: readonly Node[], machine: Machine, machi
     (node) =>
       labelOf(node) === machine.metadata.name &&
       node.metadata.name !== nodeNameOf(machine) &&
+      !mayBeOfNamesake(node, machine, machines) &&
       !(isVMOf(node, machine) === false && isOfOneScheme(node, machine) && !sharesID(machine, machines)),
   );
 }
@@ -115,10 +123,57 @@ function isOfOneScheme({ spec }: Node, machine: Machine): boolean {
   return schemeOf(spec?.providerID ?? '') === schemeOf(machine.spec?.providerID ?? '');
 }
 
-/** The living Machine other than this one whose name a Node shows; undefined when there is none. */
+/** The living Machine other than this one whose name a Node shows, and, of a namesake, whose VM it may be; undefined when there is none. */
 export function otherOwnerOf(node: Node, machine: Machine, machines: MachineIndex): Machine | undefined {
   const says = labelOf(node);
-  return says === '' || says === machine.metadata.name ? undefined : machines.byIndex('name', says)[0];
+  if (says === '') return undefined;
+  if (says !== machine.metadata.name) return machines.byIndex('name', says)[0];
+  const own = claimOf(node, machine);
+  return namesakesOf(machine, machines).find((one) => {
+    const claim = claimOf(node, one);
+    return claim >= CLAIM.unknownVM && claim > own;
+  });
+}
+
+/** How good the claim to a Node is that shows the name of a Machine: by what that has recorded. */
+const CLAIM = { none: 0, otherVM: 1, unknownVM: 2, itsVM: 3 } as const;
+
+function claimOf(node: Node, machine: Machine): number {
+  if (!hasRecordedVM(machine)) return CLAIM.none;
+  const isItsVM = isVMOf(node, machine);
+  if (isItsVM === undefined) return CLAIM.unknownVM;
+  return isItsVM ? CLAIM.itsVM : CLAIM.otherVM;
+}
+
+/** Whether it has, or says to have, a VM. */
+export function hasRecordedVM(machine: Machine): boolean {
+  return (machine.spec?.providerID ?? '') !== '' || hasVM(machine);
+}
+
+/** The Machines of the same name in other namespaces. */
+function namesakesOf({ metadata }: Machine, machines: MachineIndex): readonly Machine[] {
+  return machines.byIndex('name', metadata.name).filter((one) => one.metadata.namespace !== metadata.namespace);
+}
+
+/** Whether a Node that shows the name of this machine is rather that of another one of this name. */
+function isOfNamesake(node: Node, machine: Machine, machines: MachineIndex): boolean {
+  const namesakes = namesakesOf(machine, machines);
+  const own = claimOf(node, machine);
+  if (namesakes.length === 0) return false;
+  return (
+    own === CLAIM.none ||
+    namesakes.some((one) => {
+      const claim = claimOf(node, one);
+      return claim > own || (claim === own && isOlder(one.metadata, machine.metadata));
+    })
+  );
+}
+
+/** Whether a Node cannot be taken from this machine's namesakes with certainty. */
+function mayBeOfNamesake(node: Node, machine: Machine, machines: MachineIndex): boolean {
+  const claims = namesakesOf(machine, machines).map((one) => claimOf(node, one));
+  if (!claims.some((claim) => claim > CLAIM.none)) return false;
+  return claimOf(node, machine) !== CLAIM.itsVM || claims.includes(CLAIM.itsVM);
 }
 
 function labelOf({ metadata }: Node): string {
@@ -139,13 +194,18 @@ function rivalsFor(node: Node, machine: Machine, machines: MachineIndex): readon
 
 /** Two Machines that claim one Node would undo each other's labels forever. */
 function isFirst(node: Node, { metadata }: Machine, rivals: readonly Machine[]): boolean {
-  if (rivals.length === 0 || metadata.name === node.metadata.name) return true;
-  return rivals.every((rival) => rival.metadata.name !== node.metadata.name && isOlder(metadata, rival.metadata));
+  if (rivals.length === 0) return true;
+  const named = rivals.filter((rival) => rival.metadata.name === node.metadata.name);
+  if (metadata.name === node.metadata.name) {
+    const namesakes = named.filter((rival) => rival.metadata.namespace !== metadata.namespace);
+    return namesakes.every((rival) => isOlder(metadata, rival.metadata));
+  }
+  return named.length === 0 && rivals.every((rival) => isOlder(metadata, rival.metadata));
 }
 
-type Age = Pick<ObjectMeta, 'creationTimestamp' | 'name'>;
+type Age = Pick<ObjectMeta, 'creationTimestamp' | 'name' | 'namespace'>;
 
 function isOlder(a: Age, b: Age): boolean {
   if (a.creationTimestamp !== b.creationTimestamp) return a.creationTimestamp < b.creationTimestamp;
-  return a.name < b.name;
+  return a.name === b.name ? (a.namespace ?? '') < (b.namespace ?? '') : a.name < b.name;
 }

@@ -6,6 +6,7 @@
 export const OPERATION_CODES = [
   'NeverAsked',
   'FinalizerRefused',
+  'NameTaken',
   'PreparationFailed',
   'VMBeingCreated',
   'VMBeingInitialized',

@@ -17,7 +17,11 @@ export interface OperationUpdate extends Pick<LastOperation, 'type' | 'state' | 
   readonly errorCode?: DriverCode | OperationCode;
 }
 
-const NEVER_ASKED: ReadonlySet<string | undefined> = new Set<OperationCode>(['NeverAsked', 'FinalizerRefused']);
+const NEVER_ASKED: ReadonlySet<string | undefined> = new Set<OperationCode>([
+  'NeverAsked',
+  'FinalizerRefused',
+  'NameTaken',
+]);
 
 const UNDER_WAY: ReadonlySet<string | undefined> = new Set<OperationCode>(['VMBeingCreated', 'VMBeingInitialized']);
 
@@ -43,7 +47,7 @@ export function isUnderWay(operation: LastOperation | undefined): boolean {
 }
 
 /**
- * Whether the machine has waited for its MachineClass or for our finalizer from the beginning, and says so: no provider can have been
+ * Whether the machine has waited for its MachineClass, for our finalizer, or for its name from the beginning, and says so: no provider can have been
  * asked for a VM, because a class that is used is protected by a finalizer, and no VM is asked for without ours. A deletion keeps the code.
  */
 export function wasNeverRequested({ spec, status }: Pick<Machine, 'spec' | 'status'>): boolean {

@@ -5,6 +5,7 @@ import type { Lister } from '../../kube/cache/lister.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Drain } from '../../drain/drain.ts';
 import type { Gate } from '../../kube/gate/gate.ts';
+import type { Identities } from '../../operator/identities.ts';
 import type { Trust } from '../../kube/gate/leader-gate.ts';
 import type { Outage } from '../../kube/gate/outage.ts';
 import type { Random } from '../../base/random/random.ts';
@@ -33,8 +34,12 @@ import type { BootstrapTokens } from './tokens/bootstrap-tokens.ts';
 import type { MachineTokens } from './tokens/machine-tokens.ts';
 
 export interface MachineStepsDeps extends Omit<ClassSources, 'vmClasses'>, MachineAccess {
-  /** With MACHINE_INDEXES. */
+  /** With MACHINE_INDEXES: by these also those of other namespaces whose Nodes are in the same target. */
   readonly machines: Lister<Machine>;
+  /** What those of other namespaces have, or are about to record; undefined: there are none. */
+  readonly identities?: Identities | undefined;
+  /** Where other namespaces share the target: Machines that have this name, in all of them, read live. Throws ApiError. */
+  readonly namesakes?: ((name: string, signal: AbortSignal) => Promise<readonly Machine[]>) | undefined;
   readonly classes: Lister<MachineClass>;
   readonly labelPolicies: Lister<NodeLabelPolicy>;
   /** Both shared by all who fail machines: what one of them begins counts for all. */

@@ -15,6 +15,7 @@ import { endWithResults } from '../../work/reconcile/last-results.ts';
 import type { Draining } from '../draining.ts';
 import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import { MACHINE_EVENT_SOURCE } from '../machine-facts/events.ts';
+import { machinesNamed } from '../machine-facts/namesakes.ts';
 import { nodeAccess, type NodeAccess } from '../machine-facts/node-access.ts';
 import type { Owners } from '../machine-facts/owners.ts';
 import type { ReplacementBudget } from '../machine-facts/replacement-budget.ts';
@@ -31,7 +32,13 @@ import type { LeftVMs } from './deletion/forced-removal.ts';
 import { poolMetrics } from './pool-metrics.ts';
 import { waitMetrics } from './wait-metrics.ts';
 import { workInProgress } from './work-in-progress.ts';
-import { wakeMachines, wakeMachinesByPolicy, wakeMachinesOfClasses, wakeMachinesOfOrphans } from './wake.ts';
+import {
+  wakeMachines,
+  wakeMachinesByPolicy,
+  wakeMachinesOfClasses,
+  wakeMachinesOfOrphans,
+  wakeNamesakes,
+} from './wake.ts';
 
 /** What the machine controller shares with others. */
 export interface MachineShare extends Pick<Draining, 'drain' | 'rules'> {
@@ -74,6 +81,8 @@ export function machine(operator: Operator, share: MachineShare): Controller {
     random,
     settings: config.machine,
     leftVMs: leftVMsUnder(config),
+    identities: operator.sharedTarget?.identities,
+    namesakes: operator.sharedTarget && ((name, signal) => machinesNamed(name, reader, signal)),
     // Nobody else would take it away again.
     holdsScaleDownDuringRollout: config.controllers.has('machine-deployment') && config.sets.annotateForAutoscaler,
   });
@@ -81,6 +90,7 @@ export function machine(operator: Operator, share: MachineShare): Controller {
     const target = targets.of(one);
     return target && nodeAccess(target, machines);
   };
+  const isOurs = ({ metadata }: Machine): boolean => metadata.namespace === config.clusters.namespace;
   const controller = new MachineController({
     steps,
     machines,
@@ -117,12 +127,14 @@ export function machine(operator: Operator, share: MachineShare): Controller {
     watches: [
       (queue) =>
         share.vmStates.onChange((providerIDs) => {
-          for (const one of providerIDs.flatMap((id) => machines.byIndex('providerID', id))) queue.add(keyOf(one));
+          for (const one of providerIDs.flatMap((id) => machines.byIndex('providerID', id)))
+            if (isOurs(one)) queue.add(keyOf(one));
         }),
       (queue) => wakeMachinesOfClasses(operator.caches, queue),
       (queue) => wakeMachinesByPolicy(operator.caches, queue),
       (queue) => wakeMachinesOfOrphans(operator.caches, queue),
-      (queue) => wakeMachines({ machines, nodes, queue, activities, controller }),
+      (queue) => wakeMachines({ machines, nodes, queue, activities, controller, isOurs }),
+      (queue) => wakeNamesakes(machines, operator.sharedTarget?.machines, queue),
     ],
     end: (queue, graceMs) => endWithResults(activities, queue, { clock, graceMs }),
   };

@@ -6,7 +6,7 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted, keyOf } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
-import type { Informer } from '../../kube/cache/lister.ts';
+import type { Informer, Lister } from '../../kube/cache/lister.ts';
 import type { Caches } from '../../operator/caches.ts';
 import type { Priority, Queue } from '../../work/workqueue/queue.ts';
 import type { ActivityRegistry } from '../../work/activity/registry.ts';
@@ -29,6 +29,8 @@ export interface MachineWakeDeps {
   readonly queue: Queue;
   readonly activities: Pick<ActivityRegistry<ActivityResults>, 'onEnd' | 'forgetAll'>;
   readonly controller: MachineController;
+  /** Whether a Machine is of this namespace; others may have Nodes in the same cluster. */
+  readonly isOurs: (machine: Machine) => boolean;
 }
 
 /** Enqueues a Machine when it changes, when its Node does, and when a call or drain of it has ended. */
@@ -97,6 +99,21 @@ export function wakeMachinesOfOrphans(
   });
 }
 
+/** Enqueues a Machine when another one of its name goes, in whatever namespace that is: its creation may wait for the name. */
+export function wakeNamesakes(
+  machines: Lister<Machine>,
+  everywhere: Pick<Informer<Machine>, 'onChange'> | undefined,
+  queue: Queue,
+): void {
+  everywhere?.onChange((old, current) => {
+    if (old === undefined || current !== undefined) return;
+    for (const machine of machines.byIndex('name', old.metadata.name)) {
+      const key = keyOf(machine);
+      if (machines.get(key) !== undefined) queue.add(key);
+    }
+  });
+}
+
 type OwnerCaches = Pick<Caches, 'machineSets' | 'machineDeployments'>;
 
 function policyTextOf(deployment: MachineDeployment | undefined): string | undefined {
@@ -112,13 +129,13 @@ function textForMachines({ metadata, kind: _kind, apiVersion: _apiVersion, ...co
   return JSON.stringify([uid, finalizers, deletionTimestamp, retryRequestOf({ metadata }), content]);
 }
 
-function wakeByNodes({ machines, queue, controller }: MachineWakeDeps, nodes: Informer<Node>): void {
+function wakeByNodes({ machines, queue, controller, isOurs }: MachineWakeDeps, nodes: Informer<Node>): void {
   nodes.onChange((old, current) => {
     if (old !== undefined && current !== undefined && !nodeConcerns(old, current)) return;
     const concerned = new Map<string, Machine>();
     for (const node of [old, current]) {
       if (node === undefined) continue;
-      for (const machine of machinesOfNode(machines, node)) {
+      for (const machine of machinesOfNode(machines, node).filter(isOurs)) {
         concerned.set(keyOf(machine), machine);
         if (current === undefined) controller.nodeGone(machine, node);
       }

@@ -107,3 +107,22 @@ test('a reader that ends hears of nothing any more, and another one of its names
 
   expect(heard).toEqual(['a got one', 'a got two', 'a changed one']);
 });
+
+test('a view finds what is in all namespaces by an index that reaches across them, and hears of its own alone', () => {
+  const across = new Set(['colour']);
+  const informer = new MemoryInformer<KubeObject>(
+    [object('a', 'one', 'red'), object('b', 'two', 'red')],
+    indexesByNamespace({ ...INDEXES, name: ({ metadata }: KubeObject) => [metadata.name] }, across),
+  );
+  const a = new NamespaceViews(informer, () => undefined, across).of('a');
+  const heard: string[] = [];
+  a.onChange((_old, current) => void heard.push(current?.metadata.name ?? ''));
+
+  expect(names(a.byIndex('colour', 'red'))).toEqual(['one', 'two']);
+  expect(names(a.byIndex('name', 'two'))).toEqual([]);
+  expect(names(a.list())).toEqual(['one']);
+  expect(a.get('b/two')).toBeUndefined();
+  informer.put(object('b', 'two', 'blue', 2));
+  expect(names(a.byIndex('colour', 'red'))).toEqual(['one']);
+  expect(heard).toEqual(['one']);
+});

@@ -6,11 +6,16 @@ import { type View, viewOf, type Views } from './view.ts';
 /** Index of all objects of a namespace. */
 const NAMESPACE_INDEX = 'namespace';
 
-/** Indexes of a cache of all namespaces, by which a view finds only what is in its own. */
-export function indexesByNamespace<T extends KubeObject>(indexes: IndexFunctions<T> = {}): IndexFunctions<T> {
+const NONE: ReadonlySet<string> = new Set();
+
+/** Indexes of a cache of all namespaces, by which a view finds only what is in its own, except by those that reach `across` all. */
+export function indexesByNamespace<T extends KubeObject>(
+  indexes: IndexFunctions<T> = {},
+  across: ReadonlySet<string> = NONE,
+): IndexFunctions<T> {
   const scoped = Object.entries(indexes).map(([name, valuesOf]) => [
     name,
-    (object: T) => valuesOf(object).map((value) => within(namespaceOf(object), value)),
+    across.has(name) ? valuesOf : (object: T) => valuesOf(object).map((value) => within(namespaceOf(object), value)),
   ]);
   return { ...Object.fromEntries(scoped), [NAMESPACE_INDEX]: (object: T) => [namespaceOf(object)] };
 }
@@ -21,10 +26,12 @@ export class NamespaceViews<T extends KubeObject> implements Views<T> {
   readonly #handlers = new Map<string, Set<ChangeHandler<T>>>();
 
   readonly #failed: (err: unknown) => void;
+  readonly #across: ReadonlySet<string>;
 
-  /** `failed` is told what a handler has thrown, which keeps no other from hearing of a change. */
-  constructor(informer: Informer<T>, failed: (err: unknown) => void) {
+  /** `failed` is told what a handler has thrown, which keeps no other from hearing of a change; `across` as for the indexes. */
+  constructor(informer: Informer<T>, failed: (err: unknown) => void, across: ReadonlySet<string> = NONE) {
     this.#informer = informer;
+    this.#across = across;
     this.#failed = failed;
     informer.onChange((old, current) => {
       const object = current ?? old;
@@ -46,7 +53,7 @@ export class NamespaceViews<T extends KubeObject> implements Views<T> {
     const view = viewOf(informer, {
       get: (key) => (key.startsWith(prefix) ? informer.get(key) : undefined),
       list: () => informer.byIndex(NAMESPACE_INDEX, namespace),
-      byIndex: (index, value) => informer.byIndex(index, within(namespace, value)),
+      byIndex: (index, value) => informer.byIndex(index, this.#across.has(index) ? value : within(namespace, value)),
       onChange: (handler) => {
         const handlers = this.#handlers.get(namespace) ?? new Set();
         handlers.add(handler);

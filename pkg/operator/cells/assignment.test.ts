@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
-import { applicantsAmong, isMixed, replicaFor, shardOf } from './assignment.ts';
+import { applicantsAmong, isMixed, judgeOf, replicaFor, shardOf } from './assignment.ts';
 
 const SHARDS = Array.from({ length: 16 }, (_, i) => i);
 const identities = fc.uniqueArray(fc.stringMatching(/^[a-z]{1,4}_[0-9a-f]{8}$/), { minLength: 2, maxLength: 8 });
@@ -149,4 +149,18 @@ test('while an upgrade waits, a replica of the former revision that comes or goe
   expect(after).toEqual(before.map((holder) => (holder === 'a' ? 'd' : holder)));
   model.come('e', 'old');
   expect(model.holders).toEqual(after);
+});
+
+test('of cells with one target one decides about a Node, whoever asks; one that comes or goes changes that for no other', () => {
+  const cells = fc.uniqueArray(fc.stringMatching(/^[a-z]{1,6}$/), { minLength: 2, maxLength: 8 });
+  fc.assert(
+    fc.property(fc.string(), cells, (node, [gone = '', ...others]) => {
+      const all = [gone, ...others];
+      const before = judgeOf(node, all);
+      expect(all).toContain(before);
+      expect(judgeOf(node, all.toReversed())).toBe(before);
+      expect(judgeOf(node, before === gone ? all : others)).toBe(before);
+    }),
+  );
+  expect(judgeOf('node', [])).toBeUndefined();
 });

@@ -7,12 +7,21 @@ import type { Replica } from './replicas.ts';
  * comes takes only its share, and one that goes leaves only its own. Undefined: none lives.
  */
 export function replicaFor(shard: number, replicas: Iterable<string>): string | undefined {
-  let best: { readonly replica: string; readonly weight: string } | undefined;
-  for (const replica of replicas) {
-    const weight = hashOf(`${shard}/${replica}`);
-    if (best === undefined || weight > best.weight) best = { replica, weight };
+  return winnerOf(`${shard}`, replicas);
+}
+
+/** The namespace that acts on a Node which no Machine has, of the cells that have one target. Undefined: there are none. */
+export function judgeOf(nodeName: string, cells: Iterable<string>): string | undefined {
+  return winnerOf(nodeName, cells);
+}
+
+function winnerOf(what: string, candidates: Iterable<string>): string | undefined {
+  let best: { readonly candidate: string; readonly weight: string } | undefined;
+  for (const candidate of candidates) {
+    const weight = hashOf(`${what}/${candidate}`);
+    if (best === undefined || weight > best.weight) best = { candidate, weight };
   }
-  return best?.replica;
+  return best?.candidate;
 }
 
 /** A replica that lives, see Replica. */

@@ -1,3 +1,4 @@
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Logger } from '../../base/log/logger.ts';
 import type { HeldWork } from '../../health/held-work.ts';
@@ -24,6 +25,8 @@ export interface CellControl {
   /** Of all clusters of the cell. */
   readonly outages: Outages;
   readonly caches: Caches;
+  /** Changes of Machines in all namespaces, where cells have one target. */
+  readonly everywhere?: Pick<Informer<Machine>, 'onChange'> | undefined;
   /** See Operator. */
   readonly openCache: Operator['openCache'];
   readonly ofControl: ClusterCaches;

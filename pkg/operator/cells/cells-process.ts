@@ -2,6 +2,8 @@ import type { Registry } from 'prom-client';
 
 import { CELL_REPLICA_LABEL, CELL_TARGET_LABEL, CELL_WORKLOAD_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { KubeObject } from '../../apis/meta.ts';
+import type { Resource } from '../../apis/resource.ts';
+import type { CachingProcess } from '../cached/kind.ts';
 import type { Lease } from '../../apis/wire.ts';
 import { withDeadline } from '../../base/clock/deadline.ts';
 import type { MetricFailures } from '../../base/metrics/metric-failures.ts';
@@ -29,6 +31,7 @@ import { CellClients } from './cell-clients.ts';
 import { selectedNamespaces } from './cell-namespaces.ts';
 import { Cells } from './cells.ts';
 import { ClaimLeases } from './claim-leases.ts';
+import { CommonTarget } from './common-target.ts';
 import { cellsWork } from './cells-work.ts';
 import { cellChecks } from './checks.ts';
 import { CELL_EVENT_SOURCE } from './events.ts';
@@ -61,6 +64,8 @@ export class CellsProcess {
   readonly #process: ManagerProcess;
   readonly #config: CellsConfig;
   readonly #drivers: SharedDrivers;
+  /** Undefined: each cell has a target cluster of its own, or none. */
+  readonly #commonTarget: CommonTarget | undefined;
   readonly #claims: TargetClaims;
   readonly #metrics = new MergedMetrics();
   #isTidying = false;
@@ -94,6 +99,7 @@ export class CellsProcess {
     const selected = watched === undefined ? this.#named(config.names ?? []) : selectedNamespaces(watched);
     const replicas = ofControl.add(leases, { namespace: leader.namespace, labelSelector: CELL_REPLICA_LABEL });
     const shared = config.names === undefined ? this.#sharedCaches() : new NamedCaches(process);
+    this.#commonTarget = this.#openTarget(() => selected.names());
     const isNeededBy = async (name: string): Promise<boolean | 'unknown'> =>
       selected.get(name) !== undefined || shared.machinesIn(name) > 0 || (await this.#isNeeded(name));
     const claimLeases = new ClaimLeases({
@@ -129,6 +135,7 @@ export class CellsProcess {
       namespaces: selected,
       shared,
       drivers: this.#drivers,
+      commonTarget: this.#commonTarget,
       claims: this.#claims,
       released: () => void this.#tidyClaims(),
       ended: (name, registry) => this.#metrics.ended(name, registry),
@@ -185,6 +192,7 @@ export class CellsProcess {
     const { clusters, identity, lifecycle, thread, ofControl, outages, held, random, registry, options } =
       this.#process;
     const { config, clock, log, hooks } = options;
+    const caches = [ofControl, ...(this.#commonTarget === undefined ? [] : [this.#commonTarget.cluster.caches])];
     const health = {
       server: config.server,
       registry,
@@ -195,7 +203,7 @@ export class CellsProcess {
           failures,
           breathe: () => clock.sleep(0, NEVER),
         }),
-      caches: [ofControl],
+      caches,
       outages,
       held,
       work: () => cellsWork(this.cells, this.shards, this.#config),
@@ -209,9 +217,9 @@ export class CellsProcess {
     };
     lifecycle.add(connectionsMember(clusters, thread, { ...options, leases: [] }));
     if (hooks?.servesHealth !== false) lifecycle.add(healthMember({ ...health, clock, log }));
-    lifecycle.add(probesMember(clusters, [ofControl], outages));
+    lifecycle.add(probesMember(clusters, caches, outages));
     lifecycle.add(this.#startCheck());
-    lifecycle.add(ofControl, ...(config.drivers.length > 0 ? [identity] : []));
+    lifecycle.add(...caches, ...(config.drivers.length > 0 ? [identity] : []));
     lifecycle.add(recorderMember(CELL_EVENT_SOURCE, this.#recorder), this.#drivers);
     lifecycle.add(new DriverGreetings({ drivers: this.#drivers.greeted, clock, random, log }));
     if (this.#service !== undefined) lifecycle.add(this.#service);
@@ -228,17 +236,28 @@ export class CellsProcess {
   }
 
   #sharedCaches(): SharedCaches {
+    const { worlds } = this.#process.options;
+    const { hasOneTarget } = this.#config;
+    return new SharedCaches(this.#process, { caching: this.#cachingCell, worlds, hasOneTarget, failed: this.#failed });
+  }
+
+  #openTarget(cells: () => readonly string[]): CommonTarget | undefined {
+    const { target: access } = this.#process.clusters;
+    if (access === undefined) return undefined;
+    return new CommonTarget(this.#process, { access, cells, caching: this.#cachingCell, failed: this.#failed });
+  }
+
+  /** As a cell's: of no namespace, so that nothing is cached that only the one of the Leases needs. */
+  get #cachingCell(): CachingProcess {
+    return cachingProcess(this.#process, this.#config.of('', {}));
+  }
+
+  get #failed(): (resource: Resource<KubeObject>, err: unknown) => void {
     const { metrics, options } = this.#process;
-    // As a cell's: of no namespace, so that nothing is cached that only the one of the Leases needs.
-    const caching = cachingProcess(this.#process, this.#config.of('', {}));
-    return new SharedCaches(this.#process, {
-      caching,
-      worlds: options.worlds,
-      failed: ({ kind }, err) => {
-        metrics.kube.handlerErrors.inc({ kind });
-        options.log.error({ kind, err }, 'cache handler failed');
-      },
-    });
+    return ({ kind }, err) => {
+      metrics.kube.handlerErrors.inc({ kind });
+      options.log.error({ kind, err }, 'cache handler failed');
+    };
   }
 
   #named(names: readonly string[]): NamedNamespaces {
@@ -320,7 +339,10 @@ export class CellsProcess {
   #startCheck(): StartCheck {
     const { clusters, outages, held, random, options } = this.#process;
     const { config, clock, log, worlds } = options;
-    const workload = workloadOf(config, { hasTarget: false, callsDrivers: config.drivers.length > 0 });
+    const workload = workloadOf(config, {
+      hasTarget: clusters.target !== undefined,
+      callsDrivers: config.drivers.length > 0,
+    });
     const permissions = permissionsOf(workload, worlds);
     return new StartCheck({ clusters, permissions, clock, random, log, outages, held });
   }

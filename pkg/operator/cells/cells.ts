@@ -19,6 +19,7 @@ import { shardOf } from './assignment.ts';
 import type { CellClients } from './cell-clients.ts';
 import type { CellCaches } from './cell-caches.ts';
 import type { CellNamespaces, LookedAt } from './cell-namespaces.ts';
+import type { CommonTarget } from './common-target.ts';
 import { cellEndpoint } from './cell-kubeconfig.ts';
 import { cellSubject, RunningCell, type RunningCellOptions } from './running-cell.ts';
 import { CELL_EVENTS, type CellEvent } from './events.ts';
@@ -34,6 +35,7 @@ export interface CellsOptions {
   readonly namespaces: CellNamespaces;
   readonly shared: CellCaches;
   readonly drivers: SharedDrivers;
+  readonly commonTarget: CommonTarget | undefined;
   readonly claims: TargetClaims;
   /** Told when a namespace is no cell any more. Must not throw. */
   readonly released: () => void;
@@ -317,7 +319,7 @@ export class Cells {
   }
 
   #begin(name: string, { namespace, config, shard, madeOf }: Wanted, endpoint: Endpoint | undefined): void {
-    const { process, shared, drivers, controllersOf, service, holding } = this.#options;
+    const { process, shared, drivers, commonTarget, controllersOf, service, holding } = this.#options;
     const { maxTargetBytes } = this.#options.config;
     const isOurs = holding(shard.index) === shard && !this.#isEnding;
     if (!isOurs) return void this.#known.delete(name);
@@ -325,6 +327,7 @@ export class Cells {
       process,
       shared,
       drivers,
+      commonTarget,
       namespace,
       config,
       endpoint,

@@ -23,9 +23,11 @@ import { Operator } from '../operator.ts';
 import { probesOf } from '../probes.ts';
 import type { LeaderWork } from '../process/leadership.ts';
 import { CannotStartError } from '../process/lifecycle.ts';
+import type { SharedTarget } from '../shared-target.ts';
 import type { TargetCluster } from '../target-cluster.ts';
 import type { TargetClusters } from '../target-clusters.ts';
 import type { CellCaches, CellControl } from './cell-caches.ts';
+import type { CommonTarget } from './common-target.ts';
 import { openedNow } from './cell-fence.ts';
 import type { CellsService } from './service.ts';
 import type { SharedDrivers } from './shared-drivers.ts';
@@ -40,7 +42,9 @@ export interface RunningCellOptions {
   readonly namespace: KubeObject;
   /** For this namespace. */
   readonly config: Config;
-  /** Of the target cluster; undefined: the cell has none. */
+  /** The target cluster of all cells; undefined: each has its own, or none. */
+  readonly commonTarget: CommonTarget | undefined;
+  /** Of its own target cluster; undefined: the cell has none. */
   readonly endpoint: Endpoint | undefined;
   readonly shard: HeldShard;
   /** See ClustersOptions. */
@@ -133,7 +137,9 @@ export class RunningCell {
     };
     const targets = targetsOf(process, caching, own);
     this.#targets = targets;
-    this.#target = this.#openTarget(targets, metrics.kube);
+    const { commonTarget } = options;
+    this.#target = commonTarget?.for(caching) ?? this.#openTarget(targets, metrics.kube);
+    if (commonTarget !== undefined && this.#target !== undefined) targets.share(this.#target);
     const fence = openedNow(shard.fence, clock.monotonicMs());
     const gate = gateBehind(fence, { clock, outages: this.outages, metrics: metrics.gate, graceMs });
     const cell: Cell = {
@@ -150,7 +156,8 @@ export class RunningCell {
       targets,
       target: this.#target,
       elect: () => ({ gate, elector: shard.elector, fence }),
-      cachedTarget: this.#target && this.#cachedTarget(this.#target),
+      cachedTarget: commonTarget?.cached ?? (this.#target && this.#cachedTarget(this.#target)),
+      sharedTarget: this.#sharedTarget(),
       subject: cellSubject(namespace),
       openDriver: (provider) => drivers.of(provider),
     };
@@ -196,13 +203,15 @@ export class RunningCell {
 
   /** Resolves when its last mutation has ended and nothing of it is left. Never rejects. */
   async end(graceMs: number): Promise<void> {
-    const { shared, namespace } = this.#options;
+    const { shared, namespace, commonTarget } = this.#options;
     this.#ending.abort(new Error('the cell ends'));
     await this.#begun;
     await this.#work.end(graceMs);
     await this.#targets.stop();
-    await Promise.allSettled([this.outages.stop(), this.#target?.caches.stop(), this.#control.own?.stop()]);
-    await Promise.allSettled([this.#target?.access.transport.close()]);
+    const own = commonTarget === undefined ? this.#target : undefined;
+    await Promise.allSettled([this.outages.stop(), own?.caches.stop(), this.#control.own?.stop()]);
+    await Promise.allSettled([own?.access.transport.close()]);
+    commonTarget?.forget(namespace.metadata.name);
     shared.forget(namespace.metadata.name);
     await this.#options.ended(this.registry);
     this.registry.clear();
@@ -211,6 +220,17 @@ export class RunningCell {
   #begin(signal: AbortSignal): Promise<void> {
     const { own } = this.#control;
     return own === undefined ? this.#work.begin(signal) : own.start(signal).then(() => this.#work.begin(signal));
+  }
+
+  #sharedTarget(): SharedTarget | undefined {
+    const { everywhere } = this.#control;
+    const { commonTarget, namespace } = this.#options;
+    if (commonTarget === undefined || everywhere === undefined) return undefined;
+    return {
+      machines: everywhere,
+      identities: commonTarget.identities,
+      isJudgeOf: (nodeName) => commonTarget.isJudge(namespace.metadata.name, nodeName),
+    };
   }
 
   #openTarget(targets: TargetClusters, metrics: KubeMetrics): TargetCluster | undefined {

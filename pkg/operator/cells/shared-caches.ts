@@ -1,3 +1,4 @@
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Resource } from '../../apis/resource.ts';
 import type { Informer } from '../../kube/cache/lister.ts';
@@ -8,16 +9,22 @@ import { Outages } from '../../kube/gate/outages.ts';
 import { machines, secrets } from '../../kube/client/resource.ts';
 import type { CacheAdder, CachingProcess } from '../cached/kind.ts';
 import { addCaches, type Caches } from '../caches.ts';
+import { MACHINE_INDEXES } from '../indexes/machine-indexes.ts';
 import type { ManagerProcess } from '../manager-process.ts';
 import type { World } from '../world.ts';
 import type { CellCaches, CellControl, ReadingCell } from './cell-caches.ts';
 import { OpenedCaches } from './opened-caches.ts';
+
+/** Indexes of Machines by what a Node shows of its own. */
+const NODE_OWNER_INDEXES = Object.keys(MACHINE_INDEXES);
 
 /** What cells read of the control cluster. */
 export interface SharedCachesOptions {
   /** What decides which kinds a cell needs. */
   readonly caching: CachingProcess;
   readonly worlds: readonly World[];
+  /** Cells have one target: Machines that may have a Node are found in all namespaces. */
+  readonly hasOneTarget: boolean;
   /** Told what handlers of changes throw. */
   readonly failed: (resource: Resource<KubeObject>, err: unknown) => void;
 }
@@ -33,9 +40,11 @@ export class SharedCaches implements CellCaches {
   readonly #informers = new Map<Resource<KubeObject>, Informer<KubeObject>>();
   readonly #opened: OpenedCaches;
   readonly #worlds: readonly World[];
+  /** Of Machines in all namespaces. */
+  readonly #everywhere: WholeViews<Machine> | undefined;
 
   /** Adds the kinds that a cell needs to those of the control cluster; only before these start. */
-  constructor(process: ManagerProcess, { caching, worlds, failed }: SharedCachesOptions) {
+  constructor(process: ManagerProcess, { caching, worlds, hasOneTarget, failed }: SharedCachesOptions) {
     const { ofControl: control } = process;
     this.#process = process;
     this.#worlds = worlds;
@@ -43,19 +52,21 @@ export class SharedCaches implements CellCaches {
     const adder: CacheAdder = {
       add: (resource, { namespace: _all, indexes, ...how }) => {
         const told = (err: unknown): void => failed(resource, err);
+        const across = new Set(hasOneTarget && resource.plural === machines.plural ? NODE_OWNER_INDEXES : []);
         const informer = control.add(resource, {
           ...how,
-          ...(resource.namespaced ? { indexes: indexesByNamespace(indexes) } : indexes && { indexes }),
+          ...(resource.namespaced ? { indexes: indexesByNamespace(indexes, across) } : indexes && { indexes }),
         });
         this.#views.set(
           resource,
-          resource.namespaced ? new NamespaceViews(informer, told) : new WholeViews(informer, told),
+          resource.namespaced ? new NamespaceViews(informer, told, across) : new WholeViews(informer, told),
         );
         this.#informers.set(resource, informer);
         return informer;
       },
     };
-    addCaches(adder, { process: caching, worlds });
+    const cached = addCaches(adder, { process: caching, worlds });
+    this.#everywhere = hasOneTarget ? new WholeViews(cached.machines, (err) => failed(machines, err)) : undefined;
   }
 
   open({ config, caching, log, metrics }: ReadingCell): CellControl {
@@ -66,6 +77,7 @@ export class SharedCaches implements CellCaches {
     return {
       outages,
       caches: this.#of(caching),
+      everywhere: this.#everywhere?.of(caching.namespace),
       openCache: (resource, { refused }) => this.#opened.open(resource, caching.namespace, refused),
       ofControl,
     };
@@ -105,6 +117,7 @@ export class SharedCaches implements CellCaches {
 
   forget(namespace: string): void {
     for (const views of this.#views.values()) views.forget(namespace);
+    this.#everywhere?.forget(namespace);
     this.#opened.forget(namespace);
   }
 }

@@ -20,6 +20,8 @@ export interface CellsConfig {
   readonly kubeconfigSecret: string;
   /** Name of the Secret in each with the token for it; '': the kubeconfig has its credentials. */
   readonly tokenSecret: string;
+  /** The target cluster of the flags is that of all cells. */
+  readonly hasOneTarget: boolean;
   /** The most that is taken of a target cluster: in an answer, and of a kind in a cache. */
   readonly maxTargetBytes: number;
   /** Leases among which the namespaces are divided. */
@@ -81,6 +83,7 @@ export function cellsFrom(
     isSelected: ({ metadata }) => matches?.(metadata.labels) ?? names?.includes(metadata.name) === true,
     kubeconfigSecret: text('cell-kubeconfig-secret'),
     tokenSecret: text('cell-token-secret'),
+    hasOneTarget: false,
     maxTargetBytes: number('cell-max-target-mib') * MIB,
     shards: number('cell-shards'),
     isSetting: (annotation) => annotation.startsWith(PREFIX) && annotation !== CELL_CLIENT_NAME,

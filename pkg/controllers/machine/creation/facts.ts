@@ -8,7 +8,11 @@ import { descriptionOf, explanation, inPhase, isFailure, nodeOf, type Explanatio
 
 /** Facts of machines that have no VM yet, or no Node. */
 export const CREATION: readonly Fact[] = [
-  inPhase('', (machine) => (isFailure(machine) ? explainCannotStart(machine) : explainCreating(machine))),
+  inPhase('', (machine) =>
+    isFailure(machine) && machine.status?.lastOperation?.errorCode !== 'NameTaken'
+      ? explainCannotStart(machine)
+      : explainCreating(machine),
+  ),
   inPhase('CrashLoopBackOff', explainCrashLoop),
   inPhase('Pending', explainPending),
   inPhase('Available', (machine) =>
@@ -24,6 +28,7 @@ export const CREATION: readonly Fact[] = [
 function explainCreating(machine: Machine): Explanation {
   const description = descriptionOf(machine);
   const code = machine.status?.lastOperation?.errorCode;
+  if (code === 'NameTaken') return explainTakenName(machine);
   if (code === 'VMBeingCreated')
     return explanation('Creating', description, 'the provider to create the VM', 'The VM boots and joins as a Node.');
   if (code === 'VMBeingInitialized')
@@ -52,6 +57,15 @@ function explainCannotStart(machine: Machine): Explanation {
   );
 }
 
+function explainTakenName(machine: Machine): Explanation {
+  return explanation(
+    'NameTaken',
+    descriptionOf(machine),
+    'one of the two Machines to be deleted',
+    'The VM is created when the name is free; at the creation timeout the machine becomes Failed.',
+  );
+}
+
 const ALLOWED = 'the API server to allow it';
 const REPEATED = 'The attempt is retried.';
 
@@ -66,6 +80,8 @@ function explainCrashLoop(machine: Machine): Explanation {
     case 'RecordRefused':
       // One that may have a VM is not given up without our finalizer: its deletion would leave the VM behind.
       return explainRefusal(machine, hasMachineFinalizer(machine));
+    case 'NameTaken':
+      return explainTakenName(machine);
     case 'NeverAsked':
       return explainCannotStart(machine);
     case '':

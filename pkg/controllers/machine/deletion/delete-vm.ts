@@ -20,7 +20,15 @@ const GOES_ON_MS = MINUTE_MS;
 type Deps = ForcedRemovalDeps &
   Pick<
     Collaborators,
-    'machines' | 'activities' | 'metrics' | 'calls' | 'deletionTimes' | 'unanswered' | 'cursor' | 'resolveClass'
+    | 'machines'
+    | 'namesakes'
+    | 'activities'
+    | 'metrics'
+    | 'calls'
+    | 'deletionTimes'
+    | 'unanswered'
+    | 'cursor'
+    | 'resolveClass'
   >;
 
 /**
@@ -34,6 +42,11 @@ export const deleteVM = (deps: Deps): MachineStep => ({
   async run(ctx) {
     if (!isAt(ctx, 'delete-vm')) return next;
     const { machine, observed, pass } = ctx;
+    // A driver may take the VM of a namesake for it.
+    if (deps.namesakes !== undefined && wasNeverRequested(machine)) {
+      deps.cursor.advance(ctx, 'delete-node', 'No VM was requested.');
+      return next;
+    }
     const resolved = await deps.resolveClass(machine, ctx.signal);
     if (isUnresolved(resolved)) {
       if (wasNeverRequested(machine) || (resolved.missing === 'class' && wasNeverLaunched(observed))) {

@@ -4,7 +4,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
 import type { DriverCode } from '../../../driver/error.ts';
 import { next, type StepResult } from '../../../work/reconcile/result.ts';
-import type { MachineCopy } from '../../machine-facts/status.ts';
+import { wasNeverRequested, type MachineCopy } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import { isUnresolved } from '../calls/class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
@@ -14,7 +14,7 @@ import { isAt } from './cursor.ts';
 /** Answers that say as much as can be known: the drain finds out whether there is a Node, the driver deletes what is left. */
 const ENOUGH: ReadonlySet<DriverCode> = new Set(['NotFound', 'Unimplemented', 'Uninitialized']);
 
-type Deps = Pick<Collaborators, 'activities' | 'calls' | 'claims' | 'cursor' | 'resolveClass'>;
+type Deps = Pick<Collaborators, 'namesakes' | 'activities' | 'calls' | 'claims' | 'cursor' | 'resolveClass'>;
 
 /**
  * Finds out the Node's name: from label `node`, from Nodes that show the machine's name or provider id, and only then from
@@ -33,6 +33,11 @@ export const findNode = (deps: Deps): MachineStep => ({
         'delete-vm',
         nodes === undefined ? 'There is no target cluster, so there is nothing to drain.' : '',
       );
+      return next;
+    }
+    // A driver may take the VM of a namesake for it.
+    if (deps.namesakes !== undefined && wasNeverRequested(machine)) {
+      deps.cursor.advance(ctx, 'delete-vm');
       return next;
     }
     const known = nodeNameOf(machine);

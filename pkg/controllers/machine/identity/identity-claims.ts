@@ -3,6 +3,8 @@ import type { NodeAccess } from '../../machine-facts/node-access.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { DriverError } from '../../../driver/error.ts';
+import { keyOf } from '../../../apis/meta.ts';
+import { Identities } from '../../../operator/identities.ts';
 import { otherOwnerOf, type MachineIndex } from '../../machine-facts/node-owner.ts';
 import type { Launched } from '../context.ts';
 
@@ -26,10 +28,17 @@ export function rivalFor(
   machines: MachineIndex,
   nodes: CachedNodes | undefined,
 ): Rival | undefined {
+  const nameOf = (one: Machine | undefined): string | undefined =>
+    one?.metadata.namespace === machine.metadata.namespace ? one?.metadata.name : one && keyOf(one);
   const other = (found: readonly Machine[]): string | undefined =>
-    found.find(({ metadata }) => metadata.uid !== machine.metadata.uid)?.metadata.name;
+    nameOf(found.find(({ metadata }) => metadata.uid !== machine.metadata.uid));
   const shownOn = (found: readonly Node[]): string | undefined =>
-    found.map((node) => otherOwnerOf(node, machine, machines)).find((one) => one !== undefined)?.metadata.name;
+    nameOf(found.map((node) => otherOwnerOf(node, machine, machines)).find((one) => one !== undefined));
+  // What its namesakes in other namespaces have is what they have recorded.
+  const named = (found: readonly Machine[]): readonly Machine[] =>
+    nodeName === machine.metadata.name
+      ? found.filter(({ metadata }) => metadata.namespace === machine.metadata.namespace)
+      : found;
 
   const hasVM = other(machines.byIndex('providerID', providerID)) ?? shownOn(nodes?.ofVM(providerID) ?? []);
   if (providerID !== '' && hasVM !== undefined) return { part: 'providerID', name: hasVM };
@@ -38,7 +47,7 @@ export function rivalFor(
   const hasNode =
     other(machines.byIndex('node', nodeName)) ??
     shownOn(node === undefined ? [] : [node]) ??
-    other(machines.byIndex('name', nodeName));
+    other(named(machines.byIndex('name', nodeName)));
   return hasNode === undefined ? undefined : { part: 'nodeName', name: hasNode };
 }
 
@@ -59,13 +68,21 @@ export function sharedWith(
  */
 export class IdentityClaims {
   readonly #machines: MachineIndex;
-  readonly #holders = new Map<string, { readonly uid: string; readonly name: string }>();
+  /** Those of all machines of the process whose Nodes are in the same target. */
+  readonly #holders: Identities;
   readonly #held = new Map<string, Set<string>>();
   /** Machines for which a driver has answered with what is another's. */
   readonly #doubted = new Set<string>();
 
-  constructor({ machines }: { readonly machines: MachineIndex }) {
+  constructor({
+    machines,
+    identities,
+  }: {
+    readonly machines: MachineIndex;
+    readonly identities?: Identities | undefined;
+  }) {
     this.#machines = machines;
+    this.#holders = identities ?? new Identities();
   }
 
   /** Who else has the VM or the Node name; when nobody has, they are this machine's from now on. */
@@ -89,18 +106,19 @@ export class IdentityClaims {
   }
 
   /** Takes an identity for a Machine, whole or not at all; who has it, if somebody does. */
-  take({ providerID, nodeName }: VMIdentity, { metadata: { uid, name } }: Machine): Rival | undefined {
+  take({ providerID, nodeName }: VMIdentity, { metadata: { uid, name, namespace = '' } }: Machine): Rival | undefined {
     const parts = [
       { part: 'providerID', key: `vm ${providerID}` },
       ...(nodeName === '' ? [] : [{ part: 'nodeName', key: `node ${nodeName}` } as const]),
     ] as const;
     for (const { part, key } of parts) {
       const holder = this.#holders.get(key);
-      if (holder !== undefined && holder.uid !== uid) return { part, name: holder.name };
+      if (holder === undefined || holder.uid === uid) continue;
+      return { part, name: holder.namespace === namespace ? holder.name : keyOf({ metadata: holder }) };
     }
     const held = this.#held.get(uid) ?? new Set();
     for (const { key } of parts) {
-      this.#holders.set(key, { uid, name });
+      this.#holders.set(key, { uid, name, namespace });
       held.add(key);
     }
     this.#held.set(uid, held);

@@ -63,7 +63,10 @@ export class MachineTokens {
   async remove({ machine, nodes, signal, log }: MachineContext): Promise<void> {
     const { bootstrapTokens, machines, clock } = this.#deps;
     const { uid } = machine.metadata;
-    const isShared = (id: string): boolean => machines.list().some((other) => needsLegacyToken(other, machine, id));
+    const isShared = (id: string): boolean =>
+      [...machines.list(), ...machines.byIndex('name', machine.metadata.name)].some((other) =>
+        needsLegacyToken(other, machine, id),
+      );
     try {
       if (nodes !== undefined) await bootstrapTokens.of(nodes.target).remove(machine, isShared, signal);
       this.#left.delete(uid);

@@ -2,6 +2,7 @@ import { ActivityRegistry } from '../../../work/activity/registry.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
 import { eventsAbout } from '../../../kube/events/event-sink.ts';
+import { keyBeside } from '../../../apis/meta.ts';
 import { CONTROL } from '../../../kube/gate/gate.ts';
 import { ignoreNotFound } from '../../../kube/client/errors.ts';
 import { machineClasses, machines as machineResource } from '../../../kube/client/resource.ts';
@@ -54,6 +55,7 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
   const { gate: trust, writer, targets, drivers } = operator.under(MACHINE_LEASE);
   const { secrets, gone, ownerless, removed, vmStates } = share;
   const { orphanVMsGraceMs: graceMs, orphanVMsPeriodMs: periodMs, orphanVMsDryRun: isDryRun } = config.safety;
+  const ofNamespace = { metadata: { namespace: config.clusters.namespace } };
   const log = operator.log.child({ controller: NAME });
   const metrics = orphanVMMetrics(registry, () => ownerless.list().length);
   const recorder = eventsAbout(machineClasses, operator.recorder(MACHINE_EVENT_SOURCE));
@@ -67,15 +69,17 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
     metrics: { track: () => undefined, settled: (...ended) => operator.metrics.activity.settled(...ended) },
     limits: ACTIVITY_LIMITS,
   });
+  // Where namespaces share a target, names are found in all of them: a VM that is listed is of this one.
+  const named = (name: string): Machine | undefined => machines.get(keyBeside(ofNamespace, name));
   const ofIt = (vm: ListedMachine): Machine[] => [
     ...machines.byIndex('providerID', vm.providerID),
-    ...machines.byIndex('name', vm.machineName),
+    ...[named(vm.machineName)].filter((one) => one !== undefined),
   ];
   const collector = new Collector(ORPHAN_VMS_KEY, {
     ...told,
     activities,
     isOwned: (vm, isListed) => ownershipOf(vm, identify(ofIt(vm)), isListed) !== 'none',
-    namesakeOf: ({ machineName }) => machines.byIndex('name', machineName)[0],
+    namesakeOf: ({ machineName }) => named(machineName),
     collected({ providerID, machineName }) {
       ownerless.remove(providerID);
       // Nobody has recorded what its Node is called.
@@ -85,7 +89,7 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
   const leftBehind = new LeftBehind(ORPHAN_VMS_KEY, {
     ...told,
     activities,
-    namesakes: (name) => machines.byIndex('name', name).map(({ metadata }) => metadata.uid),
+    namesakes: (name) => [named(name)].flatMap((one) => one?.metadata.uid ?? []),
     isVMTaken: (providerID) => machines.byIndex('providerID', providerID).length > 0,
     liveNamesake: async (name, signal) => {
       const place = { namespace: config.clusters.namespace, name };

@@ -15,9 +15,11 @@ import type { UnmanagedNodeMetrics } from './metrics.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
 import type { Target } from '../../../kube/targets/targets.ts';
 import { MAINTENANCE, isMaintenanceRequested, ENDED, NO_MACHINE } from '../../machine-facts/maintenance.ts';
+import { machinesNamed } from '../../machine-facts/namesakes.ts';
 import { nodeAccess } from '../../machine-facts/node-access.ts';
 import { setCondition, nodeConditionOf, type DesiredCondition } from '../../machine-facts/node-condition.ts';
 import { machinesOfNode } from '../../../operator/indexes/machines-of-node.ts';
+import type { SharedTarget } from '../../../operator/shared-target.ts';
 import type { DeletedMachine, DeletedMachines } from '../deleted-machines.ts';
 import type { OwnerDeps } from '../../replicas/owner-deps.ts';
 import { decideOnNode } from './node-decision.ts';
@@ -31,6 +33,8 @@ export interface UnmanagedNodesDeps extends Pick<OwnerDeps, 'reader' | 'targets'
   readonly machines: Lister<Machine>;
   readonly gone: DeletedMachines;
   readonly namespace: string;
+  /** Where other namespaces have Nodes in the same target. */
+  readonly shared?: Pick<SharedTarget, 'isJudgeOf'> | undefined;
   readonly metrics: UnmanagedNodeMetrics;
   /** `--machine-creation-timeout`: so long a Node may wait for its Machine to know it. */
   readonly creationTimeoutMs: number;
@@ -43,7 +47,8 @@ export function nodeKey({ cluster }: Pick<Target, 'cluster'>, name: string): str
 
 /**
  * Marks Nodes that no Machine has, unmarks those that one has, and removes those of machines that are gone. Requests for maintenance of the
- * first are answered.
+ * first are answered. Where other namespaces have Nodes in the same cluster, theirs are left alone, and those of nobody are one namespace's;
+ * what is left of a machine is that of the namespace which knows so.
  */
 export class UnmanagedNodesController {
   readonly #deps: UnmanagedNodesDeps;
@@ -66,7 +71,16 @@ export class UnmanagedNodesController {
 
     const left = gone.of(node);
     const { metadata } = node;
-    const owners = machinesOfNode(machines, node).length;
+    const all = machinesOfNode(machines, node);
+    const owners = all.length;
+    if (owners > 0 && !all.some(({ metadata: { namespace } }) => namespace === this.#deps.namespace)) {
+      this.#unowned.delete(key);
+      return stop;
+    }
+    if (owners === 0 && left === undefined && this.#deps.shared?.isJudgeOf(metadata.name) === false) {
+      this.#unowned.delete(key);
+      return requeue(creationTimeoutMs, 'another namespace to decide about the Node');
+    }
     const facts = {
       machines: owners,
       isLeftOver: left !== undefined,
@@ -131,11 +145,13 @@ export class UnmanagedNodesController {
     left: DeletedMachine | undefined,
     signal: AbortSignal,
   ): Promise<StepResult> {
-    const { reader, namespace, metrics, log } = this.#deps;
+    const { reader, namespace, shared, metrics, log } = this.#deps;
     const { name } = node.metadata;
-    const live = await reader
-      .get(machineResource, { namespace, name: left?.name ?? name }, { signal })
-      .catch(ignoreNotFound);
+    const machine = left?.name ?? name;
+    const live =
+      shared === undefined
+        ? await reader.get(machineResource, { namespace, name: machine }, { signal }).catch(ignoreNotFound)
+        : (await machinesNamed(machine, reader, signal))[0];
     if (live !== undefined) return waitFor('the Machine of the Node');
     await nodeAccess(target, this.#deps.machines).remove(node, signal);
     metrics.inc({ action: 'removed' });

@@ -19,6 +19,7 @@ export function unmanagedNodes(operator: Operator, gone: DeletedMachines): Contr
     gone,
     reader,
     namespace: config.clusters.namespace,
+    shared: operator.sharedTarget,
     metrics: unmanagedNodeMetrics(registry),
     clock,
     log: log.child({ controller: NAME }),
@@ -35,7 +36,7 @@ export function unmanagedNodes(operator: Operator, gone: DeletedMachines): Contr
     requiresTarget: () => true,
     watches: [
       (queue) => gone.onLate((machine) => wakeNodesOf(targets.all(), queue, machine)),
-      (queue) => wakeUnmanagedNodes(machines, targets.all(), queue),
+      (queue) => wakeUnmanagedNodes(operator.sharedTarget?.machines ?? machines, targets.all(), queue),
     ],
   };
 }

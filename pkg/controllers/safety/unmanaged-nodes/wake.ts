@@ -15,7 +15,11 @@ import type { DeletedMachine } from '../deleted-machines.ts';
 import { nodeKey } from './controller.ts';
 
 /** Enqueues a Node when it appears, goes, is asked for maintenance, or changes whose it is, and when a Machine that may have it comes, goes, or learns of it. */
-export function wakeUnmanagedNodes(machines: Informer<Machine>, targets: readonly Target[], queue: Queue): void {
+export function wakeUnmanagedNodes(
+  machines: Pick<Informer<Machine>, 'onChange'>,
+  targets: readonly Target[],
+  queue: Queue,
+): void {
   for (const target of targets) {
     target.nodes.onChange((old, current) => {
       if (old !== undefined && current !== undefined && concernOf(old) === concernOf(current)) return;
@@ -24,7 +28,7 @@ export function wakeUnmanagedNodes(machines: Informer<Machine>, targets: readonl
     });
   }
   machines.onChange((old, current) => {
-    if (old !== undefined && current !== undefined && identityOf(old) === identityOf(current)) return;
+    if (old !== undefined && current !== undefined && hasSameIdentity(old, current)) return;
     for (const target of targets) {
       for (const name of new Set([old, current].flatMap((machine) => nodeNamesOf(target, machine)))) {
         queue.add(nodeKey(target, name), 'low');
@@ -60,8 +64,12 @@ function concernOf({ metadata, spec }: Node): string {
   ]);
 }
 
-function identityOf({ metadata, spec }: Machine): string {
-  return JSON.stringify([metadata.uid, metadata.labels?.[NODE_LABEL], spec.providerID]);
+function hasSameIdentity(one: Machine, other: Machine): boolean {
+  return (
+    one.metadata.uid === other.metadata.uid &&
+    one.metadata.labels?.[NODE_LABEL] === other.metadata.labels?.[NODE_LABEL] &&
+    one.spec.providerID === other.spec.providerID
+  );
 }
 
 function nodeNamesOf({ nodes }: Target, machine: Machine | undefined): string[] {

@@ -1,0 +1,58 @@
+import { CREATION_SENT_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import { keyOf } from '../../apis/meta.ts';
+import { fromTimestamp, MINUTE_MS } from '../../base/clock/clock.ts';
+import { hasRecordedVM } from './node-owner.ts';
+import { wasNeverRequested } from './status.ts';
+
+/** Timestamps are of clocks of several API servers: of two that are closer, nobody can say which is older. */
+const CLEARLY_MS = MINUTE_MS;
+
+/** The Machine that holds another one of its name. */
+export interface Held {
+  readonly heldBy: Machine;
+  readonly why: 'has-begun' | 'is-older' | 'is-as-old';
+}
+
+export type NameVerdict = 'free' | Held;
+
+const RANK: Readonly<Record<Held['why'], number>> = { 'has-begun': 0, 'is-older': 1, 'is-as-old': 2 };
+
+/**
+ * Whether the creation of a Machine may begin, as far as its name goes: there is one Node of a name in a target cluster. `others` were read
+ * after the Machine was stored, so that of two at least one sees the other.
+ *
+ * | other Machines of the name                         | verdict                                  |
+ * |----------------------------------------------------|------------------------------------------|
+ * | none                                               | free                                     |
+ * | one has begun                                      | held                                     |
+ * | one is older by more than a minute                 | held                                     |
+ * | one is not clearly older or younger                | held, and so is that one: one has to go  |
+ * | all are younger by more than a minute, none began  | free                                     |
+ */
+export function judgeName(machine: Machine, others: readonly Machine[]): NameVerdict {
+  const createdMs = createdAt(machine);
+  const held = others
+    .map((heldBy) => ({ heldBy, why: whyHeld(createdMs, heldBy) }))
+    .filter((one): one is Held => one.why !== undefined)
+    .toSorted((a, b) => RANK[a.why] - RANK[b.why] || (keyOf(a.heldBy) < keyOf(b.heldBy) ? -1 : 1));
+  return held[0] ?? 'free';
+}
+
+/** Whether a VM may have been requested for a Machine, as far as it tells. One that tells nothing was stored a moment ago. */
+export function hasBegun(machine: Machine): boolean {
+  if (hasRecordedVM(machine) || machine.metadata.annotations?.[CREATION_SENT_ANNOTATION] !== undefined) return true;
+  const { type, errorCode } = machine.status?.lastOperation ?? {};
+  return type !== undefined && errorCode !== 'NameTaken' && !wasNeverRequested(machine);
+}
+
+function whyHeld(createdMs: number, by: Machine): Held['why'] | undefined {
+  if (hasBegun(by)) return 'has-begun';
+  const youngerMs = createdAt(by) - createdMs;
+  if (youngerMs > CLEARLY_MS) return undefined;
+  return youngerMs < -CLEARLY_MS ? 'is-older' : 'is-as-old';
+}
+
+function createdAt({ metadata }: Machine): number {
+  return fromTimestamp(metadata.creationTimestamp) ?? 0;
+}

@@ -1,0 +1,95 @@
+import type { KubeObject } from '../../apis/meta.ts';
+import type { Resource } from '../../apis/resource.ts';
+import type { Informer } from '../../kube/cache/lister.ts';
+import type { Views } from '../../kube/cache/view.ts';
+import { WholeViews } from '../../kube/cache/whole-views.ts';
+import { nodes, volumeAttachments } from '../../kube/client/resource.ts';
+import { addKinds, type CachingProcess } from '../cached/kind.ts';
+import { TARGET_KINDS } from '../cached/target.ts';
+import type { CachedCluster } from '../target-readiness.ts';
+import type { ClusterAccess } from '../clusters.ts';
+import { Identities } from '../identities.ts';
+import type { ManagerProcess } from '../manager-process.ts';
+import { TargetCluster } from '../target-cluster.ts';
+import { judgeOf } from './assignment.ts';
+
+export interface CommonTargetOptions {
+  readonly access: ClusterAccess;
+  /** What decides which kinds a cell needs. */
+  readonly caching: CachingProcess;
+  /** Namespaces that are cells, in whatever process. */
+  readonly cells: () => readonly string[];
+  /** Told what handlers of changes throw. */
+  readonly failed: (resource: Resource<KubeObject>, err: unknown) => void;
+}
+
+/** The target cluster of the flags, as that of all cells: read once, and each cell hears of it until it ends. */
+export class CommonTarget {
+  /** Started and ended with the process. */
+  readonly cluster: TargetCluster;
+  readonly identities = new Identities();
+  // eslint-disable-next-line typescript/no-explicit-any -- by resource, so that each has the type of its own
+  readonly #views = new Map<Resource<any>, Views<any>>();
+  readonly #cells: () => readonly string[];
+
+  constructor(process: ManagerProcess, { access, caching, cells, failed }: CommonTargetOptions) {
+    this.cluster = TargetCluster.cached(access, {
+      ...process.cached,
+      process: caching,
+      roleFile: process.roleFiles.target,
+    });
+    this.#cells = cells;
+    const { informers } = this.cluster;
+    addKinds(
+      TARGET_KINDS,
+      {
+        add: <T extends KubeObject>(resource: Resource<T>): Informer<T> => {
+          const informer = this.#cached(resource, informers);
+          this.#views.set(resource, new WholeViews(informer, (err) => failed(resource, err)));
+          return informer;
+        },
+      },
+      caching,
+    );
+  }
+
+  /** For a cell that begins. */
+  for(process: CachingProcess): TargetCluster {
+    const add = <T extends KubeObject>(resource: Resource<T>): Informer<T> => {
+      const views: Views<T> | undefined = this.#views.get(resource);
+      if (views === undefined) throw new Error(`${resource.plural} are not cached for cells`);
+      return views.of(process.namespace);
+    };
+    return this.cluster.through({ add }, process);
+  }
+
+  /** As the work of a cell waits for it. */
+  get cached(): CachedCluster {
+    const { caches } = this.cluster;
+    return {
+      cluster: caches.cluster,
+      get kinds() {
+        return caches.kinds;
+      },
+      untilRead: (signal) => caches.untilFilled(signal),
+    };
+  }
+
+  /** Whether it is for a namespace to act on a Node that no Machine has. */
+  isJudge(namespace: string, nodeName: string): boolean {
+    return judgeOf(nodeName, this.#cells()) === namespace;
+  }
+
+  /** The cell has ended. */
+  forget(namespace: string): void {
+    for (const views of this.#views.values()) views.forget(namespace);
+    this.identities.forget(namespace);
+  }
+
+  #cached<T extends KubeObject>(resource: Resource<T>, informers: TargetCluster['informers']): Informer<T> {
+    const { plural } = resource;
+    if (plural === nodes.plural) return informers.nodes as Informer<KubeObject> as Informer<T>;
+    if (plural === volumeAttachments.plural) return informers.volumeAttachments as Informer<KubeObject> as Informer<T>;
+    throw new Error(`${plural} are no kind of target clusters`);
+  }
+}
