@@ -80,7 +80,7 @@ export class SecretClusters {
   }
 
   async #connect(content: string): Promise<DriverCluster & { readonly namespace: string | undefined }> {
-    const endpoint = await foreignEndpoint({ content, clock: this.#clock });
+    const endpoint = await foreignEndpoint({ content: { kubeconfig: content }, clock: this.#clock });
     const transport = new Transport({ endpoint, clock: this.#clock, userAgent: this.#userAgent });
     const writer = new GatedWriter({ transport, gate: openGate, cluster: 'target' });
     return { transport, reader: new HttpReader(transport), writer, namespace: endpoint.namespace };

@@ -95,7 +95,7 @@ export function targetsOf(
   own: Partial<
     Pick<ClusterCachesOptions, 'log' | 'outages' | 'held' | 'metrics' | 'maxBytes' | 'watchSeconds'> &
       Pick<ClustersOptions, 'probeConnections' | 'historyForMs'> &
-      Pick<TargetClustersOptions, 'claim'>
+      Pick<TargetClustersOptions, 'claim' | 'servicesIn'>
   >,
 ): TargetClusters {
   const { config, clock, hooks } = process.options;

@@ -16,6 +16,8 @@ export type TargetClustersOptions = Omit<ClustersOptions, 'env' | 'impersonate'>
   Omit<ClusterCachesOptions, 'roleFile'> & {
     readonly process: CachingProcess;
     readonly intercept: Interceptor | undefined;
+    /** Namespace of the Services that kubeconfigs of others name without a dot; undefined: such a name is what it is to this host. */
+    readonly servicesIn?: string | undefined;
     /**
      * Asked before anything is done with a cluster that others name, whose Namespace kube-system has this UID: rejects while it must not be used.
      * The text is shown.
@@ -82,8 +84,8 @@ export class TargetClusters implements Member {
    * while one of that name is open, and when all were stopped.
    */
   async open(cluster: Cluster, kubeconfig: string, options: OpenOptions): Promise<WorkloadCluster> {
-    const { clock } = this.#options;
-    const endpoint = await foreignEndpoint({ content: kubeconfig, clock });
+    const { clock, servicesIn: namespace } = this.#options;
+    const endpoint = await foreignEndpoint({ content: { kubeconfig, namespace }, clock });
     // Before anything is started, which nobody would stop; nothing is awaited from here on.
     if (this.#isStopped) throw new Error('no cluster is opened any more');
     if (this.#clusters.has(cluster)) throw new Error(`cluster ${cluster} is already open`);

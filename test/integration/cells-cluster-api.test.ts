@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { Writable } from 'node:stream';
 
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Lease } from '../../pkg/apis/wire.ts';
+import { createLogger, silentLogger } from '../../pkg/base/log/logger.ts';
 import { CELL_LEASES, cellsControl, CellsManager, QUICK_LEASES } from '../cloud/cells-manager.ts';
 import { ClusterAPITenant } from '../cloud/cluster-api-tenant.ts';
 import type { Site } from '../cloud/site.ts';
@@ -34,8 +36,9 @@ afterAll(async () => {
 });
 
 /** A manager of all selected namespaces, which have no other target cluster than those of their Clusters. */
-async function start(flags: Readonly<Record<string, string>> = {}): Promise<CellsManager> {
+async function start(flags: Readonly<Record<string, string>> = {}, log = silentLogger): Promise<CellsManager> {
   return await CellsManager.start({
+    log,
     kubeconfig: control.kubeconfig,
     namespace: CELL_LEASES,
     drivers: '',
@@ -120,6 +123,26 @@ test(
     expect(await isWatched()).toBe(true);
     for (const one of [tenant, other]) await one.select(false);
     await eventually(async () => !(await isWatched()), PATIENCE);
+  },
+  TEST_MS,
+);
+
+test(
+  'a host name without a dot in the kubeconfig of a workload cluster is that of a Service in the namespace of its Cluster',
+  async () => {
+    await using tenant = await ClusterAPITenant.create(control);
+    const lines: string[] = [];
+    const destination = new Writable({ write: (line, _encoding, done) => (lines.push(String(line)), done()) });
+    await using _manager = await start({}, createLogger('info', { destination }));
+    const kubeconfig = tenant.kubeconfig.replace(/server: .*/, 'server: https://kube-apiserver');
+    await tenant.setSecret('c-kubeconfig', { value: kubeconfig });
+    await tenant.createMachine('m');
+    await tenant.select(true);
+
+    await eventually(
+      () => expect(lines.join('')).toMatch(new RegExp(`kube-apiserver\\.${tenant.namespace}\\.svc`)),
+      PATIENCE,
+    );
   },
   TEST_MS,
 );

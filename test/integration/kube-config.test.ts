@@ -95,13 +95,13 @@ describe('foreignEndpoint', () => {
     },
     { what: 'aliases, which may come to anything', text: `a: &a [x]\nb: *a\n`, says: 'aliases are not allowed' },
   ])('refuses $what', async ({ text, says }) => {
-    await expect(foreignEndpoint({ content: text, clock })).rejects.toThrow(says);
+    await expect(foreignEndpoint({ content: { kubeconfig: text }, clock })).rejects.toThrow(says);
   });
 
   test('takes one that brings all along', async () => {
     const text = content({ server, 'certificate-authority-data': Buffer.from(connect().ca).toString('base64') });
 
-    expect((await foreignEndpoint({ content: text, clock })).url).toBe(server);
+    expect((await foreignEndpoint({ content: { kubeconfig: text }, clock })).url).toBe(server);
   });
 });
 

@@ -15,9 +15,9 @@ const contexts = [
 test.each(['astray', 'none', undefined])(
   'a kubeconfig whose current context is %s is told how to mend',
   async (current) => {
-    const content = JSON.stringify({ clusters, users, contexts, 'current-context': current });
+    const kubeconfig = JSON.stringify({ clusters, users, contexts, 'current-context': current });
 
-    await expect(foreignEndpoint({ content, clock: new FakeClock() })).rejects.toMatchObject({
+    await expect(foreignEndpoint({ content: { kubeconfig }, clock: new FakeClock() })).rejects.toMatchObject({
       name: 'ConfigError',
       message:
         'the current context of the kubeconfig refers to a cluster that it does not define; set current-context to a context with an existing cluster',
@@ -111,7 +111,7 @@ test('what nobody knows in a foreign kubeconfig is left out', async () => {
   const config = { clusters: [{ name: 'c', cluster }], users: [{ name: 'u', user: { token: 't', tokenfile: '/t' } }] };
   const content = JSON.stringify({ ...config, contexts, 'current-context': 'x' });
 
-  const endpoint = await foreignEndpoint({ content, clock: new FakeClock() });
+  const endpoint = await foreignEndpoint({ content: { kubeconfig: content }, clock: new FakeClock() });
 
   expect((await endpoint.credentials()).headers).toEqual({ Authorization: 'Bearer t' });
 });
@@ -126,7 +126,7 @@ test('of all that client-node reads of a user, a foreign kubeconfig may bring on
     // Neither half of basic credentials is anything alone.
     const user = { ...(member === 'password' && { username: 'u' }), [member]: '/etc/hostname' };
     const content = JSON.stringify({ clusters, users: [{ name: 'u', user }], contexts, 'current-context': 'x' });
-    const isTaken = await foreignEndpoint({ content, clock: new FakeClock() })
+    const isTaken = await foreignEndpoint({ content: { kubeconfig: content }, clock: new FakeClock() })
       .then(async (endpoint) => JSON.stringify(await endpoint.credentials()))
       .then(
         (credentials) => !credentials.startsWith('{"headers":{},"connection":{"tls":{}}'),

@@ -80,8 +80,8 @@ export async function currentContext(
 
 /** A kubeconfig that somebody else has written, such as one of a Secret. */
 export interface ForeignKubeconfig {
-  /** YAML or JSON; a function is asked for what it is now at each load, and may throw ConfigError. */
-  readonly content: string | (() => Promise<ForeignContent>);
+  /** A function is asked for what it is now at each load, and may throw ConfigError. */
+  readonly content: ForeignContent | (() => Promise<ForeignContent>);
   readonly clock: Clock;
   /** Told that it names another server than at first, which is not used. Must not throw. */
   readonly moved?: (() => void) | undefined;
@@ -106,12 +106,12 @@ export async function foreignEndpoint({ content, clock, moved }: ForeignKubeconf
   // It is asked for each minute, by each of hundreds of clusters.
   let last: { readonly content: ForeignContent; readonly config: KubeConfig } | undefined;
   const read = async (): Promise<KubeConfig> => {
-    const present = typeof content === 'string' ? { kubeconfig: content } : await content();
+    const present = typeof content === 'function' ? await content() : content;
     if (last === undefined || !isDeepStrictEqual(last.content, present))
       last = { content: present, config: await fromForeignHand(present) };
     return last.config;
   };
-  return await endpointOf('the kubeconfig', read, { clock, mayChange: typeof content !== 'string', moved });
+  return await endpointOf('the kubeconfig', read, { clock, mayChange: typeof content === 'function', moved });
 }
 
 interface LoadOptions {

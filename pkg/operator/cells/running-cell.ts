@@ -134,6 +134,7 @@ export class RunningCell {
       probeConnections: PROBE_CONNECTIONS,
       historyForMs: HISTORY_FOR_MS,
       claim: options.claimWorkload,
+      servicesIn: namespace.metadata.name,
     };
     const targets = targetsOf(process, caching, own);
     this.#targets = targets;

@@ -150,7 +150,7 @@ export class SimulatedProcess {
 
 /** Loads what reads kubeconfigs, which the host takes its time for once. */
 async function readReader(clock: VirtualClock): Promise<void> {
-  const content = kubeconfigOf('https://nowhere', 'none');
+  const content = { kubeconfig: kubeconfigOf('https://nowhere', 'none') };
   await (await foreignEndpoint({ content, clock })).credentials();
 }
 
