@@ -183,13 +183,13 @@ function elsewhere(lease: string): string {
   return `this process does not hold Lease ${lease}; reconnect to find its holder`;
 }
 
-/** Says nothing of namespaces that are not the client's. */
+/** Names no namespace: of several, all but one are those of others. */
 function notPermitted(certificate: ConnectedClient['certificate'], cells: readonly string[]): ServerError {
   const names = certificate === undefined ? [] : namesOf(certificate).map((name) => JSON.stringify(name));
   const shown = names.join(', ') || 'no name';
   const why =
     cells.length === 0
       ? `none of the namespaces that --cells selects permits it: set annotation ${CELL_CLIENT_NAME} of its namespace`
-      : `namespaces ${cells.join(', ')} permit it, and a client may have only one: correct annotation ${CELL_CLIENT_NAME} of them, or the certificate`;
+      : `several namespaces permit it, and a client may have only one: correct annotation ${CELL_CLIENT_NAME} of them, or the certificate`;
   return new ServerError(Status.PERMISSION_DENIED, `the client's certificate is for ${shown}; ${why}`);
 }

@@ -4,6 +4,7 @@ import { type ApiError, isConflict } from '../kube/client/errors.ts';
 import type { Target } from '../kube/targets/targets.ts';
 import type { ClusterAccess } from './clusters.ts';
 import { probesOf } from './probes.ts';
+import { TargetRefusedError } from './target-refused-error.ts';
 import { TargetCluster, type TargetClusterOptions } from './target-cluster.ts';
 import type { OpenOptions, TargetClustersOptions } from './target-clusters.ts';
 
@@ -30,7 +31,7 @@ const AGAIN_MS = 2_000;
 export class OpenWorkload {
   readonly cluster: TargetCluster;
   readonly target: Target;
-  /** Why it must not be used. */
+  /** Why it must not be used, as operators are told. */
   claimProblem: string | undefined;
   readonly #options: TargetClusterOptions & OpenOptions & Pick<TargetClustersOptions, 'claim'>;
   readonly #closing = new AbortController();
@@ -93,7 +94,7 @@ export class OpenWorkload {
       await claim?.(uid, secret, signal);
       this.claimProblem = undefined;
     } catch (err) {
-      this.claimProblem = (err as Error).message;
+      this.claimProblem = err instanceof TargetRefusedError ? err.forOperators : (err as Error).message;
       throw err;
     }
   }

@@ -216,13 +216,23 @@ describe('the port for autoscalers of many namespaces', () => {
         const clash = await refusal(client.refresh({}));
         expect(clash.code).toBe(Status.PERMISSION_DENIED);
         expect(clash.details).toContain('a client may have only one');
+        expect(clash.details).not.toContain(other.namespace);
       }, PATIENCE);
-      for (const { namespace } of [one, other]) {
+      for (const [{ namespace }, { namespace: another }] of [
+        [one, other],
+        [other, one],
+      ] as const) {
+        const told = (whose: string): string => `"as-one" is also a name of ${whose}, so`;
         await eventually(
-          async () => expect(await eventsIn(namespace)).toMatch(/^AutoscalerNameTaken: .*"as-one"/m),
+          async () =>
+            expect(await eventsIn(namespace)).toMatch(
+              new RegExp(`^AutoscalerNameTaken: .*${told('another namespace')}`, 'm'),
+            ),
           PATIENCE,
         );
-        expect(await manager.page('/readyz?verbose')).toContain(`cell ${namespace}: annotation ${CELL_CLIENT_NAME}`);
+        expect(await manager.page('/readyz?verbose')).toContain(
+          `cell ${namespace}: annotation ${CELL_CLIENT_NAME}: ${told(`namespace ${another}`)}`,
+        );
       }
       expect(await groupsFor(await clients.connect(manager.port, 'as-other'))).toEqual(['pool']);
 
@@ -284,7 +294,8 @@ describe('the port for autoscalers of many namespaces', () => {
       await eventually(async () => {
         const { code, details } = await refusal(ofTwin.refresh({}));
         expect(code).toBe(Status.UNAVAILABLE);
-        expect(details).toContain(`target cluster is that of namespace ${one.namespace}, too`);
+        expect(details).toContain('target cluster is that of another namespace, too');
+        expect(details).not.toContain(one.namespace);
       }, PATIENCE);
       expect(await refusal(ofTwin.nodeGroupIncreaseSize({ id: 'pool', delta: 1 }))).toMatchObject({
         code: Status.UNAVAILABLE,

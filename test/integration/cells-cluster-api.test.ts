@@ -231,15 +231,18 @@ test(
     await twin.createMachine('m');
     await twin.select(true);
 
-    const said = `The cluster of Secret c-kubeconfig is that of namespace ${tenant.namespace}, too`;
+    const said = (whose: string): string => `The cluster of Secret c-kubeconfig is that of ${whose}, too`;
     const events = `/api/v1/namespaces/${twin.namespace}/events?fieldSelector=involvedObject.kind=Namespace`;
     await eventually(async () => {
       const { items } = await control.api.send<{ items: { reason: string; message: string }[] }>('GET', events);
       expect(items.map(({ reason, message }) => `${reason}: ${message}`).join()).toContain(
-        `TargetClusterTaken: ${said}`,
+        `TargetClusterTaken: ${said('another namespace')}`,
       );
     }, PATIENCE);
-    expect(await manager.page('/readyz?verbose')).toContain(`cell ${twin.namespace}: ${said}`);
+    expect(await manager.page('/readyz?verbose')).toContain(
+      `cell ${twin.namespace}: ${said(`namespace ${tenant.namespace}`)}`,
+    );
+    expect(JSON.stringify(await twin.machine('m'))).not.toContain(tenant.namespace);
     await twin.deleteMachine('m');
     await tenant.createMachine('n');
     await tenant.untilRunning('n');

@@ -15,7 +15,7 @@ import { HttpReader } from '../../../pkg/kube/client/http-reader.ts';
 import { leases, machines, namespaces } from '../../../pkg/kube/client/resource.ts';
 import { Transport } from '../../../pkg/kube/client/transport.ts';
 import { holderOf } from '../../../pkg/kube/leader/lease.ts';
-import { CellClients } from '../../../pkg/operator/cells/cell-clients.ts';
+import { CellClients, describeClash } from '../../../pkg/operator/cells/cell-clients.ts';
 import { cellEndpoint } from '../../../pkg/operator/cells/cell-kubeconfig.ts';
 import { type CellsConfig, CellSettingsError } from '../../../pkg/operator/config/cells.ts';
 import { cellPermissions, type Permission } from '../../../pkg/operator/preflight/permissions.ts';
@@ -140,9 +140,10 @@ function clientFindings(
   const clients = new CellClients({ namespaces: { onChange }, namesIn: cells.clientNamesIn });
   return new Map(
     selected.flatMap(({ metadata: { name: cell } }) => {
+      const clash = clients.clashOf(cell);
       const finding = clientNameFinding(cell, {
         isNamed: clients.namesOf(cell).length > 0,
-        clash: clients.clashOf(cell),
+        clash: clash && describeClash(clash),
         isAutoscaled,
       });
       return finding === undefined ? [] : [[cell, finding] as const];

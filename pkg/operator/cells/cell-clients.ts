@@ -2,6 +2,13 @@ import type { KubeObject } from '../../apis/meta.ts';
 import type { Informer } from '../../kube/cache/lister.ts';
 import { CELL_CLIENT_NAME, type CellsConfig } from '../config/cells.ts';
 
+/** A name that several namespaces have. */
+export interface Clash {
+  readonly name: string;
+  /** One of the others. */
+  readonly other: string;
+}
+
 /**
  * Whose autoscaler a client is, by the names that its certificate shows: what the annotations of the selected namespaces say at this moment,
  * in whatever process they are managed, and also while other settings of theirs are wrong. A client is of one namespace: Nodes and groups of
@@ -35,11 +42,10 @@ export class CellClients {
   }
 
   /** Which name of a namespace is another one's, too, so that nobody may call by it; undefined: none is. */
-  clashOf(cell: string): string | undefined {
+  clashOf(cell: string): Clash | undefined {
     for (const name of this.namesOf(cell)) {
       const other = this.cellsOf([name]).find((one) => one !== cell);
-      if (other === undefined) continue;
-      return `annotation ${CELL_CLIENT_NAME}: ${JSON.stringify(name)} is also a name of namespace ${other}, so autoscalers with it are rejected; give each namespace names of its own`;
+      if (other !== undefined) return { name, other };
     }
     return undefined;
   }
@@ -67,4 +73,10 @@ export class CellClients {
     cells?.delete(cell);
     if (cells?.size === 0) this.#cells.delete(name);
   }
+}
+
+/** Text for operators; without `other` for whoever may read in the namespace, to whom no other one is named. */
+export function describeClash({ name, other }: Omit<Clash, 'other'> & Partial<Clash>): string {
+  const whose = other === undefined ? 'another namespace' : `namespace ${other}`;
+  return `annotation ${CELL_CLIENT_NAME}: ${JSON.stringify(name)} is also a name of ${whose}, so autoscalers with it are rejected; give each namespace names of its own`;
 }

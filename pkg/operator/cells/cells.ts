@@ -15,8 +15,9 @@ import { type CellsConfig, CellSettingsError } from '../config/cells.ts';
 import type { Config } from '../config/config.ts';
 import type { ManagerProcess } from '../manager-process.ts';
 import type { Operator } from '../operator.ts';
+import { TargetRefusedError } from '../target-refused-error.ts';
 import { shardOf } from './assignment.ts';
-import type { CellClients } from './cell-clients.ts';
+import { type CellClients, describeClash } from './cell-clients.ts';
 import type { CellCaches } from './cell-caches.ts';
 import type { CellNamespaces, LookedAt } from './cell-namespaces.ts';
 import type { CommonTarget } from './common-target.ts';
@@ -26,7 +27,7 @@ import { CELL_EVENTS, type CellEvent } from './events.ts';
 import type { CellsService } from './service.ts';
 import type { SharedDrivers } from './shared-drivers.ts';
 import type { HeldShard } from './shards.ts';
-import { type TargetClaims, TargetRefusedError } from './target-claims.ts';
+import type { TargetClaims } from './target-claims.ts';
 import type { WorkloadClaims } from './workload-claims.ts';
 
 export interface CellsOptions {
@@ -371,10 +372,13 @@ export class Cells {
   #tellClash(name: string): void {
     const running = this.#known.get(name)?.running;
     const clash = this.#options.clients.clashOf(name);
-    if (running === undefined || clash === this.#clashes.get(name)) return;
-    if (clash === undefined) return void this.#clashes.delete(name);
-    this.#clashes.set(name, clash);
-    this.#report(running.cell.namespace, 'AutoscalerNameTaken', `${clash.replace(/^a/, 'A')}.`);
+    const why = clash && describeClash(clash);
+    if (running === undefined || why === this.#clashes.get(name)) return;
+    if (clash === undefined || why === undefined) return void this.#clashes.delete(name);
+    this.#clashes.set(name, why);
+    const told = describeClash({ name: clash.name });
+    this.#report(running.cell.namespace, 'AutoscalerNameTaken', `${told.replace(/^a/, 'A')}.`);
+    this.#options.process.options.log.warn({ cell: name, err: why }, 'rejecting the autoscaler of a cell');
   }
 
   async #endpointOf(name: string): Promise<Endpoint | undefined> {
@@ -426,8 +430,8 @@ export class Cells {
     } catch (err) {
       if (err instanceof TargetRefusedError) {
         // It is tried again every few seconds.
-        if (this.#taken.get(name) !== err.message) this.#report(namespace, err.event, err.message);
-        this.#taken.set(name, err.message);
+        if (this.#taken.get(name) !== err.forOperators) this.#reportRefusal(namespace, err);
+        this.#taken.set(name, err.forOperators);
       }
       throw err;
     }
@@ -468,9 +472,9 @@ export class Cells {
         );
         told.delete(secret);
       } catch (err) {
-        if (err instanceof TargetRefusedError && told.get(secret) !== err.message) {
-          this.#report(namespace, err.event, err.message);
-          told.set(secret, err.message);
+        if (err instanceof TargetRefusedError && told.get(secret) !== err.forOperators) {
+          this.#reportRefusal(namespace, err);
+          told.set(secret, err.forOperators);
         }
         throw err;
       }
@@ -493,6 +497,13 @@ export class Cells {
 
   #report(namespace: KubeObject, reason: CellEvent, message: string): void {
     this.#options.recorder.record({ subject: cellSubject(namespace), type: CELL_EVENTS[reason], reason, message });
+  }
+
+  /** Only the log says which other namespace has the cluster: whoever reads Events has no business with it. */
+  #reportRefusal(namespace: KubeObject, { event, message, forOperators }: TargetRefusedError): void {
+    this.#report(namespace, event, message);
+    const { log } = this.#options.process.options;
+    log.warn({ cell: namespace.metadata.name, err: forOperators }, 'a cell must not use a cluster');
   }
 
   /** Where the namespace itself cannot be read, nobody can be told of it there. */

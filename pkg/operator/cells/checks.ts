@@ -15,13 +15,16 @@ export function cellChecks(cells: Cells, shards: Shards): readonly Check[] {
 }
 
 function cellsResult(cells: Cells, shards: Shards): CheckResult {
-  const { running } = cells;
+  const { running, taken } = cells;
   const wrong = [
     ...(shards.trouble === undefined ? [] : [shards.trouble]),
     ...[...cells.refused].map(([name, why]) => `cell ${name}: ${why}`),
     ...[...cells.clashes].map(([name, why]) => `cell ${name}: ${why}`),
     ...[...cells.outdated].map(([name, why]) => `cell ${name}: ${why}`),
-    ...[...running].flatMap(([name, cell]) => troublesOf(cell).map((why) => `cell ${name}: ${why}`)),
+    ...[...running].flatMap(([name, cell]) => {
+      const why = taken.get(name);
+      return (why === undefined ? troublesOf(cell) : [why]).map((one) => `cell ${name}: ${one}`);
+    }),
   ];
   const counts = `${running.size} cells running in ${shards.held.length} shards, ${shards.replicas} replicas`;
   const shown = wrong.slice(0, SHOWN);

@@ -4,7 +4,8 @@ import { CELL_TARGET_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import { MemoryLeases } from '../../../test/memory-leases.ts';
 import { ClaimLeases, type ClaimLeasesOptions } from './claim-leases.ts';
 import { holderOf } from '../../kube/leader/lease.ts';
-import { TargetClaims, TargetRefusedError } from './target-claims.ts';
+import { TargetRefusedError } from '../target-refused-error.ts';
+import { TargetClaims } from './target-claims.ts';
 
 const { signal } = new AbortController();
 const UID = 'A1-b2';
@@ -51,7 +52,10 @@ test('another namespace does not get it while the first one needs it, and gets i
   await claims.claim(UID, 'a', signal);
 
   await expect(claims.claim(UID, 'b', signal)).rejects.toThrow(TargetRefusedError);
-  await expect(claims.claim(UID, 'b', signal)).rejects.toThrow('that of namespace a, too');
+  await expect(claims.claim(UID, 'b', signal)).rejects.toMatchObject({
+    message: expect.stringContaining('that of another namespace, too'),
+    forOperators: expect.stringContaining('that of namespace a, too'),
+  });
   needed.delete('a');
   await claims.claim(UID, 'b', signal);
 
@@ -179,7 +183,7 @@ test('a claim of a namespace of which it is unknown whether it is needed stays, 
   await claims.tidy(signal);
 
   await expect(claims.claim(UID, 'other', signal)).rejects.toThrow(
-    /^Its target cluster is that of namespace unknown, too: .*; or, if that namespace is gone, or has no Machines, delete Lease machinist-target-a1-b2 in namespace ns\.$/,
+    /^Its target cluster is that of another namespace, too: .*; or, if that namespace is gone, or has no Machines, delete Lease machinist-target-a1-b2 in namespace ns\.$/,
   );
   expect(holder()).toBe('unknown');
 });

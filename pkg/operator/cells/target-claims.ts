@@ -1,19 +1,9 @@
 import { CELL_TARGET_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Lease } from '../../apis/wire.ts';
-import { ApiError } from '../../kube/client/errors.ts';
 import { holderOf } from '../../kube/leader/lease.ts';
+import { takenBy, TargetRefusedError } from '../target-refused-error.ts';
 import type { ClaimLeases, ClaimMarks } from './claim-leases.ts';
 import { targetLeaseName } from './lease-names.ts';
-
-/** A cell must not have the target cluster, for a reason that is an Event: tried again, as what an API server refuses. */
-export class TargetRefusedError extends ApiError {
-  readonly event: 'TargetClusterTaken' | 'TargetClusterChanged';
-
-  constructor(event: TargetRefusedError['event'], message: string) {
-    super(409, 'Conflict', message);
-    this.event = event;
-  }
-}
 
 export interface TargetClaimsOptions {
   readonly leases: ClaimLeases;
@@ -59,9 +49,10 @@ export class TargetClaims {
           ...(annotations && { annotations }),
         }),
         refused: (holder, unknown) =>
-          new TargetRefusedError(
-            'TargetClusterTaken',
-            `Its target cluster is that of namespace ${holder}, too: the Machines of both would claim each other's Nodes. Correct the kubeconfig of one of them${unknown === undefined ? '' : instead(unknown)}.`,
+          takenBy(
+            holder,
+            (whose) =>
+              `Its target cluster is that of ${whose}, too: the Machines of both would claim each other's Nodes. Correct the kubeconfig of one of them${unknown === undefined ? '' : instead(unknown)}.`,
           ),
       },
       signal,

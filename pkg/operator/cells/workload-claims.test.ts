@@ -43,7 +43,8 @@ test('a workload cluster belongs to the first namespace while a Secret leads to 
 
   await expect(claim('u1', 'b', 'c-kubeconfig')).rejects.toMatchObject({
     event: 'TargetClusterTaken',
-    message: expect.stringContaining('The cluster of Secret c-kubeconfig is that of namespace a, too'),
+    message: expect.stringContaining('The cluster of Secret c-kubeconfig is that of another namespace, too'),
+    forOperators: expect.stringContaining('The cluster of Secret c-kubeconfig is that of namespace a, too'),
   });
   secrets.delete('a/c-kubeconfig');
   await claim('u1', 'b', 'c-kubeconfig');
@@ -60,7 +61,7 @@ test('a namespace may have many, and one by several Secrets: it has it until the
 
   expect(secretsOf(lease()?.metadata ?? {})).toEqual(['c-kubeconfig', 'd-kubeconfig']);
   secrets.delete('a/c-kubeconfig');
-  await expect(claim('u1', 'b', 'c-kubeconfig')).rejects.toThrow('namespace a, too');
+  await expect(claim('u1', 'b', 'c-kubeconfig')).rejects.toMatchObject(takenBy('a'));
   await workloads.tidy(signal);
   expect(names()).toEqual([NAME, 'machinist-target-u2']);
   secrets.delete('a/d-kubeconfig');
@@ -95,8 +96,8 @@ test('no cluster is the target of one namespace and the workload cluster of anot
   await targets.claim('u1', 'a', signal);
   await claim('u2', 'b', 'c-kubeconfig');
 
-  await expect(claim('u1', 'b', 'd-kubeconfig')).rejects.toThrow('namespace a, too');
-  await expect(targets.claim('u2', 'c', signal)).rejects.toThrow('Its target cluster is that of namespace b, too');
+  await expect(claim('u1', 'b', 'd-kubeconfig')).rejects.toMatchObject(takenBy('a'));
+  await expect(targets.claim('u2', 'c', signal)).rejects.toMatchObject(takenBy('b'));
   await claim('u1', 'a', 'c-kubeconfig');
   expect(lease()?.metadata.labels).toEqual({ [CELL_TARGET_LABEL]: 'a', [CELL_WORKLOAD_LABEL]: 'a' });
 
@@ -107,7 +108,7 @@ test('no cluster is the target of one namespace and the workload cluster of anot
   expect(names()).toEqual([NAME, 'machinist-target-u2']);
   // No workload cluster any more, and the target still.
   secrets.delete('a/c-kubeconfig');
-  await expect(claim('u1', 'b', 'd-kubeconfig')).rejects.toThrow('namespace a, too');
+  await expect(claim('u1', 'b', 'd-kubeconfig')).rejects.toMatchObject(takenBy('a'));
 });
 
 test('who takes a claim over has none of the marks of the one before', async () => {
@@ -122,4 +123,8 @@ test('who takes a claim over has none of the marks of the one before', async () 
 
   expect(lease()?.metadata.labels).toEqual({ [CELL_TARGET_LABEL]: 'b' });
   expect(secretsOf(lease()?.metadata ?? {})).toEqual([]);
+});
+
+const takenBy = (namespace: string): object => ({
+  forOperators: expect.stringContaining(`is that of namespace ${namespace}, too`),
 });

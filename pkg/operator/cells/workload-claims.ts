@@ -2,9 +2,10 @@ import { CELL_WORKLOAD_LABEL, CELL_WORKLOAD_SECRETS_ANNOTATION } from '../../api
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Lease } from '../../apis/wire.ts';
 import { holderOf } from '../../kube/leader/lease.ts';
+import { takenBy } from '../target-refused-error.ts';
 import type { ClaimLeases, ClaimMarks } from './claim-leases.ts';
 import { targetLeaseName } from './lease-names.ts';
-import { instead, TargetRefusedError } from './target-claims.ts';
+import { instead } from './target-claims.ts';
 
 export interface WorkloadClaimsOptions {
   readonly leases: ClaimLeases;
@@ -50,9 +51,10 @@ export class WorkloadClaims {
         namespace,
         marked: (before) => withSecrets(before, namespace, [...without(secretsOf(before), secret), secret]),
         refused: (holder, unknown) =>
-          new TargetRefusedError(
-            'TargetClusterTaken',
-            `The cluster of Secret ${secret} is that of namespace ${holder}, too: the Machines of both would claim each other's Nodes. Correct the kubeconfig of one of them, or delete the one that is not needed${unknown === undefined ? '' : instead(unknown)}.`,
+          takenBy(
+            holder,
+            (whose) =>
+              `The cluster of Secret ${secret} is that of ${whose}, too: the Machines of both would claim each other's Nodes. Correct the kubeconfig of one of them, or delete the one that is not needed${unknown === undefined ? '' : instead(unknown)}.`,
           ),
       },
       signal,
