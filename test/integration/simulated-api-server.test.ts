@@ -15,6 +15,7 @@ import { answersOf, simulatedServer } from '../simulation/requests/simulated.ts'
 
 /** What writes to the objects of the table beside it would be seen in the answers. */
 const WITHOUT = [
+  'namespace-controller',
   'node-lifecycle-controller',
   'disruption-controller',
   'persistentvolume-attach-detach-controller',

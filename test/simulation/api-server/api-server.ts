@@ -103,6 +103,7 @@ export class SimulatedAPIServer {
     if (route.name === undefined) return this.#collection(route, request, query);
     if (route.subresource === 'scale' && route.kind.scale !== undefined) return this.#scale(route, request);
     if (route.subresource === 'eviction' && route.kind.plural === 'pods') return this.#evict(route, request);
+    if (route.subresource === 'finalize' && route.kind.plural === 'namespaces') return this.#finalize(route, request);
     if (isOfKubelet(route)) throw notSimulated(`${route.subresource} of ${route.kind.plural}`);
     if (route.subresource !== undefined && !(route.subresource === 'status' && route.kind.hasStatus)) {
       // Whoever serves definitions finds no such object; of built-in kinds there is no such path.
@@ -165,7 +166,6 @@ export class SimulatedAPIServer {
   }
 
   #delete(kind: Kind, old: StoredObject, options: unknown): object {
-    if (kind.plural === 'namespaces') throw notSimulated('the deletion of namespaces');
     const { object, isGone } = this.#deletions.delete(kind, old, options);
     return isGone && !SHOWN_WHEN_GONE.has(kind.plural) ? goneStatus(kind, object) : object;
   }
@@ -191,6 +191,11 @@ export class SimulatedAPIServer {
     const wanted = request.method === 'PUT' ? request.body : patchedValue(kind, shown, request);
     const changed = this.#writes.update(kind, old, scaled(kind, old, wanted as Members), undefined);
     return { code: 200, body: scaleOf(kind, changed) };
+  }
+
+  #finalize(route: Route, { method, body }: APIRequest): APIAnswer {
+    if (method !== 'PUT') throw methodNotAllowed();
+    return { code: 200, body: this.#writes.finalize(route.kind, this.#find(route), body) };
   }
 
   #evict(route: Route, { method, body }: APIRequest): APIAnswer {

@@ -7,7 +7,7 @@ import type { StoredObject } from './stored-object.ts';
 const POD_GRACE_S = 30;
 
 /** What the server adds to objects of built-in kinds, in place: of its many defaults those that anything simulated reads. */
-export function addBuiltInDefaults({ plural }: Kind, object: StoredObject): void {
+export function addBuiltInDefaults({ plural }: Kind, object: StoredObject, old: StoredObject | undefined): void {
   if (plural === 'secrets') {
     object['type'] ??= 'Opaque';
     encodeStrings(object);
@@ -15,8 +15,8 @@ export function addBuiltInDefaults({ plural }: Kind, object: StoredObject): void
   if (plural === 'nodes') object['spec'] ??= {};
   if (plural === 'leases') object['spec'] ??= {};
   if (plural === 'namespaces') {
-    object['spec'] = { finalizers: ['kubernetes'] };
-    object['status'] = { phase: 'Active' };
+    object['spec'] = old === undefined ? { finalizers: ['kubernetes'] } : old['spec'];
+    if (old === undefined) object['status'] = { phase: 'Active' };
     object.metadata.labels = { ...object.metadata.labels, 'kubernetes.io/metadata.name': object.metadata.name };
   }
   if (plural === 'pods') {

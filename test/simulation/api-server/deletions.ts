@@ -3,7 +3,7 @@ import { isMembers, type Members } from './json.ts';
 import type { Kind } from './kinds.ts';
 import type { Objects } from './objects.ts';
 import { at } from './json.ts';
-import type { StoredObject } from './stored-object.ts';
+import { finalizersOf, type StoredObject } from './stored-object.ts';
 
 /** Finalizers by which the garbage collector knows what to do. */
 export const FOREGROUND = 'foregroundDeletion';
@@ -37,6 +37,7 @@ export class Deletions {
     const options: DeleteOptions = isMembers(sent) ? sent : {};
     requirePreconditions(kind, old, options);
     const { metadata } = old;
+    if (kind.plural === 'namespaces' && finalizersOf(old).length > 0) return this.#terminate(kind, old);
     const finalizers = finalizersFor(metadata.finalizers ?? [], options.propagationPolicy);
     const graceS = graceOf(kind, old, options.gracePeriodSeconds);
     if (finalizers.length === 0 && graceS === 0) {
@@ -58,6 +59,15 @@ export class Deletions {
       },
     };
     if (finalizers.length === 0) delete marked.metadata.finalizers;
+    return { object: this.#objects.put(kind, marked), isGone: false };
+  }
+
+  /** A Namespace stays until its content is gone. */
+  #terminate(kind: Kind, old: StoredObject): Deletion {
+    const { metadata } = old;
+    if (metadata.deletionTimestamp !== undefined) return { object: old, isGone: false };
+    const deletionTimestamp = `${new Date(this.#nowMs()).toISOString().slice(0, 19)}Z`;
+    const marked = { ...old, metadata: { ...metadata, deletionTimestamp }, status: { phase: 'Terminating' } };
     return { object: this.#objects.put(kind, marked), isGone: false };
   }
 

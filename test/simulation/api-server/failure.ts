@@ -100,9 +100,9 @@ export const preconditionFailed = (kind: Kind, name: string, why: string): Failu
 
 export const badRequest = (message: string): Failure => new Failure(400, 'BadRequest', message);
 
-export const forbidden = (kind: Kind, name: string, why: string): Failure =>
+export const forbidden = (kind: Kind, name: string, why: string, causes?: readonly Cause[]): Failure =>
   new Failure(403, 'Forbidden', `${qualified(kind)} "${name}" is forbidden: ${why}`, {
-    details: detailsOf(kind, name),
+    details: { ...detailsOf(kind, name), ...(causes && { causes }) },
   });
 
 /** What is refused for its content. */

@@ -1,4 +1,4 @@
-import type { Members } from './json.ts';
+import { at, type Members } from './json.ts';
 
 /** `metadata` of an object, as far as the server itself looks at it. */
 export interface Metadata {
@@ -36,4 +36,10 @@ export interface StoredObject extends Members {
 /** Where an object is kept within its kind. */
 export function keyOf({ namespace = '', name }: Pick<Metadata, 'namespace' | 'name'>): string {
   return `${namespace}/${name}`;
+}
+
+/** Of a Namespace: who still has to delete what it contains. */
+export function finalizersOf(object: unknown): readonly unknown[] {
+  const finalizers = at(object, ['spec', 'finalizers']);
+  return Array.isArray(finalizers) ? finalizers : [];
 }

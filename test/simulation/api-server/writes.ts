@@ -23,7 +23,7 @@ import type { Objects } from './objects.ts';
 import { prepare } from './schema/prepare.ts';
 import { validate } from './schema/validate.ts';
 import { validateScale } from './scale.ts';
-import { keyOf, type Metadata, type StoredObject } from './stored-object.ts';
+import { finalizersOf, keyOf, type Metadata, type StoredObject } from './stored-object.ts';
 
 /** What the server gives to new objects. */
 export interface ObjectSource {
@@ -87,7 +87,7 @@ export class Writes {
       },
     };
     if (kind.hasStatus && kind.schema !== undefined) delete object['status'];
-    if (kind.schema === undefined) addBuiltInDefaults(kind, object);
+    if (kind.schema === undefined) addBuiltInDefaults(kind, object, undefined);
     else prepare(object, kind.schema);
     this.#require(kind, object, undefined);
     if (this.#objects.of(kind).get(keyOf(object.metadata)) !== undefined)
@@ -149,7 +149,7 @@ export class Writes {
     };
     if (before.generation === undefined) delete metadata.generation;
     const object = partsOf(kind, old, { ...wanted, apiVersion: old.apiVersion, kind: old.kind, metadata }, subresource);
-    if (kind.schema === undefined) addBuiltInDefaults(kind, object);
+    if (kind.schema === undefined) addBuiltInDefaults(kind, object, old);
     else prepare(object, kind.schema);
     const refused = validateMetadataUpdate(object.metadata, before);
     if (refused.length > 0) throw invalid(kind, before.name, refused);
@@ -158,6 +158,22 @@ export class Writes {
     if (kind.hasGeneration && !equal(specOf(kind, object), specOf(kind, old))) {
       object.metadata.generation = (before.generation ?? 0) + 1;
     }
+    return this.#store(kind, object, old);
+  }
+
+  /** PUT of `finalize` of a Namespace: what its content was deleted for. */
+  finalize(kind: Kind, old: StoredObject, sent: unknown): StoredObject {
+    const { uid, resourceVersion } = knownMetadata(bodyFor(kind, sent)['metadata']);
+    if (uid !== undefined && uid !== old.metadata.uid) throw notFound(kind, old.metadata.name);
+    if (resourceVersion !== undefined && resourceVersion !== old.metadata.resourceVersion) {
+      throw modified(kind, old.metadata.name);
+    }
+    const finalizers = finalizersOf(sent);
+    const object: StoredObject = { ...copyOf(old), spec: finalizers.length === 0 ? {} : { finalizers } };
+    return equal(object, old) ? old : this.#store(kind, object, old);
+  }
+
+  #store(kind: Kind, object: StoredObject, old: StoredObject): StoredObject {
     if (!this.#isReleased(object)) return this.#objects.put(kind, object);
     // Who watches sees its last state as it was stored.
     this.#objects.remove(kind, old);
@@ -165,10 +181,10 @@ export class Writes {
   }
 
   /** Whether nothing holds an object that is being deleted. */
-  #isReleased({
-    metadata: { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] },
-  }: StoredObject): boolean {
-    return deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0 && finalizers.length === 0;
+  #isReleased(object: StoredObject): boolean {
+    const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = object.metadata;
+    const held = finalizers.length + finalizersOf(object).length;
+    return deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0 && held === 0;
   }
 
   #require(kind: Kind, object: StoredObject, old: StoredObject | undefined): void {
@@ -187,7 +203,8 @@ export class Writes {
     if (found === undefined) throw notFound(this.#namespaces, namespace);
     if (found.metadata.deletionTimestamp !== undefined) {
       const why = `unable to create new content in namespace ${namespace} because it is being terminated`;
-      throw forbidden(kind, name, why);
+      const message = `namespace ${namespace} is being terminated`;
+      throw forbidden(kind, name, why, [{ reason: 'NamespaceTerminating', message, field: 'metadata.namespace' }]);
     }
   }
 }

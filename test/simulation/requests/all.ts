@@ -6,6 +6,7 @@ import { IRONCORE_ROWS } from './ironcore-rows.ts';
 import { LIST_ROWS } from './list-rows.ts';
 import { MIRANTIS_ROWS } from './mirantis-rows.ts';
 import { METADATA_ROWS } from './metadata-rows.ts';
+import { NAMESPACE_ROWS } from './namespace-rows.ts';
 import type { Row } from './row.ts';
 import { KUBECTL_ROWS, TABLE_ROWS } from './kubectl-rows.ts';
 import { SCHEMA_ROWS } from './schema-rows.ts';
@@ -14,6 +15,7 @@ import { SCHEMA_ROWS } from './schema-rows.ts';
 export const ROWS: readonly Row[] = [
   ...METADATA_ROWS,
   ...DELETION_ROWS,
+  ...NAMESPACE_ROWS,
   ...SCHEMA_ROWS,
   ...BUILT_IN_ROWS,
   ...IRONCORE_ROWS,

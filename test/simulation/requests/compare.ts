@@ -54,7 +54,9 @@ function compared({ code, body }: Answer, { kept }: Row): Members {
   if (kept?.what === 'causes') return { code, reason, details: others };
   // How Go shows a value that is invalid is not followed: the fields are, and why.
   const what = reason === 'Invalid' ? { fields: fieldsOf(causes) } : { message };
-  return { code, reason, details: others, metadata, ...what };
+  // Why something is forbidden is read by clients.
+  const why = reason === 'Forbidden' ? { causes } : {};
+  return { code, reason, details: others, metadata, ...what, ...why };
 }
 
 /** Texts and hashes that describe kinds are not followed, nor the order of kinds. */

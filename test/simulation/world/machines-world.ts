@@ -22,11 +22,13 @@ import {
   type Caller,
   type ClusterName,
   endpointOf,
+  hasCells,
   Processes,
   type ProcessRequest,
   type Reached,
   type Servers,
 } from './processes.ts';
+import { emptyNamespaces } from './namespace-controller.ts';
 import { integerIn, seededRandom } from './seeded-random.ts';
 import type { Flags, SimulatedProcess } from './simulated-process.ts';
 import { askerAt, targetAt } from './target-address.ts';
@@ -165,7 +167,7 @@ export class MachinesWorld implements AsyncDisposable {
 
   /** Whether its processes manage many namespaces, each of which is a world like this one. */
   get #hasCells(): boolean {
-    return this.#options.flags['cells'] !== undefined;
+    return hasCells(this.#options.flags);
   }
 
   #openProcesses(): Processes {
@@ -384,6 +386,7 @@ export class MachinesWorld implements AsyncDisposable {
     });
     collectGarbage(server, this.time);
     cleanTokens(server, this.time);
+    emptyNamespaces(server, this.time, this.#random('order of kinds'));
     return server;
   }
 

@@ -212,8 +212,7 @@ export class Processes {
   /** Lets what is in store for the leader happen at a request of a process; false: it died before. */
   #strike(clock: VirtualClock, what: string, isOfChange: boolean): boolean {
     if (this.death === undefined && this.pause === undefined && this.turn === undefined) return true;
-    const hasCells = this.#parts.flags['cells'] !== undefined;
-    const struck = hasCells ? this.running.find((process) => process.clock === clock) : this.leader;
+    const struck = hasCells(this.#parts.flags) ? this.running.find((process) => process.clock === clock) : this.leader;
     if (struck === undefined || clock !== struck.clock) return true;
     const isDue = (blow: Blow<unknown> | undefined): boolean =>
       blow !== undefined && (isOfChange || !blow.countsChanges) && (blow.after -= 1) <= 0;
@@ -261,6 +260,11 @@ export class Processes {
     const where = targetAt(to) === undefined ? '' : `//${to}`;
     this.#parts.trace.add(`${name} ${method} ${where}${path}${sent} ${code} ${fate}`);
   }
+}
+
+/** Whether processes with these flags manage many namespaces. */
+export function hasCells(flags: Flags): boolean {
+  return flags['cells'] !== undefined || flags['cell-namespaces'] !== undefined;
 }
 
 /** The way to a cluster, whose name is in place of the path of a kubeconfig. */
