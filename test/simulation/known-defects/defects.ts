@@ -80,6 +80,9 @@ const doesAll =
   ({ phases }: Script): boolean =>
     phases.some(({ plan }) => plan.act > 0.2 && names.every((name) => plan.acts.includes(name)));
 
+const hasNames = ({ world }: Script): boolean => world.flags?.['cell-namespaces'] !== undefined;
+const hasSelector = ({ world }: Script): boolean => world.flags?.['cells'] !== undefined;
+
 /** A restore forgets what users have made meanwhile. */
 const forgets = ({ phases }: Script): boolean =>
   phases.some(({ plan }) => plan.setBack > 0.05 && plan.act > 0.2 && plan.acts.includes('make'));
@@ -595,7 +598,7 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
       why: 'A namespace that lost its label is taken for one whose deletion was undone.',
     },
     world: 'cells',
-    mayShow: doesAll('release'),
+    mayShow: all(hasSelector, doesAll('release')),
     shows: /has an outage of control|not as asked for within/,
   },
   {
@@ -607,7 +610,7 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
       why: 'A namespace that lost its label is managed on.',
     },
     world: 'cells',
-    mayShow: doesAll('release'),
+    mayShow: all(hasSelector, doesAll('release')),
     shows: /is not selected, and|managed by/,
   },
   {
@@ -633,6 +636,18 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     world: 'cells',
     mayShow: doesAll('confuse'),
     shows: /healthy Machine .* nobody asked for it/,
+  },
+  {
+    name: 'namespace-stays',
+    change: {
+      in: 'wakeRoleBindings',
+      from: 'if (old !== undefined && hasFinalizer(old, SECRET_FINALIZER) && !isHeld) wakeAll(old, undefined);',
+      to: 'if (old?.metadata.deletionTimestamp !== undefined && isHeld !== undefined) wakeAll(old, undefined);',
+      why: 'A Secret that its class let go of before it is deleted does not wake the RoleBinding that waits for it.',
+    },
+    world: 'cells',
+    mayShow: hasNames,
+    shows: /is still being deleted/,
   },
   {
     name: 'handed-over-and-kept',

@@ -15,16 +15,29 @@ export interface CellsPlace {
 
 type CellAct = (place: CellsPlace, random: Random) => void;
 
+/** Whether somebody has asked for its pool, and not taken that back. */
+function isUsed({ isThere, isEnding }: Cell): boolean {
+  return isThere && !isEnding;
+}
+
+function isMissing({ isThere, isEnding }: Cell): boolean {
+  return !isThere && !isEnding;
+}
+
 /** What is done with one of the cells that there are. */
 const withOne =
   (act: (cell: Cell, place: CellsPlace, random: Random) => void): CellAct =>
   (place, random) => {
-    const there = place.cells.filter(({ isThere }) => isThere);
+    const there = place.cells.filter(isUsed);
     if (there.length > 0) act(oneOf(random, there), place, random);
   };
 
 /** For how long something stays wrong, at most. */
 const WRONG_MS = 15 * 60_000;
+/** Where there is one that is new, the share of those that get a Secret that was copied. */
+const NEW = 0.8;
+/** Of the namespaces that are given up, those that are deleted. */
+const DELETED = 0.4;
 /** How many processes there are at most. */
 const MOST_MANAGERS = 3;
 
@@ -55,10 +68,12 @@ function spoiltKubeconfigs({ namespace }: Cell): readonly string[] {
 export const CELL_ACTS = {
   /** A namespace is made, or made again. */
   found: ({ cells }, random) => {
-    const missing = cells.filter(({ isThere }) => !isThere);
+    const missing = cells.filter(isMissing);
     if (missing.length > 0) oneOf(random, missing).setRight();
   },
+  /** A namespace is not to be managed for a while, or it is deleted. */
   release: withOne((cell, { later }, random) => {
+    if (random() < DELETED && cell.mayEnd) return cell.deleteNamespace({ isKept: true });
     cell.select(false);
     later(random() * WRONG_MS, () => cell.select(true));
   }),
@@ -68,11 +83,18 @@ export const CELL_ACTS = {
     later(random() * WRONG_MS, () => cell.lead(cell.namespace));
   }),
   annotate: withOne((cell, _place, random) => cell.annotate(Object.fromEntries([oneOf(random, SETTINGS)]))),
-  /** Two namespaces have the same target cluster for a while. */
-  confuse: withOne((cell, { cells, later }, random) => {
-    cell.lead(oneOf(random, cells).namespace);
+  /** Two namespaces have the same target cluster for a while; one that is new has no Machines that would keep it from getting it. */
+  confuse: ({ cells, later }, random) => {
+    const missing = cells.filter(isMissing);
+    const there = cells.filter(isUsed);
+    if (there.length === 0) return;
+    const isNew = missing.length > 0 && random() < NEW;
+    const cell = oneOf(random, isNew ? missing : there);
+    const other = oneOf(random, isNew ? there : cells).namespace;
+    if (isNew) cell.copyOf(other);
+    else cell.lead(other);
     later(random() * WRONG_MS, () => cell.lead(cell.namespace));
-  }),
+  },
   /** A process is told to end, and another one is started. */
   rollManager: ({ world: { processes } }, random) => {
     const { running } = processes;

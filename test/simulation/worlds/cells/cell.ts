@@ -1,9 +1,10 @@
-import type { KubeObject } from '../../../../pkg/apis/meta.ts';
+import { isBeingDeleted, type KubeObject } from '../../../../pkg/apis/meta.ts';
 import type { Secret } from '../../../../pkg/apis/wire.ts';
-import { CELL_SETTING_PREFIX } from '../../../../pkg/apis/machine/v1alpha1/labels.ts';
+import { CELL_SETTING_PREFIX, ROLE_BINDING_FINALIZER } from '../../../../pkg/apis/machine/v1alpha1/labels.ts';
 import { shardOf } from '../../../../pkg/operator/cells/assignment.ts';
 import { targetLeaseName } from '../../../../pkg/operator/cells/lease-names.ts';
-import { MachinesWorld, NAMESPACE } from '../../world/machines-world.ts';
+import { MACHINES_ROLE_BINDING } from '../../../../pkg/operator/preflight/roles/machinist.ts';
+import { MachinesWorld, NAMESPACE, POOL } from '../../world/machines-world.ts';
 import { Pool } from '../../world/pool.ts';
 import { kubeconfigOf } from '../../world/simulated-process.ts';
 import { targetAt, targetURL } from '../../world/target-address.ts';
@@ -12,6 +13,12 @@ import { targetAt, targetURL } from '../../world/target-address.ts';
 export const SELECTED_LABEL = 'cell';
 /** Name of the Secret with the kubeconfig. */
 export const KUBECONFIG_SECRET = 'target';
+
+/** Finalizer of whoever keeps the kubeconfig of a namespace that is being deleted until it is not needed any more. */
+const KEEPER = 'example.com/kept-for-machines';
+/** How often they look. */
+const KEEPER_MS = 10_000;
+const ROLE_BINDINGS = 'rbac.authorization.k8s.io/v1';
 
 /** Names of one server. */
 const SERVER_NAMES = ['api', 'other-api'] as const;
@@ -22,14 +29,17 @@ export class Cell {
   readonly pool: Pool;
   /** Whether its users want it to be managed. */
   isWanted = true;
+  readonly #isNamed: boolean;
   #serverName = 0;
   #tokens = 0;
   /** The last one that led to its target cluster. */
   #good = '';
 
-  private constructor(world: MachinesWorld) {
+  private constructor(world: MachinesWorld, isNamed: boolean) {
     this.world = world;
+    this.#isNamed = isNamed;
     this.pool = new Pool(world);
+    world.servers.control.objects.onRestore(() => this.#keep());
   }
 
   /** Makes its target cluster and its cloud, and nothing else yet; `shards`: of how many its shard is one. */
@@ -47,7 +57,7 @@ export class Cell {
       furnish: () => undefined,
       cell: { of, namespace, lease: `machinist-shard-${shardOf(namespace, shards)}` },
     });
-    return new Cell(world);
+    return new Cell(world, of.options.flags['cell-namespaces'] !== undefined);
   }
 
   get namespace(): string {
@@ -59,9 +69,28 @@ export class Cell {
     return this.world.pool !== undefined;
   }
 
-  /** Whether its namespace has the label. */
+  /** Whether it is to be managed: its namespace has the label, or the role. */
   get isSelected(): boolean {
+    if (this.#isNamed) return this.#roleBinding !== undefined;
     return this.#namespace?.metadata.labels?.[SELECTED_LABEL] !== undefined;
+  }
+
+  /** Whether its namespace is being deleted. */
+  get isEnding(): boolean {
+    const namespace = this.#namespace;
+    return namespace !== undefined && isBeingDeleted(namespace);
+  }
+
+  /** Whether all that its Machines need to be deleted stays until they are, when its namespace is deleted. */
+  get mayEnd(): boolean {
+    const isManaged = this.isThere && this.isSelected && !this.isEnding;
+    return isManaged && this.#kubeconfig === this.#good && this.#settings.length === 0 && this.#isHeld;
+  }
+
+  /** Whether its class waits for its Machines. */
+  get #isHeld(): boolean {
+    const found = this.#get(this.world.pathOf('machineclasses', POOL)) as KubeObject | undefined;
+    return (found?.metadata.finalizers ?? []).length > 0;
   }
 
   /** The cell whose target cluster its Secret leads to. */
@@ -92,18 +121,82 @@ export class Cell {
 
   /** What its users want is there, and nothing that is wrong: its namespace, its Secret, its pool. */
   setRight(): void {
-    if (this.#namespace === undefined)
-      this.world.act('POST', '/api/v1/namespaces', { metadata: { name: this.namespace } });
-    const settings = Object.keys(this.#namespace?.metadata.annotations ?? {}).filter(isSetting);
+    this.#create();
+    const settings = this.#settings;
     if (settings.length > 0) this.annotate(Object.fromEntries(settings.map((name) => [name, null])));
     if (this.#kubeconfig !== this.#good) this.lead(this.namespace);
+    if (this.isEnding) return;
     if (!this.isThere) this.world.furnishPool();
     if (this.isSelected !== this.isWanted) this.select(this.isWanted);
   }
 
-  /** Puts the label on its namespace, or takes it off. */
+  /** It comes to be with a Secret that was copied from another one. */
+  copyOf(other: string): void {
+    this.#create();
+    this.lead(other);
+    this.world.furnishPool();
+    this.select(true);
+  }
+
+  /** Puts the label on its namespace, or takes it off; the role, where it is named. */
   select(isSelected: boolean): void {
-    this.#change({ labels: { [SELECTED_LABEL]: isSelected ? 'true' : null } });
+    if (this.#namespace === undefined || this.isEnding) return;
+    if (this.#isNamed) this.#grant(isSelected);
+    else this.#change({ labels: { [SELECTED_LABEL]: isSelected ? 'true' : null } });
+  }
+
+  deleteDeployment(): void {
+    this.world.act('DELETE', this.world.pathOf('machinedeployments', POOL), {});
+  }
+
+  /**
+   * Its namespace is deleted with all that is in it. A kubeconfig that is not kept is lost to whoever does not have it yet: no process may
+   * begin to manage it then.
+   */
+  deleteNamespace({ isKept }: { readonly isKept: boolean }): void {
+    for (const machine of this.world.machines) this.pool.ledger.askedFor(machine.metadata.name);
+    const path = `${this.#path}/secrets/${KUBECONFIG_SECRET}`;
+    if (isKept) this.world.act('PATCH', path, { metadata: { finalizers: [KEEPER] } });
+    this.world.act('DELETE', this.#path, {});
+    this.#keep();
+  }
+
+  /** Users delete what nobody knows any more, after a restore. */
+  deleteForgottenVMs(): void {
+    const { cloud, machines } = this.world;
+    const known = new Set(machines.map(({ metadata }) => metadata.uid));
+    const isForgotten = (uid: string | undefined): boolean => uid === undefined || !known.has(uid);
+    for (const vm of cloud.all()) if (isForgotten(vm.machineUID)) cloud.remove(vm.providerID, 'vanished');
+  }
+
+  #keep(): void {
+    if (!this.isEnding) return;
+    const path = `${this.#path}/secrets/${KUBECONFIG_SECRET}`;
+    const isKept = (this.#get(path) as KubeObject | undefined)?.metadata.finalizers?.includes(KEEPER) === true;
+    if (isKept && this.world.machines.length === 0) this.world.act('PATCH', path, { metadata: { finalizers: null } });
+    else this.world.time.schedule(KEEPER_MS, () => this.#keep());
+  }
+
+  #grant(isGranted: boolean): void {
+    const collection = `/apis/${ROLE_BINDINGS}/namespaces/${this.namespace}/rolebindings`;
+    const path = `${collection}/${MACHINES_ROLE_BINDING}`;
+    if (isGranted) {
+      if (this.#roleBinding !== undefined) return;
+      const metadata = { name: MACHINES_ROLE_BINDING, finalizers: [ROLE_BINDING_FINALIZER] };
+      this.world.act('POST', collection, { metadata, roleRef: {}, subjects: [] });
+    } else if (this.#roleBinding !== undefined) {
+      // Nobody waits for what it is for.
+      this.world.act('PATCH', path, { metadata: { finalizers: null } });
+      this.world.act('DELETE', path, {});
+    }
+  }
+
+  get #roleBinding(): unknown {
+    return this.#get(`/apis/${ROLE_BINDINGS}/namespaces/${this.namespace}/rolebindings/${MACHINES_ROLE_BINDING}`);
+  }
+
+  get #settings(): readonly string[] {
+    return Object.keys(this.#namespace?.metadata.annotations ?? {}).filter(isSetting);
   }
 
   annotate(annotations: Readonly<Record<string, string | null>>): void {
@@ -129,6 +222,8 @@ export class Cell {
   setKubeconfig(kubeconfig: string): void {
     const path = `${this.#path}/secrets`;
     const isThere = this.#get(`${path}/${KUBECONFIG_SECRET}`) !== undefined;
+    // Nothing new comes to be in what is being deleted.
+    if (this.#namespace === undefined || (this.isEnding && !isThere)) return;
     if (kubeconfig === '') {
       if (isThere) this.world.act('DELETE', `${path}/${KUBECONFIG_SECRET}`, {});
       return;
@@ -150,6 +245,11 @@ export class Cell {
 
   get #namespace(): KubeObject | undefined {
     return this.#get(this.#path) as KubeObject | undefined;
+  }
+
+  #create(): void {
+    if (this.#namespace === undefined)
+      this.world.act('POST', '/api/v1/namespaces', { metadata: { name: this.namespace } });
   }
 
   #change(metadata: object): void {

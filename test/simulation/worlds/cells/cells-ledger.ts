@@ -26,7 +26,7 @@ export class CellsLedger implements Judge {
     this.#cells = cells;
     const { objects } = world.servers.control;
     objects.onChange(({ plural }) => {
-      if (plural === 'namespaces') this.#noteSelection();
+      if (plural === 'namespaces' || plural === 'rolebindings') this.#noteSelection();
     });
     objects.onRestore(() => {
       this.#noteSelection();

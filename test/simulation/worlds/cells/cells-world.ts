@@ -1,7 +1,11 @@
 import type { Random } from '../../../../pkg/base/random/random.ts';
+import { isBeingDeleted } from '../../../../pkg/apis/meta.ts';
+import { MACHINES_ROLE_BINDING } from '../../../../pkg/operator/preflight/roles/machinist.ts';
+import { RBAC_KINDS } from '../../served/authorizer.ts';
 import { drawStrategy, USER_ACT_NAMES } from '../../world/acts.ts';
 import type { MachinesWorld, MachinesWorldOptions } from '../../world/machines-world.ts';
 import type { Population } from '../../world/population.ts';
+import type { RequestFault } from '../../world/network.ts';
 import { integerIn, oneOf, seededRandom } from '../../world/seeded-random.ts';
 import type { WorldKind } from '../kind.ts';
 import { Cell, KUBECONFIG_SECRET, SELECTED_LABEL } from './cell.ts';
@@ -12,6 +16,16 @@ import { CellsLedger } from './cells-ledger.ts';
 const BEGIN_MS = 10 * 60_000;
 /** Of cells that are there in trouble, those that are not managed in the calm after it. */
 const LEFT_ALONE = 0.15;
+/** Of the namespaces that there are at the end, those that are deleted with all that is in them. */
+const DELETED = 0.5;
+/** Of these, those whose Machines users delete before. */
+const EMPTIED = 0.5;
+/** How often they look whether these are gone. */
+const EMPTY_MS = 20_000;
+/** Of the worlds, those in which namespaces are named by flags. */
+const NAMED = 0.35;
+/** Of the namespaces, those that are there from the beginning. */
+const AT_FIRST = 0.65;
 
 /** Several pools, each in a namespace with a target cluster and a cloud of its own, that the same processes manage. */
 export class Cells implements Population {
@@ -20,6 +34,7 @@ export class Cells implements Population {
   readonly #all: readonly Cell[];
   readonly #random: Random;
   #calms = 0;
+  #isSetBack = false;
 
   constructor(world: MachinesWorld, cells: readonly Cell[], random: Random) {
     this.#world = world;
@@ -64,12 +79,21 @@ export class Cells implements Population {
   }
 
   setBack(): void {
+    this.#isSetBack = true;
     for (const { pool } of this.#all) pool.setBack();
   }
 
   calm(): void {
     this.#calms += 1;
     for (const cell of this.#all) {
+      if (cell.isEnding) {
+        cell.setRight();
+        cell.leaveWrongTarget();
+        if (this.#isSetBack) cell.deleteForgottenVMs();
+        continue;
+      }
+      // Nobody else would get what one has claimed that is gone.
+      if (!cell.isThere) cell.leaveWrongTarget();
       // What never was need not come to be.
       if (!cell.isThere && cell.world.cloud.size === 0 && this.#random() < 0.5) continue;
       cell.isWanted = this.#random() >= LEFT_ALONE;
@@ -108,6 +132,12 @@ export class Cells implements Population {
       const wasManaged = cell.isSelected;
       cell.isWanted = true;
       cell.setRight();
+      if (this.#random() < DELETED) {
+        const isKept = this.#random() < 0.5;
+        const isEmptied = this.#random() < EMPTIED;
+        this.#world.time.schedule(BEGIN_MS, () => this.#deleteNamespace(cell, { isKept, isEmptied }));
+        continue;
+      }
       // A class without a finalizer would be gone before its Machines.
       if (wasManaged) cell.pool.end();
       else this.#world.time.schedule(BEGIN_MS, () => cell.pool.end());
@@ -115,7 +145,7 @@ export class Cells implements Population {
   }
 
   left(): readonly string[] {
-    return named(this.#all, ({ pool }) => pool.left());
+    return [...named(this.#all, ({ pool }) => pool.left()), ...endingOf(this.#all)];
   }
 
   shown(): string {
@@ -128,16 +158,30 @@ export class Cells implements Population {
 
   /** Those that are to be managed. */
   get #managed(): readonly Cell[] {
-    return this.#there.filter(({ isSelected }) => isSelected);
+    return this.#there.filter(({ isSelected, isEnding }) => isSelected && !isEnding);
+  }
+
+  /** Its Machines go first, if it is to be emptied, as the documentation has it. */
+  #deleteNamespace(cell: Cell, how: { readonly isKept: boolean; readonly isEmptied: boolean }): void {
+    const { world } = cell;
+    if (how.isEmptied && world.pool !== undefined && !isBeingDeleted(world.pool)) cell.deleteDeployment();
+    if (how.isEmptied && world.machines.length > 0) {
+      this.#world.time.schedule(EMPTY_MS, () => this.#deleteNamespace(cell, how));
+      return;
+    }
+    world.workload?.end();
+    cell.deleteNamespace(how);
   }
 
   #areAsAsked(cells: readonly Cell[]): boolean {
-    return cells.every((cell) => cell.isAsAsked) && this.ledger.notManagedOnce(cells).length === 0;
+    const areManaged = this.ledger.notManagedOnce(cells).length === 0;
+    return cells.every((cell) => cell.isAsAsked) && areManaged && endingOf(this.#all).length === 0;
   }
 
   #shown(cells: readonly Cell[]): string {
     const unlike = cells.filter(({ isAsAsked }) => !isAsAsked);
-    return [...this.ledger.notManagedOnce(cells), ...named(unlike, ({ pool }) => [pool.shown()])].join('; ');
+    const shown = named(unlike, ({ pool }) => [pool.shown()]);
+    return [...endingOf(this.#all), ...this.ledger.notManagedOnce(cells), ...shown].join('; ');
   }
 
   #later(ms: number, run: () => void): void {
@@ -150,6 +194,13 @@ function isCellAct(name: string): name is CellActName {
   return Object.hasOwn(CELL_ACTS, name);
 }
 
+/** What is said of those whose namespaces have not gone yet. */
+function endingOf(cells: readonly Cell[]): readonly string[] {
+  return cells.flatMap(({ isEnding, namespace }) =>
+    isEnding ? [`namespace ${namespace} is still being deleted`] : [],
+  );
+}
+
 function named(cells: readonly Cell[], told: (cell: Cell) => readonly string[]): readonly string[] {
   return cells.flatMap((cell) => told(cell).map((what) => `${cell.namespace}: ${what}`));
 }
@@ -159,19 +210,24 @@ export interface CellsPlan {
   readonly names: readonly string[];
   readonly shards: number;
   readonly managers: number;
+  /** Namespaces are named by flags, and a role in each permits what is needed, in place of a label. */
+  readonly areNamed?: boolean;
 }
+
+const ROLE_BINDINGS = RBAC_KINDS.filter(({ plural }) => plural === 'rolebindings');
 
 /** What a seed has in store. */
 function planOf(seed: number): CellsPlan {
   const random = seededRandom(seed, 'cells');
   const names = Array.from({ length: integerIn(random, 3, 5) }, (_, i) => `cell-${i + 1}`);
-  return { names, shards: integerIn(random, 2, 5), managers: integerIn(random, 1, 3) };
+  const areNamed = seededRandom(seed, 'named cells')() < NAMED;
+  return { names, shards: integerIn(random, 2, 5), managers: integerIn(random, 1, 3), areNamed };
 }
 
 /** What a world is made from in which there will be these cells. */
 export function withCells(
   { flags = {}, ...options }: MachinesWorldOptions,
-  { names, shards, managers }: CellsPlan,
+  { names, shards, managers, areNamed = false }: CellsPlan,
 ): MachinesWorldOptions {
   return {
     ...options,
@@ -179,9 +235,10 @@ export function withCells(
     pods: undefined,
     managers: flags['leader-elect'] === 'false' ? 1 : managers,
     furnish: () => undefined,
+    ...(areNamed && { kinds: ROLE_BINDINGS }),
     flags: {
       ...flags,
-      cells: SELECTED_LABEL,
+      ...(areNamed ? { 'cell-namespaces': names } : { cells: SELECTED_LABEL }),
       'cell-kubeconfig-secret': KUBECONFIG_SECRET,
       'cell-shards': String(shards),
       'target-kubeconfig': '',
@@ -190,8 +247,21 @@ export function withCells(
   };
 }
 
+/** In a namespace that is named, what a RoleBinding in it permits is all that is permitted. */
+function permit({ weather, servers: { control } }: MachinesWorld): void {
+  const faultOf = weather.faultOf.bind(weather);
+  weather.faultOf = (request): RequestFault => {
+    const [, namespace] = /\/namespaces\/(cell-\d+)(?:[/?]|$)/.exec(request.path) ?? [];
+    const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/rolebindings/${MACHINES_ROLE_BINDING}`;
+    const isPermitted = namespace === undefined || control.handle({ method: 'GET', path }).code === 200;
+    const fault = faultOf(request);
+    return isPermitted || fault === 'request-lost' ? fault : 'refused-403';
+  };
+}
+
 async function populate(world: MachinesWorld, seed: number): Promise<Population> {
-  const { names, shards } = planOf(seed);
+  const { names, shards, areNamed } = planOf(seed);
+  if (areNamed === true) permit(world);
   const random = seededRandom(seed, 'pools of cells');
   const cells: Cell[] = [];
   for (const name of names) {
@@ -203,7 +273,7 @@ async function populate(world: MachinesWorld, seed: number): Promise<Population>
     });
     cells.push(cell);
     // The others are founded later.
-    if (random() < 0.8 || cells.length === 1) cell.setRight();
+    if (random() < AT_FIRST || cells.length === 1) cell.setRight();
   }
   while (world.processes.lacksOne) await world.processes.start();
   return new Cells(world, cells, seededRandom(seed, 'calm of cells'));
