@@ -53,6 +53,8 @@ export interface Bed extends AsyncDisposable {
 
 /** Flags of the Node of the manager, as the manifests have them, and of drivers, as their images do. */
 export const MANIFEST_FLAGS = '--max-semi-space-size=8 --max-old-space-size=384';
+/** Of layout cells. */
+export const CELLS_FLAGS = `${MANIFEST_FLAGS} --v8-pool-size=1`;
 export const DRIVER_IMAGE_FLAGS = '--max-semi-space-size=2 --max-old-space-size=192';
 
 /** Starts all of it, with the definitions and the roles that are shipped. Resolves when the cloud answers; the manager may still start. */

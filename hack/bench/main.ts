@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 
 import { applyManifests, parseManifests } from '../control-plane/apply.ts';
 import { number, readOptions, text } from '../options.ts';
-import { type Bed, type Credentials, DRIVER_IMAGE_FLAGS, MANIFEST_FLAGS, startBed } from './bed.ts';
+import { type Bed, type Credentials, CELLS_FLAGS, DRIVER_IMAGE_FLAGS, MANIFEST_FLAGS, startBed } from './bed.ts';
 import { describeFigure } from './cells/figures.ts';
 import { measureCells } from './cells/run.ts';
 import { ceilingOf } from './ceiling.ts';
@@ -13,8 +13,6 @@ import { comparisonOf, detailsOf, tableOf } from './report.ts';
 import { SCENARIOS, type Scenario } from './scenarios.ts';
 import { scale, WORKLOAD } from './workload.ts';
 
-/** Of a manager with hundreds of cells, see docs/operations/cells.md. */
-const CELLS_FLAGS = '--max-semi-space-size=8 --max-old-space-size=1024';
 /** What is measured against what the API server can do at most. */
 const WITH_CEILING = new Set(['create', 'roll', 'zero']);
 

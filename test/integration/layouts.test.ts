@@ -9,6 +9,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 
 import packageJson from '../../package.json' with { type: 'json' };
+import { CELLS_FLAGS } from '../../hack/bench/bed.ts';
 import { resolveProgram } from '../../hack/control-plane/binaries.ts';
 import { applyManifests, type Manifest, parseManifests } from '../../hack/control-plane/apply.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
@@ -562,6 +563,7 @@ test.each([
   const [{ args = [] }] = containersOf(manifests) as [Container];
   const { config } = await parseFlags('machinist run', args.slice(1));
   expect(config.cells).toMatchObject(want);
+  expect(JSON.stringify(manifests)).toContain(JSON.stringify({ name: 'NODE_OPTIONS', value: CELLS_FLAGS }));
   // Those of target clusters are for other clusters.
   const roles = manifests.filter(({ kind }) => /^(?:Cluster)?Role$/.test(kind)).map(({ metadata }) => metadata.name);
   const role = want.names === undefined ? 'machinist-cells' : 'machinist-cell';

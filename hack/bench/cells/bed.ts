@@ -180,6 +180,8 @@ export class CellsBed implements AsyncDisposable {
     const port = await freePort();
     const heapFile = path.join(this.logs, `heap-${port}.json`);
     process.env['HEAP_FILE'] = heapFile;
+    // As layout cells has it.
+    process.env['MALLOC_ARENA_MAX'] = '2';
     const launch = {
       root: built === undefined ? ROOT : path.resolve(built),
       extension: built === undefined ? ('ts' as const) : ('js' as const),

@@ -75,10 +75,10 @@ export interface RunningCellOptions {
 const TARGET = 'target';
 const ROLE_FILE = 'deploy/rbac/target.yaml';
 /**
- * With hundreds of targets, ending watches is most of what a process does while nothing happens. One that stalls is noticed within a minute:
- * before anything is destroyed, the target is read again anyway.
+ * With hundreds of targets, ending watches is most of what a process does while nothing happens. One that stalls is noticed within a minute and
+ * a half, before its silence alone would end it: before anything is destroyed, the target is read again anyway.
  */
-const WATCH_S = { least: 40, spread: 16 };
+const WATCH_S = { least: 70, spread: 16 };
 /** A target has few kinds to ask for, and hundreds of targets many connections; at rest, one is used. */
 const PROBE_CONNECTIONS = 2;
 /** With one request for each kind and probe, this would be most of what hundreds of targets are asked at rest. */

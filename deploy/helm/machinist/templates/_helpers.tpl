@@ -56,7 +56,11 @@ portName. */}}
         fieldRef:
           fieldPath: metadata.namespace
     - name: NODE_OPTIONS
-      value: --max-semi-space-size=8 --max-old-space-size={{ .root.Values.maxOldSpaceMiB }}
+      value: --max-semi-space-size=8 --max-old-space-size={{ .root.Values.maxOldSpaceMiB }}{{ if eq .root.Values.layout "cells" }} --v8-pool-size=1{{ end }}
+    {{- if eq .root.Values.layout "cells" }}
+    - name: MALLOC_ARENA_MAX
+      value: '2'
+    {{- end }}
     {{- with .root.Values.extraEnv }}
     {{- toYaml . | nindent 4 }}
     {{- end }}

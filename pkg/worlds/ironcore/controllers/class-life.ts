@@ -4,6 +4,7 @@ import { isBeingDeleted, keyOf } from '../../../apis/meta.ts';
 import { ignoreNotFound } from '../../../kube/client/errors.ts';
 import { ironCoreMachineClasses, ironCoreMachines } from '../api/resources.ts';
 import { Finalizer } from '../../../work/reconcile/finalizer.ts';
+import { ReportedOnce } from '../../../work/reconcile/reported-once.ts';
 import { stop, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
 import type { IronCoreCollaborators } from './collaborators.ts';
 
@@ -15,7 +16,7 @@ const MOST_NAMED = 5;
 export class ClassLife {
   readonly #deps: Deps;
   readonly #finalizer: Finalizer<IronCoreMachineClass>;
-  readonly #reported = new Set<string>();
+  readonly #reported = new ReportedOnce();
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -38,7 +39,7 @@ export class ClassLife {
     const live = items.filter(({ spec }) => spec.machineClassRef.name === name);
     if (live.length > 0) return this.#waits(found, live);
     await this.#finalizer.remove(found, signal).catch(ignoreNotFound);
-    this.#reported.delete(found.metadata.uid);
+    this.#reported.forget(found.metadata.uid);
     return stop;
   }
 
@@ -48,9 +49,8 @@ export class ClassLife {
     const names = users.map(keyOf).toSorted((a, b) => a.localeCompare(b));
     const more = names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : '';
     const message = `Its deletion waits for Machines: ${names.slice(0, MOST_NAMED).join(', ')}${more}`;
-    if (!this.#reported.has(uid))
+    if (this.#reported.isNew(uid, 'InUse'))
       this.#deps.classRecorder.event({ object: found, type: 'Warning', reason: 'InUse', message });
-    this.#reported.add(uid);
     return waitFor(message);
   }
 }

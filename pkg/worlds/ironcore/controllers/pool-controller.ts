@@ -9,6 +9,7 @@ import { replacing } from '../../../kube/client/merge-change.ts';
 import { statusPatch } from '../../../kube/client/patch.ts';
 import { ironCoreMachinePools } from '../api/resources.ts';
 import { isEqualInGo } from '../../../kube/client/zero-values.ts';
+import { ReportedOnce } from '../../../work/reconcile/reported-once.ts';
 import { requeue, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
 import type { Queue } from '../../../work/workqueue/queue.ts';
 import { CLAIMED_BY_ANOTHER, type Rivals } from './machine/rivals.ts';
@@ -47,10 +48,7 @@ const HEARTBEAT_MS = 10_000;
 export class IronCorePoolController {
   readonly #deps: Deps;
   readonly #created = new Set<string>();
-  /** UIDs of pools of which it was told that they share a runtime. */
-  readonly #reportedShared = new Set<string>();
-  /** The same of those whose provider ID is another one. */
-  readonly #reportedID = new Set<string>();
+  readonly #reported = new ReportedOnce();
   readonly #heartbeats = new Map<string, Heartbeat>();
 
   constructor(deps: Deps) {
@@ -157,8 +155,7 @@ export class IronCorePoolController {
     const { name, uid } = pool.metadata;
     const address = runtimes.get(name)?.address;
     const others = [...runtimes].filter(([one, runtime]) => one !== name && runtime.address === address);
-    if (others.length === 0 || this.#reportedShared.has(uid)) return;
-    this.#reportedShared.add(uid);
+    if (others.length === 0 || !this.#reported.isNew(uid, 'SharedRuntime')) return;
     const message =
       `--ironcore-pool assigns the runtime at ${address} to MachinePools ${[name, ...others.map(([one]) => one)].toSorted().join(', ')}: each counts the ` +
       'full capacity, so that more machines may be placed than fit. Use a separate runtime for each pool';
@@ -171,8 +168,7 @@ export class IronCorePoolController {
     const { name, uid } = pool.metadata;
     const wanted = providerIDs.get(name);
     const { providerID = '' } = pool.spec ?? {};
-    if (wanted === undefined || wanted === providerID || this.#reportedID.has(uid)) return;
-    this.#reportedID.add(uid);
+    if (wanted === undefined || wanted === providerID || !this.#reported.isNew(uid, 'ProviderIDDiffers')) return;
     const message =
       providerID === ''
         ? `spec.providerID is not set because the MachinePool already existed: set it to ${wanted}, the value of --ironcore-pool-provider-id`
