@@ -8,7 +8,7 @@ import { applyManifests, parseManifests, readManifests } from '../control-plane/
 import type { Connection } from '../control-plane/connection.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { type Identity, writeKubeconfig } from '../control-plane/kubeconfig.ts';
-import { onSignals } from '../control-plane/on-signals.ts';
+import { onEnd } from '../control-plane/on-end.ts';
 import { freePort } from '../control-plane/ports.ts';
 import { LeaseGaps } from './lease-gaps.ts';
 import { type Launch, type Program, startProgram } from './programs.ts';
@@ -65,7 +65,7 @@ export async function startBed(options: BedOptions): Promise<Bed> {
   const plane = opening.use(await startControlPlane({ controllerManager: false, log: (line) => console.error(line) }));
   const programs = new Set<Program>();
   opening.use(
-    onSignals(() => {
+    onEnd(() => {
       for (const program of programs) void program.stop();
       plane.run.endNow();
     }),

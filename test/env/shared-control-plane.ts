@@ -1,5 +1,5 @@
 import { startControlPlane, type ControlPlane } from '../../hack/control-plane/control-plane.ts';
-import { onSignals } from '../../hack/control-plane/on-signals.ts';
+import { onEnd } from '../../hack/control-plane/on-end.ts';
 import { share, shared, unshare } from '../../hack/control-plane/shared.ts';
 import { applyCrds } from './crds.ts';
 
@@ -15,7 +15,7 @@ export async function startShared(): Promise<void> {
     programs: ['kubemark', 'kubectl'],
     log: (line) => process.stderr.write(`${line}\n`),
   });
-  listening = onSignals(() => own?.run.endNow());
+  listening = onEnd(() => own?.run.endNow());
   try {
     await applyCrds(own.connection);
   } catch (err) {

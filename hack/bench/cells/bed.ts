@@ -9,7 +9,7 @@ import type { Api } from '../../control-plane/api.ts';
 import { applyManifests, type Manifest, parseManifests, readManifests } from '../../control-plane/apply.ts';
 import type { Connection } from '../../control-plane/connection.ts';
 import { startControlPlane } from '../../control-plane/control-plane.ts';
-import { onSignals } from '../../control-plane/on-signals.ts';
+import { onEnd } from '../../control-plane/on-end.ts';
 import { freePort } from '../../control-plane/ports.ts';
 import { type Program, startProgram } from '../programs.ts';
 import { MeasuredManager } from './manager.ts';
@@ -81,7 +81,7 @@ export class CellsBed implements AsyncDisposable {
     const plane = stack.use(await startControlPlane({ controllerManager: false, log }));
     const programs = new Set<Program>();
     stack.use(
-      onSignals(() => {
+      onEnd(() => {
         for (const program of programs) void program.stop();
         plane.run.endNow();
       }),
