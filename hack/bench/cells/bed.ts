@@ -4,6 +4,7 @@ import path from 'node:path';
 
 import PQueue from 'p-queue';
 
+import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { grant } from '../../../test/integration/shipped-roles.ts';
 import type { Api } from '../../control-plane/api.ts';
 import { applyManifests, type Manifest, parseManifests, readManifests } from '../../control-plane/apply.ts';
@@ -119,18 +120,26 @@ export class CellsBed implements AsyncDisposable {
     );
   }
 
-  /** Asks for other machines, a tenth of them at once. */
-  async roll(name: string): Promise<void> {
+  /** Asks for other machines, a tenth of them at once; for others again in each round. */
+  async roll(name: string, round: number): Promise<void> {
     const strategy = { rollingUpdate: { maxSurge: '10%', maxUnavailable: '10%' } };
-    const template = { metadata: { labels: { rolled: '' } } };
+    const template = { metadata: { labels: { round: String(round) } } };
     await this.api.send('PATCH', `${GROUP}/namespaces/${name}/machinedeployments/pool`, {
       spec: { strategy, template },
     });
   }
 
-  /** Deletes the Machines of a namespace. */
-  async deleteMachines(name: string): Promise<void> {
-    await this.api.send('DELETE', `${GROUP}/namespaces/${name}/machines`);
+  async deleteMachine(namespace: string, name: string): Promise<void> {
+    await this.api.send('DELETE', `${GROUP}/namespaces/${namespace}/machines/${name}`);
+  }
+
+  /** The Machines of a namespace that run, and are not deleted. */
+  async runningIn(namespace: string): Promise<readonly string[]> {
+    const { items } = await this.api.send<{ items: readonly Machine[] }>(
+      'GET',
+      `${GROUP}/namespaces/${namespace}/machines?resourceVersion=0`,
+    );
+    return items.filter(isRunning).map(({ metadata }) => metadata.name);
   }
 
   /** How many machines of a namespace are available, and how many of these as they are asked for now. */
@@ -152,10 +161,8 @@ export class CellsBed implements AsyncDisposable {
   /** How many Machines of all namespaces run; from the watch cache of the API server. */
   async running(): Promise<number> {
     const path_ = `${GROUP}/machines?resourceVersion=0`;
-    const { items } = await this.api.send<{
-      items: readonly { readonly status?: { readonly currentStatus?: { readonly phase?: string } } }[];
-    }>('GET', path_);
-    return items.filter(({ status }) => status?.currentStatus?.phase === 'Running').length;
+    const { items } = await this.api.send<{ items: readonly Machine[] }>('GET', path_);
+    return items.filter(isRunning).length;
   }
 
   /** Port of the target cluster of a namespace. */
@@ -235,6 +242,10 @@ export class CellsBed implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#stack.disposeAsync();
   }
+}
+
+function isRunning({ metadata, status }: Machine): boolean {
+  return status?.currentStatus?.phase === 'Running' && metadata.deletionTimestamp === undefined;
 }
 
 function manifestsOf(namespace: string, kubeconfig: string): Manifest[] {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { eventually } from '../../../test/expect/eventually.ts';
 import type { CellsBed } from './bed.ts';
 import { type Figure, figure } from './figures.ts';
 import { FirstWrites } from './first-writes.ts';
@@ -7,8 +8,10 @@ import { FirstWrites } from './first-writes.ts';
 /** Cells with one machine each, which is replaced again and again. */
 const SINGLE = 10;
 const LOOK_MS = 50;
-/** So long they are observed while nothing else happens. */
-const ALONE_MS = 30_000;
+/** So many replacements are measured, of which the slowest percent says something. */
+const ENOUGH = 50;
+/** A replacement that takes so long never ends. */
+const PATIENCE = { timeoutMs: 120_000, intervalMs: LOOK_MS };
 
 /** How long the machine of a cell waits for its turn, between the answer of CreateMachine and what is written next about it. */
 interface Waits {
@@ -25,14 +28,19 @@ export async function besideRollout(bed: CellsBed, machines: number): Promise<re
   await bed.scale(single, 1);
   await bed.select([large, ...single], true);
   await using writes = new FirstWrites(bed.connection, single);
-  const alone = await during(bed, writes, single, () => sleep(ALONE_MS));
+  const alone = await during(bed, writes, single, async (measured) => {
+    while (measured() < ENOUGH) await sleep(LOOK_MS);
+  });
   const created = await during(bed, writes, single, async () => {
     await bed.scale([large], machines);
-    while ((await bed.poolOf(large)).available < machines) await sleep(1_000);
+    while ((await bed.poolOf(large)).available < machines) await sleep(LOOK_MS);
   });
-  const rolled = await during(bed, writes, single, async () => {
-    await bed.roll(large);
-    while ((await bed.poolOf(large)).upToDate < machines) await sleep(1_000);
+  const rolled = await during(bed, writes, single, async (measured) => {
+    // A small one is over before any machine of another cell is replaced.
+    for (let round = 0; measured() < ENOUGH; round++) {
+      await bed.roll(large, round);
+      while ((await bed.poolOf(large)).upToDate < machines) await sleep(LOOK_MS);
+    }
   });
   await bed.select([large, ...single], false);
   return [
@@ -42,37 +50,52 @@ export async function besideRollout(bed: CellsBed, machines: number): Promise<re
   ];
 }
 
-/** The waits of all machines that were created while something happened. */
+/** The waits of the machines that took the place of others while something happened, which is told how many there are so far. */
 async function during(
   bed: CellsBed,
   writes: FirstWrites,
   namespaces: readonly string[],
-  what: () => Promise<unknown>,
+  what: (measured: () => number) => Promise<void>,
 ): Promise<Waits> {
   const over = new AbortController();
-  const answeredBefore = new Set((await answersIn(bed, namespaces)).map(({ machine }) => machine));
-  const replacing = namespaces.map(async (namespace) => {
-    while (!over.signal.aborted) {
-      await bed.deleteMachines(namespace);
-      while (!over.signal.aborted && (await bed.poolOf(namespace)).available < 1) await sleep(LOOK_MS);
-    }
-  });
-  await what();
-  over.abort();
-  await Promise.all(replacing);
-  const answers = (await answersIn(bed, namespaces)).filter(({ machine }) => !answeredBefore.has(machine));
-  const waitsMs = answers
-    .flatMap(({ machine, atMs }) => {
-      const seenMs = writes.of(machine);
-      return seenMs === undefined ? [] : [Math.max(0, seenMs - atMs)];
-    })
-    .toSorted((a, b) => a - b);
+  const waitsMs: number[] = [];
+  const replacing = Promise.all(
+    namespaces.map(async (namespace) => {
+      while (!over.signal.aborted) {
+        const waitMs = await replaceOne(bed, writes, namespace);
+        if (!over.signal.aborted) waitsMs.push(waitMs);
+      }
+    }),
+  );
+  try {
+    await Promise.race([what(() => waitsMs.length), replacing]);
+  } finally {
+    over.abort();
+  }
+  // Whoever measures next finds a machine in each.
+  await replacing;
+  waitsMs.sort((a, b) => a - b);
   const at = (share: number): number => waitsMs[Math.min(waitsMs.length - 1, Math.floor(waitsMs.length * share))] ?? 0;
   return { medianMs: at(0.5), p99Ms: at(0.99), count: waitsMs.length };
 }
 
-async function answersIn(bed: CellsBed, namespaces: readonly string[]) {
-  return (await Promise.all(namespaces.map((namespace) => bed.targets.created(namespace)))).flat();
+/**
+ * Replaces the machine of a cell, and resolves with the wait of the next one when that runs. Only one that runs is deleted, by its name: of one
+ * that is deleted while its VM is created, it may be that nothing is ever written about the VM.
+ */
+async function replaceOne(bed: CellsBed, writes: FirstWrites, namespace: string): Promise<number> {
+  const running = async (but?: string): Promise<string> => {
+    const machine = (await bed.runningIn(namespace)).find((name) => name !== but);
+    if (machine === undefined) throw new Error(`no other machine runs in namespace ${namespace}`);
+    return machine;
+  };
+  const old = await eventually(() => running(), PATIENCE);
+  await bed.deleteMachine(namespace, old);
+  const next = await eventually(() => running(old), PATIENCE);
+  const vm = (await bed.targets.created(namespace)).find(({ machine }) => machine === next);
+  if (vm === undefined) throw new Error(`the driver did not create a VM for machine ${namespace}/${next}`);
+  const seenMs = await eventually(() => writes.of(next) ?? false, PATIENCE);
+  return Math.max(0, Number(seenMs) - vm.atMs);
 }
 
 function figuresOf(when: string, { medianMs, p99Ms, count }: Waits): readonly Figure[] {
