@@ -87,7 +87,7 @@ const OPERATION_MEANINGS: Readonly<Record<OperationCode, Meaning & { readonly op
   NameTaken: {
     operation: 'Create',
     cause:
-      'A Machine in another namespace has the same name, and all cells share one target cluster, in which both would be the same Node.',
+      'A Machine in another namespace has the same name, and all [cells share one target cluster](../operations/cells.md#one-target-cluster), in which both would be the same Node.',
     remedy: 'Delete one of the two. The Node of the other one is not touched.',
   },
   PreparationFailed: {

@@ -27,6 +27,14 @@ test.each([
     says: '--controllers: ironcore.scheduler is not supported with --cells, because pools and classes of IronCore belong to no namespace; run it in a process of its own, without --cells',
   },
   {
+    flags: { controllers: '*,cluster-api', 'cell-kubeconfig-secret': '', 'target-kubeconfig': 'other' },
+    says: '--controllers: cluster-api is not supported with --cells=shoot and --target-kubeconfig=other; set --cell-kubeconfig-secret, or --target-kubeconfig=none',
+  },
+  {
+    flags: { controllers: '*,mirantis', 'cell-kubeconfig-secret': '', 'target-kubeconfig': 'other' },
+    says: '--controllers: mirantis is not supported with --cells=shoot and --target-kubeconfig=other',
+  },
+  {
     flags: { 'ironcore-pool': 'p=unix:///p.sock' },
     says: '--ironcore-pool is not supported with --cells, because pools',
   },

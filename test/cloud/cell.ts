@@ -26,14 +26,14 @@ export class TestCell implements AsyncDisposable {
     this.#stack = stack;
   }
 
-  /** Makes all but the label of the namespace, by which it is selected. */
+  /** Makes all but the label of the namespace, by which it is selected; with `target`, for one that cells share. */
   static async create(
     control: Site,
     provider: string,
-    options: Pick<PoolOptions, 'replicas' | 'machine' | 'roles'>,
+    { target: common, ...options }: Pick<PoolOptions, 'replicas' | 'machine' | 'roles' | 'target'>,
   ): Promise<TestCell> {
     await using stack = new AsyncDisposableStack();
-    const target = stack.use(await Site.drawnTarget());
+    const target = common ?? stack.use(await Site.drawnTarget());
     const cloud = stack.use(await SimulatedCloud.start({ site: target }));
     const pool = stack.use(await Pool.create({ site: control, cloud, target, provider, ...options }));
     const cell = new TestCell(control, { target, cloud, pool, provider }, stack.move());

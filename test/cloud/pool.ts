@@ -179,8 +179,10 @@ export class Pool implements AsyncDisposable {
   }
 
   /** Asks for a machine that no MachineSet owns; resolves with its name. */
-  async postMachine(spec: Readonly<Record<string, unknown>> = {}): Promise<string> {
-    const name = `${this.namespace}-${randomBytes(2).toString('hex')}`;
+  async postMachine(
+    spec: Readonly<Record<string, unknown>> = {},
+    name = `${this.namespace}-${randomBytes(2).toString('hex')}`,
+  ): Promise<string> {
     await this.#api.send('POST', this.#machinePath('machines'), {
       apiVersion: API_VERSION,
       kind: 'Machine',

@@ -23,7 +23,7 @@ export const MACHINE_EVENTS = {
    */
   InvalidClass: 'Warning',
   /**
-   * a Machine of the same name is in another namespace, and both would be one Node of the target cluster of all cells;
+   * a Machine of the same name is in another namespace, and both would be one Node of the [target cluster of all cells](../operations/cells.md#one-target-cluster);
    * the VM of this one is not created before → delete one of the two
    */
   NameTaken: 'Warning',

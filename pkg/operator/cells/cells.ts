@@ -337,6 +337,7 @@ export class Cells {
       controllersOf,
       service,
       claimTarget: (uid, claiming) => this.#claim(uid, namespace, claiming),
+      requireNoTarget: (checking) => this.#telling(namespace, this.#options.claims.requireNone(name, checking)),
       ended: (registry) => this.#options.ended(name, registry),
       setBack: () => this.#claimAgain(name),
       claimWorkload: this.#claimingWorkloads(namespace),
@@ -424,8 +425,15 @@ export class Cells {
   /** Rejects while another cell has it. */
   async #claim(uid: string, namespace: KubeObject, signal: AbortSignal): Promise<void> {
     const { name } = namespace.metadata;
+    const claiming = this.#inTurn(uid, name, signal, () => this.#options.claims.claim(uid, name, signal));
+    await this.#telling(namespace, claiming);
+  }
+
+  /** Rejects as that does; why a cell must not have a target cluster is told once. */
+  async #telling(namespace: KubeObject, claiming: Promise<void>): Promise<void> {
+    const { name } = namespace.metadata;
     try {
-      await this.#inTurn(uid, name, signal, () => this.#options.claims.claim(uid, name, signal));
+      await claiming;
       this.#taken.delete(name);
     } catch (err) {
       if (err instanceof TargetRefusedError) {

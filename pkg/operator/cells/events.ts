@@ -14,7 +14,7 @@ export const CELL_EVENTS = {
   MissingPermissions: 'Warning',
   /** another namespace has the same target or workload cluster; nothing is done there for this one → correct the kubeconfig of one of the two */
   TargetClusterTaken: 'Warning',
-  /** the kubeconfig of a namespace with Machines leads to another target cluster than before; nothing is done in either → correct the kubeconfig, or delete the Lease that the Event names */
+  /** the kubeconfig of a namespace with Machines leads to another target cluster than before, or it had one of its own and all cells share one now; nothing is done in either → correct the kubeconfig, or the flags, or delete the Lease that the Event names */
   TargetClusterChanged: 'Warning',
   /** a name in annotation `cell.machine.sapcloud.io/autoscaler-client-name` is also one of another namespace; calls of autoscalers with that name are rejected → give each namespace names of its own */
   AutoscalerNameTaken: 'Warning',

@@ -21,6 +21,7 @@ import type { ManagerProcess } from '../manager-process.ts';
 import { operatorMetrics } from '../metrics.ts';
 import { Operator } from '../operator.ts';
 import { probesOf } from '../probes.ts';
+import { retryUntilDone } from '../retry-until-done.ts';
 import type { LeaderWork } from '../process/leadership.ts';
 import { CannotStartError } from '../process/lifecycle.ts';
 import type { SharedTarget } from '../shared-target.ts';
@@ -57,6 +58,8 @@ export interface RunningCellOptions {
    * is shown.
    */
   readonly claimTarget: (uid: string, signal: AbortSignal) => Promise<void>;
+  /** Asked before anything is done with the target of all cells: rejects while the Machines have Nodes elsewhere. The text is shown. */
+  readonly requireNoTarget: (signal: AbortSignal) => Promise<void>;
   /** The same of a workload cluster, to which the kubeconfig in this Secret leads. */
   readonly claimWorkload: (uid: string, secret: string, signal: AbortSignal) => Promise<void>;
   /** Told when it has read what it needs, and its work has begun. */
@@ -218,9 +221,19 @@ export class RunningCell {
     this.registry.clear();
   }
 
-  #begin(signal: AbortSignal): Promise<void> {
-    const { own } = this.#control;
-    return own === undefined ? this.#work.begin(signal) : own.start(signal).then(() => this.#work.begin(signal));
+  async #begin(signal: AbortSignal): Promise<void> {
+    await this.#control.own?.start(signal);
+    if (this.#options.commonTarget !== undefined) await this.#untilOfCommonTarget(signal);
+    await this.#work.begin(signal);
+  }
+
+  /** Its Machines may have been made when each cell had a target cluster of its own. */
+  async #untilOfCommonTarget(signal: AbortSignal): Promise<void> {
+    const { process, requireNoTarget } = this.#options;
+    const { clock, log } = process.options;
+    const hold = this.held.hold({ work: 'process', waitsFor: 'catch-up', of: TARGET });
+    const how = { clock, log, random: process.random, hold };
+    await retryUntilDone(how, 'checking where the Nodes of the Machines are', requireNoTarget, signal);
   }
 
   #sharedTarget(): SharedTarget | undefined {

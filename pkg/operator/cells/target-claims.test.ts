@@ -187,3 +187,18 @@ test('a claim of a namespace of which it is unknown whether it is needed stays, 
   );
   expect(holder()).toBe('unknown');
 });
+
+test('a namespace whose machines have Nodes in a target cluster of its own is not given that of all cells', async () => {
+  const withMachines = new Set(['a']);
+  const { claims, stored } = start(new Set(['a']), withMachines);
+  await claims.requireNone('a', signal);
+  await claims.claim(UID, 'a', signal);
+
+  await expect(claims.requireNone('a', signal)).rejects.toThrow(`delete Lease ${NAME}`);
+  await claims.requireNone('b', signal);
+  expect(stored.has(NAME)).toBe(true);
+  withMachines.clear();
+  await claims.requireNone('a', signal);
+
+  expect(stored.has(NAME)).toBe(false);
+});

@@ -59,6 +59,23 @@ export class TargetClaims {
     );
   }
 
+  /**
+   * Makes sure that the Machines of a namespace, whose Nodes are in a target cluster that others have too, have none in one of its own. Throws
+   * TargetRefusedError, and ApiError.
+   */
+  async requireNone(namespace: string, signal: AbortSignal): Promise<void> {
+    const { leases, list, hasMachines } = this.#options;
+    const own = (await list(namespace, signal)).filter((lease) => holderOf(lease) === namespace);
+    const [claim] = own;
+    if (claim !== undefined && hasMachines(namespace)) {
+      throw new TargetRefusedError(
+        'TargetClusterChanged',
+        `Its Machines have Nodes in a target cluster of its own, and in the one of --target-kubeconfig they would all be replaced. Start the manager with --cell-kubeconfig-secret; or, if it is the same cluster, or that is meant, delete Lease ${claim.metadata.name} in namespace ${claim.metadata.namespace}.`,
+      );
+    }
+    await leases.release(own, notTarget, signal);
+  }
+
   /** Deletes the claims of namespaces that do not need the cluster any more. Throws ApiError. */
   async tidy(signal: AbortSignal): Promise<void> {
     const { leases, list } = this.#options;

@@ -43,7 +43,42 @@ describe('flags of cells', () => {
     expect(configOf({ ...BASE, 'target-kubeconfig': '' }).clusters.targetKubeconfig).toBe('none');
   });
 
+  test('all have the target cluster of the flags where they have none of their own', () => {
+    const flags = { ...BASE, 'cell-kubeconfig-secret': '', 'target-kubeconfig': 'other' };
+    const { cells, clusters } = configOf(flags);
+
+    expect(cells?.hasOneTarget).toBe(true);
+    expect(clusters).toMatchObject({ controlKubeconfig: 'file', targetKubeconfig: 'other' });
+    expect(cells?.of('a', {})).toMatchObject({
+      cells: undefined,
+      clusters: { targetKubeconfig: 'other', namespace: 'a' },
+    });
+    // As it has always been: the control cluster.
+    const alone = configOf({ ...BASE, 'control-kubeconfig': '', 'target-kubeconfig': 'other' });
+    expect(alone.cells?.hasOneTarget).toBe(false);
+    expect(alone.clusters).toMatchObject({ controlKubeconfig: 'other', targetKubeconfig: 'none' });
+  });
+
   test.each([
+    {
+      flags: { cells: '', 'cell-namespaces': 'a', 'cell-kubeconfig-secret': '', 'target-kubeconfig': 'other' },
+      says: '--target-kubeconfig=other is not supported with --cell-namespaces',
+    },
+    {
+      flags: {
+        'cell-kubeconfig-secret': '',
+        'target-kubeconfig': 'other',
+        'autoscaler-grpc-address': '0.0.0.0:8086',
+        'autoscaler-tls-cert': '/c',
+        'autoscaler-tls-key': '/k',
+        'autoscaler-tls-client-ca': '/ca',
+      },
+      says: '--autoscaler-grpc-address=0.0.0.0:8086 is not supported with --cells=shoot and --target-kubeconfig=other',
+    },
+    {
+      flags: { 'cell-kubeconfig-secret': '', 'target-kubeconfig': 'other', 'cell-token-secret': 'token' },
+      says: '--cell-token-secret=token has no effect without --cell-kubeconfig-secret',
+    },
     { flags: { cells: 'a in b' }, says: '--cells: label selector: "a in b" is not valid' },
     { flags: { 'cell-kubeconfig-secret': '' }, says: '--cells=shoot needs --cell-kubeconfig-secret' },
     {
@@ -52,7 +87,7 @@ describe('flags of cells', () => {
     },
     {
       flags: { 'target-kubeconfig': 'other' },
-      says: '--target-kubeconfig=other is not supported with cells, which have target clusters of their own',
+      says: '--target-kubeconfig=other and --cell-kubeconfig-secret exclude each other',
     },
     { flags: { 'cell-namespaces': 'a' }, says: '--cells and --cell-namespaces exclude each other' },
     {

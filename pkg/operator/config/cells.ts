@@ -8,7 +8,7 @@ import { FlagError } from './flag-error.ts';
 import { OWN_FLAGS } from './flags.ts';
 import type { ValueReader } from './value-reader.ts';
 
-/** Which namespaces a process looks after, each with a target cluster of its own. */
+/** Which namespaces a process looks after, each with a target cluster of its own, or all with the same one. */
 export interface CellsConfig {
   /** Label selector of the namespaces; '' if they are named. */
   readonly selector: string;
@@ -16,7 +16,7 @@ export interface CellsConfig {
   readonly names: readonly string[] | undefined;
   /** Whether a namespace is one of them. */
   readonly isSelected: (namespace: KubeObject) => boolean;
-  /** Name of the Secret in each with the kubeconfig of its target cluster; '': cells have none. */
+  /** Name of the Secret in each with the kubeconfig of its target cluster; '': cells have none of their own. */
   readonly kubeconfigSecret: string;
   /** Name of the Secret in each with the token for it; '': the kubeconfig has its credentials. */
   readonly tokenSecret: string;
@@ -83,7 +83,7 @@ export function cellsFrom(
     isSelected: ({ metadata }) => matches?.(metadata.labels) ?? names?.includes(metadata.name) === true,
     kubeconfigSecret: text('cell-kubeconfig-secret'),
     tokenSecret: text('cell-token-secret'),
-    hasOneTarget: false,
+    hasOneTarget: hasOneTarget({ text, list }),
     maxTargetBytes: number('cell-max-target-mib') * MIB,
     shards: number('cell-shards'),
     isSetting: (annotation) => annotation.startsWith(PREFIX) && annotation !== CELL_CLIENT_NAME,
@@ -110,6 +110,28 @@ export function cellsFrom(
       }
     },
   };
+}
+
+/**
+ * Whether the target cluster of the flags is that of all cells. A kubeconfig beside no other one has always been that of the control cluster.
+ * Throws FlagError.
+ */
+export function hasOneTarget({ text, list }: Pick<ValueReader, 'text' | 'list'>): boolean {
+  const target = text('target-kubeconfig');
+  const isNamed = list('cell-namespaces').length > 0;
+  if (text('cells') === '' && !isNamed) return false;
+  if (text('control-kubeconfig') === '' || ['', 'none'].includes(target)) return false;
+  if (isNamed) {
+    throw new FlagError(
+      `--target-kubeconfig=${target} is not supported with --cell-namespaces: whose a Node of a common target cluster is can only be known where the Machines of all namespaces are read; select the namespaces with --cells`,
+    );
+  }
+  if (text('cell-kubeconfig-secret') !== '') {
+    throw new FlagError(
+      `--target-kubeconfig=${target} and --cell-kubeconfig-secret exclude each other: all cells share that target cluster, or each has its own`,
+    );
+  }
+  return true;
 }
 
 /** Each once. Throws FlagError. */

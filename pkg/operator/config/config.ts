@@ -1,6 +1,6 @@
 import { parseGoFloat } from '../../apis/go-number.ts';
 import { type AutoscalerConfig, autoscalerFrom } from './autoscaler.ts';
-import { type CellsConfig, cellsFrom } from './cells.ts';
+import { type CellsConfig, cellsFrom, hasOneTarget } from './cells.ts';
 import { controllersFrom, OWN_CONTROLLERS } from './controllers.ts';
 import type { FlagSection, SettingsOf } from './flag-section.ts';
 import { defaultOf, type Flag, flagsOf, OWN_FLAGS, type Program } from './flags.ts';
@@ -180,7 +180,7 @@ function settingsIn(sections: readonly FlagSection[], program: Program, typed: T
 
 /**
  * Where no kinds of ours are looked after there is no target cluster: what becomes a Node is not known here. Nor is there one of the process
- * where each cell has its own.
+ * where each cell has its own. Throws FlagError.
  */
 function clustersFrom({ text, list }: ValueReader, leases: ReadonlySet<string>): Config['clusters'] {
   const controlKubeconfig = text('control-kubeconfig');
@@ -192,12 +192,8 @@ function clustersFrom({ text, list }: ValueReader, leases: ReadonlySet<string>):
     );
   }
   const hasCells = text('cells') !== '' || list('cell-namespaces').length > 0;
-  if (hasCells && controlKubeconfig !== '' && !['', 'none'].includes(targetKubeconfig)) {
-    throw new FlagError(
-      `--target-kubeconfig=${targetKubeconfig} is not supported with cells, which have target clusters of their own, or none; set --cell-kubeconfig-secret, or --target-kubeconfig=none`,
-    );
-  }
-  return servesOwnKinds(leases) && !hasCells
+  const hasTarget = !hasCells || hasOneTarget({ text, list });
+  return servesOwnKinds(leases) && hasTarget
     ? { controlKubeconfig, targetKubeconfig, namespace }
     : { controlKubeconfig: controlKubeconfig || targetKubeconfig, targetKubeconfig: 'none', namespace };
 }
@@ -312,9 +308,21 @@ function refuseBesideCells(
     );
   }
   const { kubeconfigSecret, tokenSecret } = cells;
-  if (kubeconfigSecret === '' && flag('target-kubeconfig') !== '--target-kubeconfig=none') {
+  if (cells.hasOneTarget) {
+    const target = flag('target-kubeconfig');
+    if (also !== undefined) {
+      throw new FlagError(
+        `--controllers: ${also} is not supported with ${named} and ${target}; set --cell-kubeconfig-secret, or --target-kubeconfig=none`,
+      );
+    }
+    if (autoscaler !== undefined) {
+      throw new FlagError(
+        `${flag('autoscaler-grpc-address')} is not supported with ${named} and ${target}: several autoscalers of one cluster would each add Nodes for the same pods`,
+      );
+    }
+  } else if (kubeconfigSecret === '' && flag('target-kubeconfig') !== '--target-kubeconfig=none') {
     throw new FlagError(
-      `${named} needs --cell-kubeconfig-secret, the name of a Secret in each namespace; set --target-kubeconfig=none if there are no target clusters`,
+      `${named} needs --cell-kubeconfig-secret, the name of a Secret in each namespace; set --target-kubeconfig=none if there are no target clusters, or --control-kubeconfig and --target-kubeconfig if all share one`,
     );
   }
   if (tokenSecret !== '' && kubeconfigSecret === '') {

@@ -69,7 +69,7 @@ export const OWN_FLAGS: readonly Flag[] = [
     {
       name: 'target-kubeconfig',
       kind: 'string',
-      help: 'Kubeconfig of the cluster that the Machines join as Nodes. If empty, the service account of this pod is used, otherwise the default kubeconfig; "none" means that there is no target cluster, and requires --control-kubeconfig.',
+      help: 'Kubeconfig of the cluster that the Machines join as Nodes. If empty, the service account of this pod is used, otherwise the default kubeconfig; "none" means that there is no target cluster, and requires --control-kubeconfig. With --cells and --control-kubeconfig, and without --cell-kubeconfig-secret: the one target cluster of all cells.',
     },
     {
       name: 'namespace',
@@ -102,7 +102,7 @@ export const OWN_FLAGS: readonly Flag[] = [
       {
         name: 'cell-kubeconfig-secret',
         kind: 'string',
-        help: 'With cells: name of the Secret in each namespace whose key "kubeconfig" leads to its target cluster. Required, unless --target-kubeconfig is none.',
+        help: 'With cells: name of the Secret in each namespace whose key "kubeconfig" leads to its target cluster. Required, unless --target-kubeconfig is none, or names one target cluster for all cells.',
       },
       {
         name: 'cell-token-secret',

@@ -40,7 +40,7 @@ describe('a machine whose name another namespace has', () => {
     expect(operationOf(world)).toMatchObject({
       type: 'Create',
       errorCode: 'NameTaken',
-      description: expect.stringContaining('Machine other/m-1, which has it already') as unknown as string,
+      description: expect.stringContaining('a Machine in another namespace, which has it already') as unknown as string,
     });
     expect(world.machines.get(KEY)?.status?.conditions ?? []).toEqual([]);
     expect(events.map(({ reason }) => reason)).toEqual(['NameTaken']);

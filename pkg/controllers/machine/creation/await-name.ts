@@ -47,7 +47,7 @@ export const awaitName = (deps: Deps): MachineStep => ({
 
 function hold(deps: Deps, ctx: MachineContext, { heldBy, why }: Held): void {
   const { machine, observed, pass, log } = ctx;
-  const text = textOf(heldBy, why);
+  const text = textOf(why);
   // That no provider was asked must be certain: a deletion without its driver follows from it.
   const isSure = wasNeverRequested(observed) || (noVMWasRequested(deps.activities, observed) && isNew(deps, observed));
   const told = { type: 'Create', errorCode: 'NameTaken' } as const;
@@ -65,11 +65,12 @@ function isNew({ clock, trust }: Deps, { metadata }: Machine): boolean {
   return ageMs + SKEW_MS < trust.trustedForMs([CONTROL]);
 }
 
-function textOf(heldBy: Machine, why: Held['why']): string {
+/** A namespace is not told the names of others; the log names it. */
+function textOf(why: Held['why']): string {
   const reason = {
     'has-begun': 'which has it already',
     'is-older': 'which is older',
     'is-as-old': 'which is not clearly older or younger, so neither of them begins',
   }[why];
-  return `The name is also that of Machine ${keyOf(heldBy)}, ${reason}; both would be one Node of the target cluster. Delete one of them.`;
+  return `The name is also that of a Machine in another namespace, ${reason}; both would be one Node of the target cluster. Delete one of them.`;
 }

@@ -9,7 +9,7 @@ import { storeDriverState, StaleCallError, type MachineCall } from '../calls/dri
 import type { CallFailure } from '../calls/retries.ts';
 import { isUnresolved } from '../calls/class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
-import { sharedWith } from '../identity/identity-claims.ts';
+import { describeRival, sharedWith } from '../identity/identity-claims.ts';
 import type { ActivityResults } from '../calls/results.ts';
 import { isAt, untilRecorded } from './cursor.ts';
 import { orForcedRemoval, type ForcedRemovalDeps } from './forced-removal.ts';
@@ -167,7 +167,7 @@ function reportSharedID({ machines, reportedOnce }: Deps, { observed, nodes, pas
   const { providerID = '' } = observed.spec;
   pass.event(
     'SharedProviderID',
-    `Field spec.providerID is ${providerID}, which is also set on Machine ${other}. The VM of this Machine is looked up by name; VMs of other Machines are not touched.`,
+    `Field spec.providerID is ${providerID}, which is also set on ${describeRival(other)}. The VM of this Machine is looked up by name; VMs of other Machines are not touched.`,
   );
 }
 

@@ -7,7 +7,8 @@ import { FakeWorld, type PassSeen } from '../../../../test/fakes/machine-world.t
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { DriverError } from '../../../driver/error.ts';
 import type { MachineRequest } from '../../../driver/driver.ts';
-import { IdentityClaims } from './identity-claims.ts';
+import { Identities } from '../../../operator/identities.ts';
+import { describeRival, IdentityClaims } from './identity-claims.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 const NAME_LABEL = 'node.gardener.cloud/machine-name';
@@ -355,4 +356,19 @@ test('an answer without a provider id takes nothing that a second machine could 
 
   expect(claims.takenBy({ machine: one, nodes: world.nodes }, untold)).toBeUndefined();
   expect(claims.takenBy({ machine: two, nodes: world.nodes }, untold)).toBeUndefined();
+});
+
+test('two namespaces with one target are told of what the other one is about to record, until others work on that one', () => {
+  const identities = new Identities();
+  const none = { byIndex: () => [] };
+  const [one, other] = ['a', 'b'].map(() => new IdentityClaims({ machines: none, identities }));
+  const of = (namespace: string): Machine =>
+    machine((m) => void Object.assign(m.metadata, { namespace, uid: `${namespace}-m-1` }));
+
+  expect(one?.take(OWN, of('a'))).toBeUndefined();
+  expect(other?.take(OWN, of('b'))).toEqual({ part: 'providerID', name: 'a/m-1' });
+  expect(describeRival('a/m-1')).toBe('a Machine in another namespace');
+  identities.forget('a');
+
+  expect(other?.take(OWN, of('b'))).toBeUndefined();
 });

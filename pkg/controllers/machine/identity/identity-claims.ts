@@ -14,6 +14,7 @@ type CachedNodes = Pick<NodeAccess, 'get' | 'ofVM'>;
 /** An identity that another Machine has: which part of it, and whose it is. */
 export interface Rival {
   readonly part: 'providerID' | 'nodeName';
+  /** Of another namespace with that, for the log only: no namespace is told of others. */
   readonly name: string;
 }
 
@@ -132,14 +133,20 @@ export class IdentityClaims {
   }
 }
 
+/** By the name of a Rival, for a text that its namespace is told. */
+export function describeRival(name: string): string {
+  return name.includes('/') ? 'a Machine in another namespace' : `Machine ${name}`;
+}
+
 /** A refused answer as a failure of the driver, or an id that somebody has written as what it is: why, and what to do about it. */
 export function identityConflictError({ how, providerID, nodeName }: Launched, { part, name }: Rival): DriverError {
+  const whose = describeRival(name);
   if (how === 'known' && part === 'providerID') {
-    const text = `VM ${providerID} (spec.providerID) belongs to Machine ${name}: correct the field, or remove it to create a new VM`;
+    const text = `VM ${providerID} (spec.providerID) belongs to ${whose}: correct the field, or remove it to create a new VM`;
     return new DriverError('NotFound', text);
   }
   const what = part === 'providerID' ? `VM ${providerID}` : `Node name ${nodeName}`;
   const theirs = part === 'providerID' ? 'which is the VM of' : 'which is the Node name of';
-  const text = `driver returned ${what}, ${theirs} Machine ${name}; the result is not recorded, and the driver is called again. Fix the driver, or delete the Machine that does not own the VM`;
+  const text = `driver returned ${what}, ${theirs} ${whose}; the result is not recorded, and the driver is called again. Fix the driver, or delete the Machine that does not own the VM`;
   return new DriverError('Internal', text, { unanswered: how === 'created' });
 }

@@ -1,0 +1,297 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+
+import { NODE_FINALIZER, NOT_MANAGED_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
+import type { Node } from '../../pkg/apis/wire.ts';
+import type { Interceptor } from '../../pkg/kube/gate/interceptor.ts';
+import { CELL_LEASES, cellsControl, CellsManager, QUICK_LEASES } from '../cloud/cells-manager.ts';
+import { TestCell } from '../cloud/cell.ts';
+import { Site } from '../cloud/site.ts';
+import { eventually } from '../expect/eventually.ts';
+import { FaultProxy } from '../proxy/fault-proxy.ts';
+
+const TEST_MS = 300_000;
+const PATIENCE = { timeoutMs: 90_000, intervalMs: 100 };
+const SELECTED = { labels: { cell: '' } };
+const NAME = 'twin';
+
+let control: Site;
+let target: Site;
+let one: TestCell;
+let other: TestCell;
+/** What managers have written. */
+let written: string[];
+
+const intercept: Interceptor = (mutation, send) => {
+  written.push(mutation.text);
+  return send();
+};
+
+beforeAll(async () => {
+  control = await cellsControl();
+});
+
+afterAll(async () => {
+  await control[Symbol.asyncDispose]();
+});
+
+beforeEach(async () => {
+  written = [];
+  target = await Site.drawnTarget();
+  one = await TestCell.create(control, 'one', { replicas: 0, target });
+  other = await TestCell.create(control, 'other', { replicas: 0, target });
+});
+
+afterEach(async () => {
+  await other[Symbol.asyncDispose]();
+  await one[Symbol.asyncDispose]();
+  await target[Symbol.asyncDispose]();
+});
+
+/** A manager whose cells have one target cluster. */
+async function start(flags: Readonly<Record<string, string>> = {}): Promise<CellsManager> {
+  return await CellsManager.start({
+    kubeconfig: control.kubeconfig,
+    namespace: CELL_LEASES,
+    drivers: `${one.driver},${other.driver}`,
+    flags: { 'cell-kubeconfig-secret': '', 'target-kubeconfig': target.kubeconfig, ...flags },
+    hooks: { intercept },
+  });
+}
+
+async function select(): Promise<void> {
+  for (const cell of [one, other]) await cell.mark(control, SELECTED);
+}
+
+async function nodes(): Promise<readonly Node[]> {
+  return (await target.api.send<{ items: readonly Node[] }>('GET', '/api/v1/nodes')).items;
+}
+
+async function nodeNamed(name: string): Promise<Node | undefined> {
+  return (await nodes()).find(({ metadata }) => metadata.name === name);
+}
+
+async function untilRunning({ pool }: TestCell, name: string): Promise<Machine> {
+  return await eventually(async () => {
+    const machine = await pool.machine(name);
+    expect(machine.status?.currentStatus?.phase).toBe('Running');
+    return machine;
+  }, PATIENCE);
+}
+
+async function untilWaiting({ pool }: TestCell, name: string): Promise<Machine> {
+  return await eventually(async () => {
+    const machine = await pool.machine(name);
+    expect(machine.status?.lastOperation).toMatchObject({ type: 'Create', errorCode: 'NameTaken' });
+    return machine;
+  }, PATIENCE);
+}
+
+async function untilGone({ pool }: TestCell, name: string): Promise<void> {
+  await eventually(async () => {
+    expect((await pool.machines()).map(({ metadata }) => metadata.name)).not.toContain(name);
+  }, PATIENCE);
+}
+
+async function untilOutage(manager: CellsManager, isOngoing: boolean): Promise<void> {
+  await eventually(async () => {
+    expect(await manager.page('/metrics')).toContain(`machinist_cluster_outage{cluster="target"} ${isOngoing ? 1 : 0}`);
+  }, PATIENCE);
+}
+
+/** Sum of the series that begin like this. */
+async function countOf(manager: CellsManager, series: string): Promise<number> {
+  const lines = (await manager.page('/metrics')).split('\n').filter((line) => line.startsWith(series));
+  return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+}
+
+test(
+  'cells with one target cluster roll their machines, and none touches Nodes of the other; a Node of nobody is marked once',
+  async () => {
+    await using manager = await start({ 'machine-creation-timeout': '20s' });
+    await select();
+    await one.pool.scale(3);
+    await other.pool.scale(2);
+    await one.pool.untilUp(3);
+    await other.pool.untilUp(2);
+
+    await one.pool.roll('two');
+    await other.pool.roll('two');
+    await eventually(() => expect([one, other].map(({ cloud }) => cloud.created.length)).toEqual([6, 4]), PATIENCE);
+    await one.pool.untilUp(3);
+    await other.pool.untilUp(2);
+    // It comes last: any other Node would have been marked before.
+    await target.api.send('POST', '/api/v1/nodes', { metadata: { name: 'foreign' } });
+    await eventually(async () => {
+      expect((await nodeNamed('foreign'))?.metadata.annotations).toHaveProperty([NOT_MANAGED_ANNOTATION]);
+    }, PATIENCE);
+
+    for (const { cloud } of [one, other]) expect([...cloud.doubled]).toEqual([]);
+    expect(written.filter((text) => text.includes('nodes foreign'))).toEqual(['PATCH nodes foreign']);
+    expect(await countOf(manager, 'machinist_unmanaged_nodes_total{action="marked"')).toBe(1);
+    for (const { metadata } of (await nodes()).filter(({ metadata: { name } }) => name !== 'foreign')) {
+      expect(metadata.annotations ?? {}).not.toHaveProperty([NOT_MANAGED_ANNOTATION]);
+      expect(metadata.finalizers).toContain(NODE_FINALIZER);
+    }
+  },
+  TEST_MS,
+);
+
+test(
+  'of two machines of one name in two namespaces one waits and says so; its deletion leaves the Node alone, and that of the other one lets it begin',
+  async () => {
+    await using _manager = await start();
+    await select();
+    await one.pool.postMachine({}, NAME);
+    await untilRunning(one, NAME);
+    const joined = await nodeNamed(NAME);
+
+    await other.pool.postMachine({}, NAME);
+    const waiting = await untilWaiting(other, NAME);
+    expect(waiting.status?.lastOperation?.description).toContain('a Machine in another namespace, which has it');
+    expect(waiting.status?.conditions ?? []).toEqual([]);
+    await other.pool.deleteMachine(NAME);
+    await untilGone(other, NAME);
+
+    expect((await nodeNamed(NAME))?.metadata.uid).toBe(joined?.metadata.uid);
+    expect((await untilRunning(one, NAME)).metadata.deletionTimestamp).toBeUndefined();
+    expect(other.cloud.created).toEqual([]);
+    await other.pool.postMachine({}, NAME);
+    await untilWaiting(other, NAME);
+    await one.pool.deleteMachine(NAME);
+    await untilGone(one, NAME);
+    await untilRunning(other, NAME);
+
+    expect((await nodeNamed(NAME))?.metadata.uid).not.toBe(joined?.metadata.uid);
+    expect(one.cloud.created).toHaveLength(1);
+    expect(other.cloud.created).toHaveLength(1);
+    expect(await one.cloud.vms()).toEqual([]);
+  },
+  TEST_MS,
+);
+
+test(
+  'a machine waits for one of its name in a namespace that is no cell',
+  async () => {
+    await using _manager = await start();
+    await one.mark(control, SELECTED);
+    await other.pool.postMachine({ providerID: 'sim:///elsewhere' }, NAME);
+
+    await one.pool.postMachine({}, NAME);
+    await untilWaiting(one, NAME);
+
+    expect(one.cloud.created).toEqual([]);
+  },
+  TEST_MS,
+);
+
+test(
+  'a namespace whose machines have a target cluster of their own stays as it is, and says so',
+  async () => {
+    await using own = await TestCell.create(control, 'own', { replicas: 0 });
+    const drivers = [one, own].map(({ driver }) => driver).join(',');
+    const how = { kubeconfig: control.kubeconfig, namespace: CELL_LEASES, drivers };
+    const before = await CellsManager.start(how);
+    await own.mark(control, SELECTED);
+    await own.pool.scale(1);
+    const names = await own.pool.untilUp(1);
+    await before.terminate();
+
+    await using _manager = await CellsManager.start({
+      ...how,
+      flags: { 'cell-kubeconfig-secret': '', 'target-kubeconfig': target.kubeconfig, 'machine-health-timeout': '1s' },
+    });
+    await one.mark(control, SELECTED);
+    await one.pool.scale(1);
+    await one.pool.untilUp(1);
+    await eventually(async () => {
+      const path = `/api/v1/namespaces/${own.namespace}/events?fieldSelector=reason=TargetClusterChanged`;
+      expect((await control.api.send<{ items: readonly unknown[] }>('GET', path)).items).toHaveLength(1);
+    }, PATIENCE);
+
+    expect(await own.pool.untilUp(1)).toEqual(names);
+    expect(own.cloud.created).toHaveLength(1);
+  },
+  TEST_MS,
+);
+
+test(
+  'replicas divide cells with one target cluster, and one that ends in the middle of rollouts leaves nothing behind',
+  async () => {
+    await using first = await start(QUICK_LEASES);
+    await select();
+    for (const cell of [one, other]) await cell.pool.scale(3);
+    for (const cell of [one, other]) await cell.pool.untilUp(3);
+    await using second = await start(QUICK_LEASES);
+    await eventually(() => expect(second.process.shards.held.length).toBeGreaterThan(0), PATIENCE);
+
+    for (const cell of [one, other]) await cell.pool.roll('two');
+    await eventually(() => {
+      expect(one.cloud.created.length + other.cloud.created.length).toBeGreaterThan(6);
+    }, PATIENCE);
+    expect(await first.terminate()).toBe(0);
+    await eventually(() => expect([one, other].map(({ cloud }) => cloud.created.length)).toEqual([6, 6]), PATIENCE);
+    for (const cell of [one, other]) await cell.pool.untilUp(3);
+
+    for (const { cloud } of [one, other]) expect([...cloud.doubled]).toEqual([]);
+    expect(await nodes()).toHaveLength(6);
+    for (const { metadata } of await nodes()) expect(metadata.finalizers).toContain(NODE_FINALIZER);
+  },
+  TEST_MS,
+);
+
+test(
+  'an outage of the target cluster stops all cells, and afterwards nothing was replaced',
+  async () => {
+    await using proxy = await FaultProxy.start(target.plane.connection.url);
+    await using manager = await start({
+      'target-kubeconfig': await target.kubeconfigThrough(proxy.url),
+      'machine-safety-apiserver-statuscheck-timeout': '3s',
+      'machine-safety-apiserver-statuscheck-period': '3s',
+      'machine-health-timeout': '5s',
+    });
+    await select();
+    for (const cell of [one, other]) await cell.pool.scale(2);
+    for (const cell of [one, other]) await cell.pool.untilUp(2);
+    const before = (await nodes()).map(({ metadata }) => metadata.uid).toSorted();
+
+    proxy.set('refuse');
+    await untilOutage(manager, true);
+    const [first = ''] = (await one.pool.machines()).map(({ metadata }) => metadata.name);
+    await one.pool.deleteMachine(first);
+    await eventually(async () => {
+      const { status } = await one.pool.machine(first);
+      expect(status?.lastOperation?.errorCode).toBe('ClusterOutage');
+    }, PATIENCE);
+    expect(one.cloud.deleted + other.cloud.deleted).toBe(0);
+    expect((await nodes()).map(({ metadata }) => metadata.uid).toSorted()).toEqual(before);
+
+    proxy.set('up');
+    await untilOutage(manager, false);
+    await one.pool.untilUp(2);
+    await other.pool.untilUp(2);
+    expect(one.cloud.created).toHaveLength(3);
+    expect(other.cloud.created).toHaveLength(2);
+  },
+  TEST_MS,
+);
+
+test(
+  'the control cluster may be the target cluster of all cells',
+  async () => {
+    await using shared = await TestCell.create(control, 'shared', { replicas: 1, target: control });
+    await using _manager = await CellsManager.start({
+      kubeconfig: control.kubeconfig,
+      namespace: CELL_LEASES,
+      drivers: shared.driver,
+      flags: { 'cell-kubeconfig-secret': '', 'target-kubeconfig': control.kubeconfig },
+    });
+
+    await shared.mark(control, SELECTED);
+    await shared.pool.untilUp(1);
+    await shared.pool.roll('two');
+    await eventually(() => expect(shared.cloud.created).toHaveLength(2), PATIENCE);
+    await shared.pool.untilUp(1);
+  },
+  TEST_MS,
+);
