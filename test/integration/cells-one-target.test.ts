@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 
+import type { Finding } from '../../cmd/machinist/preflight/findings.ts';
 import { NODE_FINALIZER, NOT_MANAGED_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
@@ -7,6 +8,7 @@ import type { Interceptor } from '../../pkg/kube/gate/interceptor.ts';
 import { CELL_LEASES, cellsControl, CellsManager, QUICK_LEASES } from '../cloud/cells-manager.ts';
 import { TestCell } from '../cloud/cell.ts';
 import { Site } from '../cloud/site.ts';
+import { Program } from '../e2e/program.ts';
 import { eventually } from '../expect/eventually.ts';
 import { FaultProxy } from '../proxy/fault-proxy.ts';
 
@@ -272,6 +274,28 @@ test(
     await other.pool.untilUp(2);
     expect(one.cloud.created).toHaveLength(3);
     expect(other.cloud.created).toHaveLength(2);
+  },
+  TEST_MS,
+);
+
+test(
+  'preflight checks the target cluster of all cells once, and each cell',
+  async () => {
+    await one.mark(control, SELECTED);
+    const flags = ['--cells=cell', `--namespace=${CELL_LEASES}`, `--driver=${one.driver}`, '-o', 'json'];
+    const clusters = [`--control-kubeconfig=${control.kubeconfig}`, `--target-kubeconfig=${target.kubeconfig}`];
+
+    const { code, stdout, stderr } = await Program.run('machinist', ['preflight', ...flags, ...clusters]);
+
+    const { findings } = JSON.parse(stdout) as { findings: readonly Finding[] };
+    expect([code, stderr]).toEqual([0, '']);
+    expect(findings.filter(({ status }) => status === 'fail')).toEqual([]);
+    expect(findings.map(({ detail }) => detail)).toEqual(
+      expect.arrayContaining([
+        `${one.namespace}: in the target cluster of all cells`,
+        expect.stringContaining(new URL(target.plane.connection.url).origin),
+      ]),
+    );
   },
   TEST_MS,
 );

@@ -4,7 +4,7 @@ import { machine } from '../../../../test/builders.ts';
 import { newMachineWorld } from '../../../../test/fakes/new-machine-world.ts';
 import type { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { CREATION_SENT_ANNOTATION, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 
 const KEY = 'default/m-1';
 
@@ -103,6 +103,18 @@ describe('a machine whose name another namespace has', () => {
     await world.reconcile();
 
     expect(world.machines.get(KEY)?.spec.providerID).not.toBe('');
+  });
+
+  test('goes on where a former process has begun, and the answer is missing', async () => {
+    const world = start(namesake());
+    world.annotate(world.machines.get(KEY) as Machine, { [CREATION_SENT_ANNOTATION]: '2026-01-01T00:00:00Z' });
+    world.restart();
+
+    const { events } = await world.reconcile();
+    await world.settle();
+
+    expect(events.map(({ reason }) => reason)).not.toContain('NameTaken');
+    expect(world.driver.calls).not.toEqual([]);
   });
 
   test('waits for nobody where each namespace has its own target', async () => {
