@@ -13,10 +13,10 @@ function start() {
   const leases = new MemoryInformer<Lease>();
   const replicas = new Replicas({ clock, leases });
   let version = 0;
-  const renew = (name: string, holderIdentity = name): void => {
+  const renew = (name: string, holderIdentity = name, creationTimestamp = ''): void => {
     version += 1;
     leases.put({
-      metadata: { name, namespace: 'ns', uid: name, resourceVersion: String(version), creationTimestamp: '' },
+      metadata: { name, namespace: 'ns', uid: name, resourceVersion: String(version), creationTimestamp },
       spec: { holderIdentity, leaseDurationSeconds: LEASE_MS / 1_000, renewTime: toMicroTimestamp(version) },
     });
   };
@@ -41,15 +41,31 @@ test('a replica lives for the duration of its Lease after each renewal, by the c
   expect(identities().toSorted()).toEqual(['a', 'b']);
 });
 
-test('a replica that has released its Lease, or whose Lease was deleted, does not live', () => {
-  const { leases, renew, identities } = start();
+test('a replica that has released its Lease does not live', () => {
+  const { renew, identities } = start();
 
   renew('a');
-  renew('b');
   renew('a', '');
-  leases.remove('ns/b');
 
   expect(identities()).toEqual([]);
+});
+
+test('a replica whose Lease was deleted lives as long as it would have without that, and has come when it came first', () => {
+  const { clock, leases, replicas, renew, identities } = start();
+
+  renew('a', 'a', '2026-01-01T00:00:01Z');
+  renew('b', 'b', '2026-01-01T00:00:02Z');
+  leases.remove('ns/a');
+  leases.remove('ns/b');
+  clock.advance(LEASE_MS - 1);
+  const both = identities();
+  renew('a', 'a', '2026-01-01T00:00:03Z');
+  clock.advance(1);
+
+  expect(both).toEqual(['a', 'b']);
+  expect(replicas.live).toMatchObject([{ identity: 'a', since: '2026-01-01T00:00:01Z' }]);
+  clock.advance(3_600_000);
+  expect(replicas.abandoned.map(({ metadata }) => metadata.name)).toEqual(['a']);
 });
 
 test('a Lease that nobody has renewed for an hour is abandoned, one that was renewed is not', () => {

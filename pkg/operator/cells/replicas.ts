@@ -11,30 +11,46 @@ export interface Replica {
   readonly shards: string;
   /** See revisionOf. */
   readonly revision: string;
-  /** When the API server says that it came. */
+  /** When the API server says that it came; of a Lease that was deleted and made again, as it said at first. */
   readonly since: string;
 }
 
 /** A Lease that nobody has renewed for so long is of a replica that is gone. */
 const GONE_MS = 3_600_000;
 
+interface Seen extends Observation {
+  readonly lease: Lease;
+  readonly since: string;
+  readonly seenMs: number;
+  readonly isDeleted: boolean;
+}
+
 /**
- * Which replicas live, by Leases that they renew: from when a renewal was first seen here, for the duration of the Lease. Clocks are not
- * compared.
+ * Which replicas live, by Leases that they renew: from when a renewal was first seen here, for the duration of the Lease, also if the Lease is
+ * deleted meanwhile: whoever lives makes it again, and has not come last by that. Clocks are not compared.
  */
 export class Replicas {
   readonly #clock: Clock;
-  readonly #observations = new Map<string, Observation & { readonly seenMs: number }>();
+  readonly #observations = new Map<string, Seen>();
 
   constructor(parts: { readonly clock: Clock; readonly leases: Informer<Lease> }) {
     this.#clock = parts.clock;
     parts.leases.onChange((old, lease) => {
+      this.#forgetDeleted();
       const { name } = (lease ?? old)?.metadata ?? { name: '' };
-      if (lease === undefined) return void this.#observations.delete(name);
+      const before = this.#observations.get(name);
+      if (lease === undefined) {
+        if (before !== undefined) this.#observations.set(name, { ...before, isDeleted: true });
+        return;
+      }
       const nowMs = this.#clock.monotonicMs();
+      const isSame = before !== undefined && holderOf(before.lease) === holderOf(lease);
       this.#observations.set(name, {
-        ...observe(this.#observations.get(name) ?? nothingSeen, lease, nowMs),
+        ...observe(before ?? nothingSeen, lease, nowMs),
+        lease,
+        since: isSame ? before.since : lease.metadata.creationTimestamp,
         seenMs: nowMs,
+        isDeleted: false,
       });
     });
   }
@@ -42,22 +58,26 @@ export class Replicas {
   /** Those that live. */
   get live(): readonly Replica[] {
     const nowMs = this.#clock.monotonicMs();
-    return [...this.#observations.values()].flatMap(({ lease, heldUntilMs }) =>
-      lease !== undefined && nowMs < heldUntilMs ? [replicaOf(lease)] : [],
-    );
+    return [...this.#observations.values()].flatMap((seen) => (nowMs < seen.heldUntilMs ? [replicaOf(seen)] : []));
   }
 
   /** Leases of replicas that are gone for good. */
   get abandoned(): readonly Lease[] {
     const nowMs = this.#clock.monotonicMs();
-    return [...this.#observations.values()].flatMap(({ lease, heldUntilMs, seenMs }) =>
-      lease !== undefined && nowMs >= heldUntilMs && nowMs - seenMs >= GONE_MS ? [lease] : [],
+    return [...this.#observations.values()].flatMap(({ lease, heldUntilMs, seenMs, isDeleted }) =>
+      !isDeleted && nowMs >= heldUntilMs && nowMs - seenMs >= GONE_MS ? [lease] : [],
     );
+  }
+
+  #forgetDeleted(): void {
+    const nowMs = this.#clock.monotonicMs();
+    for (const [name, { isDeleted, heldUntilMs }] of this.#observations)
+      if (isDeleted && nowMs >= heldUntilMs) this.#observations.delete(name);
   }
 }
 
-function replicaOf(lease: Lease): Replica {
-  const { labels = {}, creationTimestamp: since } = lease.metadata;
+function replicaOf({ lease, since }: Seen): Replica {
+  const { labels = {} } = lease.metadata;
   const { [CELL_REPLICA_LABEL]: shards = '', [CELL_REVISION_LABEL]: revision = '' } = labels;
   return { identity: holderOf(lease), shards, revision, since };
 }

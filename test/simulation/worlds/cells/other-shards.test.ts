@@ -56,6 +56,42 @@ test.each([1, 2, 3, 4])(
   },
 );
 
+test.each([1, 2, 3, 4])(
+  'whose Lease is deleted by hand while another number waits keeps the shards, and leaves all of them before the other takes one (seed %i)',
+  async (seed) => {
+    const plan = { names: ['cell-1'], shards: SHARDS, managers: 1 };
+    await using world = await MachinesWorld.create(withCells({ seed, flags: LEASES }, plan));
+    const { time, processes } = world;
+    const cell = await Cell.create(world, 'cell-1', SHARDS, { replicas: 2 });
+    cell.setRight();
+    const former = await processes.start();
+    await time.advance(10 * MINUTE_MS);
+    const next = await processes.start({ flags: { 'cell-shards': '7' } });
+    await time.advance(2 * MINUTE_MS);
+    const seen = new Set<string>();
+    const watch = async (ms: number): Promise<void> => {
+      for (let i = 0; i < ms / 50; i++) {
+        await time.advance(50);
+        seen.add([...holdersIn(world)].toSorted().join(' and '));
+      }
+    };
+
+    for (const { metadata } of world.leases) {
+      if (!metadata.name.startsWith('machinist-replica-')) continue;
+      world.act('DELETE', `/apis/coordination.k8s.io/v1/namespaces/${metadata.namespace}/leases/${metadata.name}`);
+    }
+    await watch(3 * MINUTE_MS);
+    expect([...seen]).toEqual([former.identity]);
+    cell.world.changePool({ spec: { replicas: 4 } });
+    await time.advance(1_000);
+    former.terminate();
+    await watch(3 * MINUTE_MS);
+
+    expect(holdersIn(world)).toEqual(new Set([next.identity]));
+    expect([...seen].filter((holders) => holders.includes(' and '))).toEqual([]);
+  },
+);
+
 test('while an upgrade to another number waits, a replica of the former one that comes back leaves no shard to nobody', async () => {
   const plan = { names: ['cell-1'], shards: SHARDS, managers: 1 };
   await using world = await MachinesWorld.create(withCells({ seed: 1, flags: LEASES }, plan));
