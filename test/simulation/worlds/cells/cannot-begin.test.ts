@@ -13,11 +13,8 @@ const SHARDS = 2;
 const SECOND_MS = 1_000;
 
 test('a named cell that is refused what nobody could ask about stays refused while it is tried again, until it has begun', async () => {
-  const { flags, ...options } = withCells({ seed: 1, flags: {} }, { names: NAMES, shards: SHARDS, managers: 1 });
-  await using world = await MachinesWorld.create({
-    ...options,
-    flags: { ...flags, cells: '', 'cell-namespaces': NAMES.join(',') },
-  });
+  const plan = { names: NAMES, shards: SHARDS, managers: 1, areNamed: true };
+  await using world = await MachinesWorld.create(withCells({ seed: 1, flags: {} }, plan));
   const { time, processes } = world;
   const [well, without] = [
     await Cell.create(world, 'cell-1', SHARDS, { replicas: 1 }),
