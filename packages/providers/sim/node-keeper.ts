@@ -68,6 +68,13 @@ export class NodeKeeper {
     await writer.patch('change', nodes, { name: nodeName }, strategicPatch(node, { status: { conditions } }, 'status'));
   }
 
+  /** Starts the kubelets of the VMs of that name anew, which register when there is no Node. */
+  restart(nodeName: string): void {
+    for (const vm of this.#deps.cloud.named(nodeName)) {
+      if (this.#hasJoined(vm)) this.#enqueue(vm, () => this.#join(vm));
+    }
+  }
+
   /** Deletes a Node, as a cloud controller manager does. */
   async remove(nodeName: string): Promise<void> {
     const { reader, writer } = this.#deps;

@@ -36,6 +36,7 @@ export class Ledger {
   /** When DeleteMachine was called last, by the name of the Machine, and when the cluster was set back. */
   readonly #calledMs = new Map<string, number>();
   #setBackMs = -Infinity;
+  #targetSetBackMs = -Infinity;
   /** Who was there when the cluster was set back, and has to hold what was forgotten. */
   #ledBefore: object | undefined;
   /** Also of pods that are gone. */
@@ -93,6 +94,11 @@ export class Ledger {
     this.#ledBefore = this.#world.manager;
     this.#isSetBack = true;
     this.#setBackMs = this.#world.time.elapsedMs;
+  }
+
+  /** The target cluster was set back. */
+  targetSetBack(): void {
+    this.#targetSetBackMs = this.#world.time.epochMs;
   }
 
   /** Somebody has said that VMs of forgotten Machines may go. */
@@ -174,6 +180,8 @@ export class Ledger {
     if (vm !== undefined) this.find(`Machine ${name} has gone before its VM ${vm.providerID}`);
     const node = nodes.find((one) => one.metadata.name === labels?.['node']);
     if (node === undefined || node.metadata.creationTimestamp >= (deletionTimestamp ?? '')) return;
+    // One that was deleted may have come back.
+    if (this.#targetSetBackMs >= (fromTimestamp(deletionTimestamp) ?? 0)) return;
     this.find(`Machine ${name} has gone before its Node`);
   }
 

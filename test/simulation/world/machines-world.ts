@@ -259,12 +259,29 @@ export class MachinesWorld implements AsyncDisposable {
     const present = new Set(this.machines.map(({ metadata }) => metadata.uid));
     this.forgotten = new Set([...this.forgotten, ...healthy].filter((uid) => !present.has(uid)));
     this.hasForgotten ||= all.some((uid) => !present.has(uid));
+    this.#noticeNodes();
+  }
+
+  /** Nodes without a VM are noticed. */
+  #noticeNodes(): void {
     this.time.schedule(NODE_UNKNOWN_MS, () => {
       for (const { metadata } of this.nodes) {
         if (this.cloud.named(metadata.name).length > 0) continue;
         void this.simulation.nodes?.setReadiness(metadata.name, 'unknown').catch(() => undefined);
         this.#dropNode(metadata.name);
       }
+    });
+  }
+
+  /** The target cluster goes on from a backup; whoever restores it starts the kubelets anew, so much later. */
+  restoreTarget(backup: Backup, restartedMs: number): void {
+    const { target } = this.servers;
+    this.trace.add(`the target cluster of ${this.namespace} is set back to ${backup.rv}`);
+    target.objects.restore(backup);
+    this.#noticeNodes();
+    this.time.schedule(restartedMs, () => {
+      this.trace.add(`the kubelets of ${this.namespace} are started anew`);
+      for (const { machineName } of this.cloud.all()) this.simulation.nodes?.restart(machineName);
     });
   }
 

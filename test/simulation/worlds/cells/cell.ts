@@ -4,6 +4,8 @@ import { CELL_SETTING_PREFIX, ROLE_BINDING_FINALIZER } from '../../../../pkg/api
 import { shardOf } from '../../../../pkg/operator/cells/assignment.ts';
 import { targetLeaseName } from '../../../../pkg/operator/cells/lease-names.ts';
 import { MACHINES_ROLE_BINDING } from '../../../../pkg/operator/preflight/roles/machinist.ts';
+import type { Random } from '../../../../pkg/base/random/random.ts';
+import type { Backup } from '../../api-server/objects.ts';
 import { MachinesWorld, NAMESPACE, POOL } from '../../world/machines-world.ts';
 import { Pool } from '../../world/pool.ts';
 import { kubeconfigOf } from '../../world/simulated-process.ts';
@@ -14,6 +16,9 @@ export const SELECTED_LABEL = 'cell';
 /** Name of the Secret with the kubeconfig. */
 export const KUBECONFIG_SECRET = 'target';
 
+/** How long a restore of its target cluster takes, and how long until kubelets are started after it, at most. */
+const RESTORE_MS = 60_000;
+const KUBELETS_MS = 600_000;
 /** Finalizer of whoever keeps the kubeconfig of a namespace that is being deleted until it is not needed any more. */
 const KEEPER = 'example.com/kept-for-machines';
 /** How often they look. */
@@ -32,6 +37,7 @@ export class Cell {
   readonly #isNamed: boolean;
   #serverName = 0;
   #tokens = 0;
+  #backup: Backup | undefined;
   /** The last one that led to its target cluster. */
   #good = '';
 
@@ -159,6 +165,24 @@ export class Cell {
     if (isKept) this.world.act('PATCH', path, { metadata: { finalizers: [KEEPER] } });
     this.world.act('DELETE', this.#path, {});
     this.#keep();
+  }
+
+  /** A backup of its target cluster is made. */
+  backUpTarget(): void {
+    this.#backup = this.world.servers.target.objects.backup();
+  }
+
+  /** The last backup of its target cluster is restored. */
+  restoreTarget(random: Random): void {
+    const { weather, time, workload } = this.world;
+    // Where volumes and pods are is not known after a restore.
+    if (workload !== undefined || this.#backup === undefined || weather.isDown) return;
+    weather.isDown = true;
+    this.world.restoreTarget(this.#backup, random() * KUBELETS_MS);
+    this.pool.ledger.targetSetBack();
+    time.schedule(random() * RESTORE_MS, () => {
+      weather.isDown = false;
+    });
   }
 
   /** Users delete what nobody knows any more, after a restore. */

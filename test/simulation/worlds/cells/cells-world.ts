@@ -18,7 +18,10 @@ const BEGIN_MS = 10 * 60_000;
 const LEFT_ALONE = 0.15;
 /** Of the namespaces that there are at the end, those that are deleted with all that is in them. */
 const DELETED = 0.5;
-/** Of these, those whose Machines users delete before. */
+/** Of the mishaps, those by which a target cluster is restored; of the target clusters, those of which a backup is made at each. */
+const RESTORED = 0.25;
+const BACKED_UP = 0.3;
+/** Of the namespaces that are deleted, those whose Machines users delete before. */
 const EMPTIED = 0.5;
 /** How often they look whether these are gone. */
 const EMPTY_MS = 20_000;
@@ -56,7 +59,11 @@ export class Cells implements Population {
   }
 
   mishap(random: Random): void {
-    oneOf(random, this.#all).pool.mishap(random);
+    const cell = oneOf(random, this.#all);
+    const { troubled = cell } = this.ledger;
+    if (random() < RESTORED && troubled === cell) cell.restoreTarget(random);
+    else cell.pool.mishap(random);
+    for (const one of this.#all) if (random() < BACKED_UP) one.backUpTarget();
   }
 
   troubleAt(cell: number | undefined): void {
