@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Node } from '../../../pkg/apis/wire.ts';
-import type { MachinesWorld } from './machines-world.ts';
+import { CELL_LABEL, type MachinesWorld } from './machines-world.ts';
 
 /** What the program puts on Nodes only while it has something to do with them. */
 const PASSING = /prefer-no-schedule|preserve|scale-down-disabled|for-update|candidate/i;
@@ -10,9 +10,13 @@ export function leftoversIn(world: MachinesWorld): string[] {
   const { kinds, objects } = world.servers.target;
   const secretKind = kinds.find(({ plural }) => plural === 'secrets');
   const tokens = secretKind === undefined ? [] : objects.of(secretKind).list();
+  const foreign = world.sharesTarget
+    ? world.nodes.filter(({ metadata }) => metadata.labels?.[CELL_LABEL] !== world.namespace)
+    : [];
   return [
+    ...foreign.map(({ metadata }) => `Node ${metadata.name} has label ${CELL_LABEL}=${metadata.labels?.[CELL_LABEL]}`),
     ...strayIn(world, world.machines, ({ metadata }) => metadata.labels?.['node']),
-    ...tokens
+    ...(world.sharesTarget ? [] : tokens)
       .filter(({ metadata }) => metadata.name.startsWith('bootstrap-token-'))
       .map(({ metadata }) => `Secret ${metadata.name} is left`),
   ];

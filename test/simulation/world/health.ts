@@ -24,6 +24,7 @@ export class Health {
     });
     target.objects.onChange(({ plural }, { type, object }) => {
       if (plural !== 'nodes') return;
+      if (!world.isOwn(object)) return;
       const { name } = object.metadata;
       const isReady = type !== 'DELETED' && isReadyNode(object);
       if (this.#since.get(name)?.isReady !== isReady) this.#since.set(name, { isReady, atMs: world.time.elapsedMs });

@@ -1,6 +1,8 @@
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
+import type { Node } from '../../../pkg/apis/wire.ts';
 import { fromTimestamp } from '../../../pkg/base/clock/clock.ts';
+import { canonicalIDOf } from '../../../packages/providers/sim/vm.ts';
 import type { SimVM } from '../../../packages/providers/sim/vm.ts';
 import { at } from '../api-server/json.ts';
 import type { StoredObject } from '../api-server/stored-object.ts';
@@ -78,7 +80,7 @@ export class Ledger {
       if (method === 'DELETE' && /\/pods\/[^/]+$/.test(path)) this.#lookAtPod(path);
     });
     world.servers.target.objects.onChange(({ plural }, { type, object }) => {
-      if (plural === 'nodes' && type === 'DELETED') this.#lookAtNode(object.metadata.name);
+      if (plural === 'nodes' && type === 'DELETED' && world.isOwn(object)) this.#lookAtNode(object);
       if (plural === 'pods') this.#nodeOfPod.set(object.metadata.name, String(at(object, ['spec', 'nodeName'])));
     });
   }
@@ -161,7 +163,8 @@ export class Ledger {
     const { name } = machine.metadata;
     if (this.#asked.has(name) || this.#named.has(name) || !this.health.isHealthy(machine)) return;
     // What users delete comes on top: nobody has to have seen it yet.
-    const left = this.#world.machines.filter((one) => !isGoing(one) || this.#asked.has(one.metadata.name));
+    const counted = this.#world.machines.filter((one) => !isLone(one));
+    const left = counted.filter((one) => !isGoing(one) || this.#asked.has(one.metadata.name));
     const { fewest, onlyRolls } = this.#bounds;
     // Where only the template has changed, one that has never joined does not take the place of one that works. One that does not may go first.
     const isRolled = onlyRolls && machine.status?.currentStatus?.phase === 'Running';
@@ -188,7 +191,7 @@ export class Ledger {
   /** No more are made than are asked for. Those of a backup may come on top. */
   #lookAtNumber(): void {
     if (this.#isSetBack) return;
-    const count = this.#world.machines.filter((one) => !isGoing(one)).length;
+    const count = this.#world.machines.filter((one) => !isGoing(one) && !isLone(one)).length;
     const { most } = this.#bounds;
     if (count > most) this.find(`there are ${count} Machines where at most ${most} are asked for`);
   }
@@ -272,8 +275,10 @@ export class Ledger {
   }
 
   /** No Node goes before its Machine, while its VM is there. */
-  #lookAtNode(name: string): void {
-    const machine = this.#world.machines.find(({ metadata }) => metadata.labels?.['node'] === name);
+  #lookAtNode({ metadata: { name }, spec: { providerID: shown } = {} }: Node): void {
+    const isIts = ({ metadata, spec }: Machine): boolean =>
+      metadata.labels?.['node'] === name || canonicalIDOf(spec?.providerID ?? '-') === canonicalIDOf(shown ?? '');
+    const machine = this.#world.machines.find(isIts);
     if (machine === undefined || isGoing(machine) || this.#asked.has(name)) return;
     const { providerID } = machine.spec ?? {};
     if (!this.#world.cloud.all().some((vm) => vm.providerID === providerID)) return;
@@ -283,6 +288,13 @@ export class Ledger {
   #machineOf(name: string): Machine | undefined {
     return this.#world.machines.find(({ metadata }) => metadata.name === name);
   }
+}
+
+/** Made by a user, not by the pool. */
+export const LONE_LABEL = 'example.com/lone';
+
+function isLone({ metadata }: Machine): boolean {
+  return metadata.labels?.[LONE_LABEL] !== undefined;
 }
 
 function isGoing({ metadata }: { readonly metadata: { readonly deletionTimestamp?: string } }): boolean {

@@ -9,6 +9,7 @@ import type {
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Lease, Node } from '../../../pkg/apis/wire.ts';
 import { Simulation } from '../../../packages/providers/sim/simulation.ts';
+import { canonicalIDOf } from '../../../packages/providers/sim/vm.ts';
 import type { ServedWorld } from '../../../pkg/controllers/world.ts';
 import { silentLogger } from '../../../pkg/base/log/logger.ts';
 import { charactersOf, type Random, uuidOf } from '../../../pkg/base/random/random.ts';
@@ -83,10 +84,14 @@ export interface CellOptions {
   readonly namespace: string;
   /** Under which processes manage it. */
   readonly lease: string;
+  /** Its Nodes are in the target cluster of that world, beside those of other cells. */
+  readonly sharesTarget: boolean;
 }
 
 /** Where all namespaced objects of the world are. */
 export const NAMESPACE = 'pools';
+/** Of Nodes in a target cluster that others have, too. */
+export const CELL_LABEL = 'example.com/cell';
 /** Name of its MachineDeployment, MachineClass and Secret. */
 export const POOL = 'pool';
 const GROUP = '/apis/machine.sapcloud.io/v1alpha1';
@@ -125,6 +130,8 @@ export class MachinesWorld implements AsyncDisposable {
   readonly #options: Required<MachinesWorldOptions>;
   readonly #random: (name: string) => Random;
   #workload: Workload | undefined;
+  /** Names of Nodes of its VMs that are there, or were last. */
+  readonly #ownNodes = new Set<string>();
 
   private constructor(options: MachinesWorldOptions) {
     this.#options = {
@@ -159,10 +166,33 @@ export class MachinesWorld implements AsyncDisposable {
     this.trace = of?.trace ?? new Trace(() => this.time.elapsedMs, { keepsAll: keepsTrace });
     this.weather = new SeededWeather(random('weather'), random('forbidden'));
     const control = of?.servers.control ?? this.#server(random('control cluster'));
-    this.servers = { control, target: hasTarget ? this.#server(random('target cluster')) : control };
+    const isOwn = hasTarget && !this.sharesTarget;
+    const target = isOwn ? this.#server(random('target cluster')) : (of?.servers.target ?? control);
+    this.servers = { control, target };
+    if (this.sharesTarget) this.#noteZones();
     this.cells = this.#hasCells ? [] : [this];
     of?.cells.push(this);
     this.processes = of?.processes ?? this.#openProcesses();
+  }
+
+  /** Whether there are Nodes of others in its target cluster. */
+  get sharesTarget(): boolean {
+    return this.#options.cell?.sharesTarget === true;
+  }
+
+  /** Whose VM a Node is, as its provider id has it: the zone of a VM is its namespace. */
+  isOwn(node: object): boolean {
+    if (!this.sharesTarget) return true;
+    return canonicalIDOf((node as Node).spec?.providerID ?? '').startsWith(`sim:///${this.namespace}/`);
+  }
+
+  #noteZones(): void {
+    this.servers.target.objects.onChange(({ plural }, { object }) => {
+      if (plural !== 'nodes') return;
+      const { name } = object.metadata;
+      if (this.isOwn(object)) this.#ownNodes.add(name);
+      else this.#ownNodes.delete(name);
+    });
   }
 
   /** Whether its processes manage many namespaces, each of which is a world like this one. */
@@ -207,6 +237,10 @@ export class MachinesWorld implements AsyncDisposable {
   concerns({ to, path }: ProcessRequest): boolean {
     if (this.lease === undefined) return true;
     if (to === 'control') return path.includes(`/namespaces/${this.namespace}/`);
+    if (this.sharesTarget && to === 'target') {
+      const [, name] = /^\/api\/v1\/nodes\/([^/?]+)/.exec(path) ?? [];
+      return name !== undefined && this.#ownNodes.has(name);
+    }
     return to === this.namespace || askerAt(to) === this.namespace;
   }
 
@@ -367,7 +401,8 @@ export class MachinesWorld implements AsyncDisposable {
   }
 
   get nodes(): readonly Node[] {
-    return this.#list('target', 'nodes') as readonly Node[];
+    const nodes = this.#list('target', 'nodes') as readonly StoredObject[];
+    return nodes.filter((node) => this.isOwn(node)) as readonly object[] as readonly Node[];
   }
 
   /** How many objects of a kind of the project there are. */
@@ -432,7 +467,7 @@ export class MachinesWorld implements AsyncDisposable {
       stringData: { userData: 'token: <<BOOTSTRAP_TOKEN>>' },
     };
     this.act('POST', `/api/v1/namespaces/${namespace}/secrets`, secret);
-    const providerSpec = { zone: 'a' };
+    const providerSpec = { zone: this.sharesTarget ? namespace : 'a' };
     const machineClass = {
       apiVersion,
       kind: 'MachineClass',
@@ -455,6 +490,7 @@ export class MachinesWorld implements AsyncDisposable {
           metadata: { labels },
           spec: {
             class: { kind: 'MachineClass', name: POOL },
+            ...(this.sharesTarget && { nodeTemplate: { metadata: { labels: { [CELL_LABEL]: namespace } } } }),
             creationTimeout: '10m',
             healthTimeout: '5m',
             drainTimeout: '5m',

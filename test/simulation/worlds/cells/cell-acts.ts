@@ -64,6 +64,30 @@ function spoiltKubeconfigs({ namespace }: Cell): readonly string[] {
   ];
 }
 
+/** Where all have one target cluster: Machines of equal names, Nodes of nobody, deletions by force. */
+function mixNames({ world, cells }: CellsPlace, random: Random): void {
+  const used = cells.filter(isUsed);
+  if (used.length === 0) return;
+  const cell = oneOf(random, used);
+  const drawn = random();
+  const others = cells.filter((one) => one !== cell).flatMap((one) => one.world.machines);
+  if (drawn < 0.3) return cell.createLone(`twin-${integerIn(random, 1, 2)}`);
+  if (drawn < 0.5 && others.length > 0) return cell.createLone(oneOf(random, others).metadata.name);
+  if (drawn < 0.6) return cell.deleteLone(random);
+  if (drawn < 0.8 && cell.world.machines.length > 0) {
+    const { name } = oneOf(random, cell.world.machines).metadata;
+    cell.pool.ledger.askedFor(name);
+    cell.forceDeletion(name);
+    cell.world.act('DELETE', cell.world.pathOf('machines', name), {});
+    return;
+  }
+  const name = `stranger-${integerIn(random, 1, 3)}`;
+  const path = '/api/v1/nodes';
+  if (world.servers.target.handle({ method: 'GET', path: `${path}/${name}` }).code === 200) return;
+  const spec = random() < 0.5 ? {} : { providerID: `other:///${name}` };
+  world.act('POST', path, { metadata: { name }, spec }, 'target');
+}
+
 /** What users do with cells, beside what they do with the pools in them. */
 export const CELL_ACTS = {
   /** A namespace is made, or made again. */
@@ -84,7 +108,9 @@ export const CELL_ACTS = {
   }),
   annotate: withOne((cell, _place, random) => cell.annotate(Object.fromEntries([oneOf(random, SETTINGS)]))),
   /** Two namespaces have the same target cluster for a while; one that is new has no Machines that would keep it from getting it. */
-  confuse: ({ cells, later }, random) => {
+  confuse: (place, random) => {
+    const { cells, later } = place;
+    if (place.world.options.hasTarget) return mixNames(place, random);
     const missing = cells.filter(isMissing);
     const there = cells.filter(isUsed);
     if (there.length === 0) return;

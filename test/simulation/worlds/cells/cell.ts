@@ -1,12 +1,17 @@
 import { isBeingDeleted, type KubeObject } from '../../../../pkg/apis/meta.ts';
 import type { Secret } from '../../../../pkg/apis/wire.ts';
-import { CELL_SETTING_PREFIX, ROLE_BINDING_FINALIZER } from '../../../../pkg/apis/machine/v1alpha1/labels.ts';
+import {
+  CELL_SETTING_PREFIX,
+  FORCE_DELETION_LABEL,
+  ROLE_BINDING_FINALIZER,
+} from '../../../../pkg/apis/machine/v1alpha1/labels.ts';
 import { shardOf } from '../../../../pkg/operator/cells/assignment.ts';
 import { targetLeaseName } from '../../../../pkg/operator/cells/lease-names.ts';
 import { MACHINES_ROLE_BINDING } from '../../../../pkg/operator/preflight/roles/machinist.ts';
 import type { Random } from '../../../../pkg/base/random/random.ts';
 import type { Backup } from '../../api-server/objects.ts';
-import { MachinesWorld, NAMESPACE, POOL } from '../../world/machines-world.ts';
+import { LONE_LABEL } from '../../world/ledger.ts';
+import { CELL_LABEL, MachinesWorld, NAMESPACE, POOL } from '../../world/machines-world.ts';
 import { Pool } from '../../world/pool.ts';
 import { kubeconfigOf } from '../../world/simulated-process.ts';
 import { targetAt, targetURL } from '../../world/target-address.ts';
@@ -61,7 +66,12 @@ export class Cell {
       flags: {},
       hasTarget: true,
       furnish: () => undefined,
-      cell: { of, namespace, lease: `machinist-shard-${shardOf(namespace, shards)}` },
+      cell: {
+        of,
+        namespace,
+        sharesTarget: of.options.flags['cell-kubeconfig-secret'] === undefined,
+        lease: `machinist-shard-${shardOf(namespace, shards)}`,
+      },
     });
     return new Cell(world, of.options.flags['cell-namespaces'] !== undefined);
   }
@@ -90,7 +100,7 @@ export class Cell {
   /** Whether all that its Machines need to be deleted stays until they are, when its namespace is deleted. */
   get mayEnd(): boolean {
     const isManaged = this.isThere && this.isSelected && !this.isEnding;
-    return isManaged && this.#kubeconfig === this.#good && this.#settings.length === 0 && this.#isHeld;
+    return isManaged && this.#hasGoodKubeconfig && this.#settings.length === 0 && this.#isHeld;
   }
 
   /** Whether its class waits for its Machines. */
@@ -113,6 +123,7 @@ export class Cell {
 
   /** As the runbook has it where a namespace got the target cluster of another one first, and has Machines by now. */
   leaveWrongTarget(): void {
+    if (this.world.sharesTarget) return;
     for (const { metadata, spec } of this.world.leases) {
       if (spec?.holderIdentity !== this.namespace || metadata.name === targetLeaseName(this.#targetUID)) continue;
       for (const machine of this.world.machines) this.pool.ledger.askedFor(machine.metadata.name);
@@ -130,7 +141,7 @@ export class Cell {
     this.#create();
     const settings = this.#settings;
     if (settings.length > 0) this.annotate(Object.fromEntries(settings.map((name) => [name, null])));
-    if (this.#kubeconfig !== this.#good) this.lead(this.namespace);
+    if (!this.#hasGoodKubeconfig) this.lead(this.namespace);
     if (this.isEnding) return;
     if (!this.isThere) this.world.furnishPool();
     if (this.isSelected !== this.isWanted) this.select(this.isWanted);
@@ -162,7 +173,7 @@ export class Cell {
   deleteNamespace({ isKept }: { readonly isKept: boolean }): void {
     for (const machine of this.world.machines) this.pool.ledger.askedFor(machine.metadata.name);
     const path = `${this.#path}/secrets/${KUBECONFIG_SECRET}`;
-    if (isKept) this.world.act('PATCH', path, { metadata: { finalizers: [KEEPER] } });
+    if (isKept && !this.world.sharesTarget) this.world.act('PATCH', path, { metadata: { finalizers: [KEEPER] } });
     this.world.act('DELETE', this.#path, {});
     this.#keep();
   }
@@ -174,7 +185,8 @@ export class Cell {
 
   /** The last backup of its target cluster is restored. */
   restoreTarget(random: Random): void {
-    const { weather, time, workload } = this.world;
+    const { weather, time, workload, sharesTarget } = this.world;
+    if (sharesTarget) return;
     // Where volumes and pods are is not known after a restore.
     if (workload !== undefined || this.#backup === undefined || weather.isDown) return;
     weather.isDown = true;
@@ -183,6 +195,40 @@ export class Cell {
     time.schedule(random() * RESTORE_MS, () => {
       weather.isDown = false;
     });
+  }
+
+  /** A user makes a Machine, of any name. */
+  createLone(name: string): void {
+    const { world } = this;
+    const path = world.pathOf('machines');
+    if (this.isEnding || this.#get(`${path}/${name}`) !== undefined) return;
+    if (this.#get(world.pathOf('machineclasses', POOL)) === undefined) return;
+    world.act('POST', path, {
+      apiVersion: 'machine.sapcloud.io/v1alpha1',
+      kind: 'Machine',
+      metadata: { name, labels: { [LONE_LABEL]: 'true' } },
+      spec: {
+        class: { kind: 'MachineClass', name: POOL },
+        drainTimeout: '5m',
+        nodeTemplate: { metadata: { labels: { [CELL_LABEL]: this.namespace } } },
+      },
+    });
+  }
+
+  /** And deletes those, perhaps by force. */
+  deleteLone(random: Random): void {
+    const { world, pool } = this;
+    for (const { metadata } of world.machines) {
+      if (metadata.labels?.[LONE_LABEL] === undefined || metadata.deletionTimestamp !== undefined) continue;
+      pool.ledger.askedFor(metadata.name);
+      if (random() < 0.3) this.forceDeletion(metadata.name);
+      world.act('DELETE', world.pathOf('machines', metadata.name), {});
+    }
+  }
+
+  forceDeletion(name: string): void {
+    const labels = { [FORCE_DELETION_LABEL]: 'True' };
+    this.world.act('PATCH', this.world.pathOf('machines', name), { metadata: { labels } });
   }
 
   /** Users delete what nobody knows any more, after a restore. */
@@ -247,6 +293,7 @@ export class Cell {
     const path = `${this.#path}/secrets`;
     const isThere = this.#get(`${path}/${KUBECONFIG_SECRET}`) !== undefined;
     // Nothing new comes to be in what is being deleted.
+    if (this.world.sharesTarget) return;
     if (this.#namespace === undefined || (this.isEnding && !isThere)) return;
     if (kubeconfig === '') {
       if (isThere) this.world.act('DELETE', `${path}/${KUBECONFIG_SECRET}`, {});
@@ -255,6 +302,10 @@ export class Cell {
     const data = { kubeconfig: Buffer.from(kubeconfig).toString('base64') };
     if (isThere) this.world.act('PATCH', `${path}/${KUBECONFIG_SECRET}`, { data });
     else this.world.act('POST', path, { metadata: { name: KUBECONFIG_SECRET }, data });
+  }
+
+  get #hasGoodKubeconfig(): boolean {
+    return this.world.sharesTarget || this.#kubeconfig === this.#good;
   }
 
   get #kubeconfig(): string | undefined {

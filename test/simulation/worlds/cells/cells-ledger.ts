@@ -1,3 +1,4 @@
+import { canonicalIDOf } from '../../../../packages/providers/sim/vm.ts';
 import type { MachinesWorld } from '../../world/machines-world.ts';
 import type { Judge } from '../../world/population.ts';
 import type { ProcessRequest } from '../../world/processes.ts';
@@ -34,6 +35,13 @@ export class CellsLedger implements Judge {
       this.#writers.clear();
     });
     this.#noteSelection();
+    if (world.options.hasTarget) {
+      world.servers.target.objects.onChange(({ plural }, { type, object }) => {
+        if (plural === 'nodes' && type === 'DELETED' && !cells.some((cell) => cell.world.isOwn(object))) {
+          this.find(`Node ${object.metadata.name}, which is nobody's, was deleted`);
+        }
+      });
+    }
     world.processes.onRequest((request) => this.#lookAtRequest(request));
   }
 
@@ -114,6 +122,19 @@ export class CellsLedger implements Judge {
       this.find(`${cell.namespace} is not selected, and ${what}`);
     }
     this.#noteWriter(targetAt(to), askerAt(to), what);
+    if (to === 'target') this.#lookAtNodeWrite(cell, request, what);
+  }
+
+  /** Where all cells have one target: a process that does not manage the Machine of a Node does nothing to that. */
+  #lookAtNodeWrite(cell: Cell, { identity, path }: ProcessRequest, what: string): void {
+    const [, name = ''] = /^\/api\/v1\/nodes\/([^/?]+)/.exec(path) ?? [];
+    const node = cell.world.nodes.find(({ metadata }) => metadata.name === name);
+    const id = canonicalIDOf(node?.spec?.providerID ?? '');
+    const machine = cell.world.machines.find(({ spec }) => canonicalIDOf(spec?.providerID ?? '-') === id);
+    const process = this.#world.processes.running.find((one) => one.identity === identity);
+    if (node === undefined || machine === undefined || process?.cells?.running.has(cell.namespace) !== false) return;
+    if (!cell.isSelected) return;
+    this.find(`${identity} does not manage ${cell.namespace}, whose Node it is, and ${what}`);
   }
 
   /** A target cluster is that of one cell. */

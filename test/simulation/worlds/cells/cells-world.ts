@@ -25,7 +25,9 @@ const BACKED_UP = 0.3;
 const EMPTIED = 0.5;
 /** How often they look whether these are gone. */
 const EMPTY_MS = 20_000;
-/** Of the worlds, those in which namespaces are named by flags. */
+/** Of the worlds, those in which all cells have one target cluster. */
+const ONE_TARGET = 0.25;
+/** Of the others, those in which namespaces are named by flags. */
 const NAMED = 0.35;
 /** Of the namespaces, those that are there from the beginning. */
 const AT_FIRST = 0.65;
@@ -103,6 +105,7 @@ export class Cells implements Population {
       if (!cell.isThere) cell.leaveWrongTarget();
       // What never was need not come to be.
       if (!cell.isThere && cell.world.cloud.size === 0 && this.#random() < 0.5) continue;
+      if (cell.world.sharesTarget) cell.deleteLone(this.#random);
       cell.isWanted = this.#random() >= LEFT_ALONE;
       cell.setRight();
       cell.leaveWrongTarget();
@@ -219,6 +222,8 @@ export interface CellsPlan {
   readonly managers: number;
   /** Namespaces are named by flags, and a role in each permits what is needed, in place of a label. */
   readonly areNamed?: boolean;
+  /** All have one target cluster. */
+  readonly shareTarget?: boolean;
 }
 
 const ROLE_BINDINGS = RBAC_KINDS.filter(({ plural }) => plural === 'rolebindings');
@@ -227,18 +232,19 @@ const ROLE_BINDINGS = RBAC_KINDS.filter(({ plural }) => plural === 'rolebindings
 function planOf(seed: number): CellsPlan {
   const random = seededRandom(seed, 'cells');
   const names = Array.from({ length: integerIn(random, 3, 5) }, (_, i) => `cell-${i + 1}`);
-  const areNamed = seededRandom(seed, 'named cells')() < NAMED;
-  return { names, shards: integerIn(random, 2, 5), managers: integerIn(random, 1, 3), areNamed };
+  const shareTarget = seededRandom(seed, 'one target of cells')() < ONE_TARGET;
+  const areNamed = !shareTarget && seededRandom(seed, 'named cells')() < NAMED;
+  return { names, shards: integerIn(random, 2, 5), managers: integerIn(random, 1, 3), areNamed, shareTarget };
 }
 
 /** What a world is made from in which there will be these cells. */
 export function withCells(
   { flags = {}, ...options }: MachinesWorldOptions,
-  { names, shards, managers, areNamed = false }: CellsPlan,
+  { names, shards, managers, areNamed = false, shareTarget = false }: CellsPlan,
 ): MachinesWorldOptions {
   return {
     ...options,
-    hasTarget: false,
+    hasTarget: shareTarget,
     pods: undefined,
     managers: flags['leader-elect'] === 'false' ? 1 : managers,
     furnish: () => undefined,
@@ -246,9 +252,10 @@ export function withCells(
     flags: {
       ...flags,
       ...(areNamed ? { 'cell-namespaces': names } : { cells: SELECTED_LABEL }),
-      'cell-kubeconfig-secret': KUBECONFIG_SECRET,
+      // Nodes of nobody are marked before a rest.
+      ...(shareTarget ? { 'machine-creation-timeout': '5m' } : { 'cell-kubeconfig-secret': KUBECONFIG_SECRET }),
       'cell-shards': String(shards),
-      'target-kubeconfig': '',
+      'target-kubeconfig': shareTarget ? 'target' : '',
       driver: names.map((name) => `${name}=unix:///nowhere`),
     },
   };
@@ -267,12 +274,15 @@ function permit({ weather, servers: { control } }: MachinesWorld): void {
 }
 
 async function populate(world: MachinesWorld, seed: number): Promise<Population> {
-  const { names, shards, areNamed } = planOf(seed);
+  const { names, shards, areNamed, shareTarget } = planOf(seed);
   if (areNamed === true) permit(world);
   const random = seededRandom(seed, 'pools of cells');
   const cells: Cell[] = [];
   for (const name of names) {
-    const pods = random() < 0.3 ? { replicas: integerIn(random, 1, 5), maxUnavailable: 1, volumes: 0 } : undefined;
+    const pods =
+      random() < 0.3 && shareTarget !== true
+        ? { replicas: integerIn(random, 1, 5), maxUnavailable: 1, volumes: 0 }
+        : undefined;
     const cell = await Cell.create(world, name, shards, {
       replicas: Math.min(integerIn(random, 1, 4), world.options.replicas),
       strategy: random() < 0.5 ? drawStrategy(random) : undefined,
