@@ -1,6 +1,6 @@
 import { CREATION_SENT_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { keyOf } from '../../apis/meta.ts';
+import { isBeingDeleted, keyOf } from '../../apis/meta.ts';
 import { fromTimestamp, MINUTE_MS } from '../../base/clock/clock.ts';
 import { hasRecordedVM } from './node-owner.ts';
 import { wasNeverRequested } from './status.ts';
@@ -29,6 +29,7 @@ const RANK: Readonly<Record<Held['why'], number>> = { 'has-begun': 0, 'is-older'
  * | one is older by more than a minute                 | held                                     |
  * | one is not clearly older or younger                | held, and so is that one: one has to go  |
  * | all are younger by more than a minute, none began  | free                                     |
+ * | all are being deleted, and none was ever requested | free                                     |
  */
 export function judgeName(machine: Machine, others: readonly Machine[]): NameVerdict {
   const createdMs = createdAt(machine);
@@ -48,6 +49,7 @@ export function hasBegun(machine: Machine): boolean {
 
 function whyHeld(createdMs: number, by: Machine): Held['why'] | undefined {
   if (hasBegun(by)) return 'has-begun';
+  if (isBeingDeleted(by) && wasNeverRequested(by)) return undefined;
   const youngerMs = createdAt(by) - createdMs;
   if (youngerMs > CLEARLY_MS) return undefined;
   return youngerMs < -CLEARLY_MS ? 'is-older' : 'is-as-old';

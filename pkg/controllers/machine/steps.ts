@@ -27,7 +27,7 @@ import { inPlaceOutcome } from './in-place/outcome.ts';
 import { inPlaceProgress } from './in-place/drain-for-update.ts';
 import { maintenance } from './maintenance/maintenance.ts';
 import { preservation } from './preservation/preservation.ts';
-import { awaitName } from './creation/await-name.ts';
+import { awaitName, beginNamed } from './creation/await-name.ts';
 import { claim } from './creation/claim.ts';
 import { creationTimeout } from './creation/creation-timeout.ts';
 import { finalizer } from './creation/finalizer.ts';
@@ -124,6 +124,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
     settled,
     awaitName(given),
     resolve(given),
+    beginNamed(given),
     launch(given),
     staleNode(given),
     claim(given),

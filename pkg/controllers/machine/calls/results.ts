@@ -8,10 +8,14 @@ export interface ActivityResults {
   readonly create: Launched | undefined;
   /** How long it took, in ms, and what the driver told of the VM then. */
   readonly initialize: { readonly tookMs: number; readonly vm: Pick<VirtualMachine, 'addresses' | 'capacity'> };
-  /** `isMissing`: the driver said that there is no VM. */
-  readonly status: Partial<VirtualMachine> & { readonly isMissing?: boolean };
-  /** `wasFound`: the driver did not say that there was none. */
-  readonly delete: { readonly lastKnownState: string | undefined; readonly wasFound: boolean };
+  /** `isMissing`: the driver said that there is no VM. `mayBeAnothers`: nothing is recorded, and a namesake may have the VM. */
+  readonly status: Partial<VirtualMachine> & { readonly isMissing?: boolean; readonly mayBeAnothers?: boolean };
+  /** `wasFound`: the driver did not say that there was none. `isAnothers`: it was not asked, as it takes the VM of a namesake for this one's. */
+  readonly delete: {
+    readonly lastKnownState: string | undefined;
+    readonly wasFound: boolean;
+    readonly isAnothers?: boolean;
+  };
   readonly drain: DrainOutcome;
 }
 

@@ -26,6 +26,20 @@ function start(...others: Machine[]): FakeWorld & { others: Machine[] } {
   return Object.assign(world, { others: found });
 }
 
+/** Deletes the Machine, and resolves with what was told meanwhile. */
+async function deleteIt(world: FakeWorld): Promise<readonly string[]> {
+  const { metadata, ...rest } = world.machines.get(KEY) as Machine;
+  const deletionTimestamp = '2026-01-01T01:00:00Z';
+  world.machines.put({ ...rest, metadata: { ...metadata, deletionTimestamp, resourceVersion: '9000' } });
+  const told: string[] = [];
+  for (let i = 0; i < 8 && world.machines.get(KEY) !== undefined; i++) {
+    const { events } = await world.reconcile();
+    told.push(...events.map(({ message }) => message));
+    await world.settle();
+  }
+  return told;
+}
+
 const operationOf = (world: FakeWorld): unknown => world.machines.get(KEY)?.status?.lastOperation;
 
 describe('a machine whose name another namespace has', () => {
@@ -66,14 +80,8 @@ describe('a machine whose name another namespace has', () => {
   test('goes without a word to its driver', async () => {
     const world = start(namesake());
     await world.reconcile();
-    const { metadata, ...rest } = world.machines.get(KEY) as Machine;
-    const deletionTimestamp = '2026-01-01T01:00:00Z';
-    world.machines.put({ ...rest, metadata: { ...metadata, deletionTimestamp, resourceVersion: '9000' } });
 
-    for (let i = 0; i < 8 && world.machines.get(KEY) !== undefined; i++) {
-      await world.reconcile();
-      await world.settle();
-    }
+    await deleteIt(world);
 
     expect(world.machines.get(KEY)).toBeUndefined();
     expect(world.driver.calls).toEqual([]);
@@ -115,6 +123,59 @@ describe('a machine whose name another namespace has', () => {
 
     expect(events.map(({ reason }) => reason)).not.toContain('NameTaken');
     expect(world.driver.calls).not.toEqual([]);
+  });
+
+  test('has begun, for all who look, before its driver hears of it', async () => {
+    const world = start();
+
+    await world.reconcile();
+    expect(operationOf(world)).toMatchObject({
+      state: 'Processing',
+      description: 'Creating machine on cloud provider',
+    });
+    expect(world.driver.calls).toEqual([]);
+
+    // A process that is started now finds a younger namesake, and goes on.
+    world.others.push(namesake((m) => void (m.spec = {})));
+    world.restart();
+    await world.reconcile();
+    await world.settle();
+    await world.reconcile();
+
+    expect(world.machines.get(KEY)?.spec.providerID).not.toBe('');
+  });
+
+  test('of which it is not certain that no VM was requested leaves the VM of the other one alone, whose name is all that the driver knows', async () => {
+    const world = start(namesake((m) => void (m.spec = { providerID: 'sim:///m-1' })));
+    world.trustedForMs = () => 0;
+    world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [] });
+    await world.reconcile();
+
+    const events = await deleteIt(world);
+
+    expect(world.machines.get(KEY)).toBeUndefined();
+    expect(world.driver.calls).not.toContain('delete');
+    expect([...world.driver.vms.keys()]).toEqual(['m-1']);
+    expect(events).toContain('No VM was deleted: the VM of name m-1 is that of a Machine in another namespace.');
+  });
+
+  test('waits with its deletion while the other one has not recorded the VM that may be its', async () => {
+    const begun = namesake((m) => {
+      m.metadata.labels = {};
+      m.spec = {};
+      m.metadata.annotations = { [CREATION_SENT_ANNOTATION]: '2026-01-01T00:00:00Z' };
+    });
+    const world = start(begun);
+    world.trustedForMs = () => 0;
+    world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [] });
+    await world.reconcile();
+
+    await deleteIt(world);
+
+    expect(world.driver.calls).not.toContain('delete');
+    expect(world.machines.get(KEY)?.status?.lastOperation?.description).toMatch(
+      /may be that of a Machine of the same name/,
+    );
   });
 
   test('waits for nobody where each namespace has its own target', async () => {

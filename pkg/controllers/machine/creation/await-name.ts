@@ -2,9 +2,9 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { keyOf } from '../../../apis/meta.ts';
 import { fromTimestamp, MINUTE_MS } from '../../../base/clock/clock.ts';
 import { CONTROL } from '../../../kube/gate/gate.ts';
-import { next, requeue, waitFor } from '../../../work/reconcile/result.ts';
+import { next, requeue, type StepResult, waitFor } from '../../../work/reconcile/result.ts';
 import { hasBegun, judgeName, type Held } from '../../machine-facts/name-verdict.ts';
-import { setFailure, setOperation, wasNeverRequested } from '../../machine-facts/status.ts';
+import { type MachineCopy, setFailure, setOperation, wasNeverRequested } from '../../machine-facts/status.ts';
 import { NO_VM_REQUESTED } from '../../machine-facts/status-texts.ts';
 import { noVMWasRequested } from '../calls/no-vm-requested.ts';
 import type { Collaborators } from '../collaborators.ts';
@@ -38,12 +38,30 @@ export const awaitName = (deps: Deps): MachineStep => ({
       return requeue(RECHECK_MS, 'its name to be free');
     }
     if (observed.status?.lastOperation?.errorCode !== 'NameTaken' || wasNeverRequested(observed)) return next;
-    // For others who look: from now on it has begun.
-    const description = 'Creating machine on cloud provider';
-    setOperation(machine, { type: 'Create', state: 'Processing', description }, deps.clock.now());
-    return waitFor('the start of the creation to be recorded');
+    return begin(deps, machine);
   },
 });
+
+/**
+ * Records that a creation has begun before a driver hears of it, where a namesake would otherwise hold it should this process end before the
+ * answer is recorded.
+ */
+export const beginNamed = (deps: Pick<Collaborators, 'clock' | 'activities' | 'namesakes'>): MachineStep => ({
+  name: 'begin-named',
+
+  run({ machine, observed, nodes }) {
+    if (deps.namesakes === undefined || nodes === undefined) return next;
+    if (hasBegun(observed) || deps.activities.get(observed.metadata.uid, 'create') !== undefined) return next;
+    return begin(deps, machine);
+  },
+});
+
+/** For others who look: from now on it has begun. */
+function begin({ clock }: Pick<Deps, 'clock'>, machine: MachineCopy): StepResult {
+  const description = 'Creating machine on cloud provider';
+  setOperation(machine, { type: 'Create', state: 'Processing', description }, clock.now());
+  return waitFor('the start of the creation to be recorded');
+}
 
 function hold(deps: Deps, ctx: MachineContext, { heldBy, why }: Held): void {
   const { machine, observed, pass, log } = ctx;

@@ -12,6 +12,7 @@ import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import { describeRival, sharedWith } from '../identity/identity-claims.ts';
 import type { ActivityResults } from '../calls/results.ts';
 import { isAt, untilRecorded } from './cursor.ts';
+import { isVMOfNamesake } from './namesake-vms.ts';
 import { orForcedRemoval, type ForcedRemovalDeps } from './forced-removal.ts';
 
 /** So long a deletion without an end is nothing that anybody has to look at. */
@@ -100,6 +101,8 @@ function deletionOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): M
       if (!(await deps.cursor.isStillOurs(ctx, signal)))
         throw new StaleCallError('the Machine no longer exists, or was replaced by another one of the same name');
       const request = { machine: asOwnVM(deps, ctx), machineClass, secretData };
+      if (await isVMOfNamesake(deps, driver, request, signal))
+        return { lastKnownState: undefined, wasFound: false, isAnothers: true };
       const answer = await deps.deletionTimes.during({ account, timeouts, signal }, (bounded) =>
         driver.delete(request, bounded),
       );
@@ -151,11 +154,16 @@ function asOwnVM(deps: Deps, ctx: MachineContext): Machine {
 }
 
 /** Drivers may answer OK too where there was nothing to delete: only of a VM that they told of it is certain that there was one. */
-function textOfDeleted({ machines }: Deps, { observed, nodes }: MachineContext, found: boolean): string {
+function textOfDeleted(
+  { machines }: Deps,
+  { observed, nodes }: MachineContext,
+  { wasFound: found, isAnothers = false }: ActivityResults['delete'],
+): string {
   const { metadata, spec } = observed;
   const { providerID = '' } = spec;
   const isOwn = providerID !== '' && sharedWith(observed, machines, nodes) === undefined;
   const what = isOwn ? `VM ${providerID}` : `VM of name ${metadata.name}`;
+  if (isAnothers) return `No VM was deleted: the ${what} is that of a Machine in another namespace.`;
   if (!found) return `The provider has no ${what}.`;
   const wasTold = nodes === undefined || nodeNameOf({ metadata }) !== '';
   return isOwn && wasTold ? `${what} was deleted.` : `The provider has no ${what} left.`;
@@ -175,8 +183,9 @@ function deleted(
   deps: Deps,
   ctx: MachineContext,
   { machineClass }: ResolvedClass,
-  { lastKnownState: state = '', wasFound }: ActivityResults['delete'],
+  answer: ActivityResults['delete'],
 ): StepResult {
+  const { lastKnownState: state = '', wasFound } = answer;
   const { activities, clock, metrics } = deps;
   const { machine, pass, log } = ctx;
   const { uid, deletionTimestamp } = machine.metadata;
@@ -184,7 +193,7 @@ function deleted(
   if (state !== '') machine.status.lastKnownState = state;
   else delete machine.status.lastKnownState;
   const tookMs = clock.now() - (fromTimestamp(deletionTimestamp) ?? clock.now());
-  pass.event('VMDeleted', textOfDeleted(deps, ctx, wasFound));
+  pass.event('VMDeleted', textOfDeleted(deps, ctx, answer));
   pass.afterWrite(() => {
     activities.forget(uid, 'delete');
     log.info({ providerID, ms: tookMs }, wasFound ? 'deleted a VM' : 'found no VM to delete');

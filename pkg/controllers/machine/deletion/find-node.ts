@@ -2,7 +2,7 @@ import { nodeNameOf, providerIDOf } from '../../../apis/machine/v1alpha1/default
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
-import type { DriverCode } from '../../../driver/error.ts';
+import { DriverError, type DriverCode } from '../../../driver/error.ts';
 import { next, type StepResult } from '../../../work/reconcile/result.ts';
 import { wasNeverRequested, type MachineCopy } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
@@ -10,6 +10,7 @@ import { isUnresolved } from '../calls/class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import type { ActivityResults } from '../calls/results.ts';
 import { isAt } from './cursor.ts';
+import { begunNamesakes } from './namesake-vms.ts';
 
 /** Answers that say as much as can be known: the drain finds out whether there is a Node, the driver deletes what is left. */
 const ENOUGH: ReadonlySet<DriverCode> = new Set(['NotFound', 'Unimplemented', 'Uninitialized']);
@@ -82,7 +83,9 @@ function ask(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): StepResu
     waitingFor: { answer: what, attempt: what },
     send: async (signal) => {
       await driver.turn(machineClass, signal);
-      return await driver.getStatus({ machine: observed, machineClass, secretData }, signal);
+      const mayBeAnothers = (await begunNamesakes(deps, observed, signal)).length > 0;
+      const told = driver.getStatus({ machine: observed, machineClass, secretData }, signal);
+      return mayBeAnothers ? { isMissing: await isNotFound(told), mayBeAnothers } : await told;
     },
     answerIn: (error) =>
       ENOUGH.has(error.code) ? { ...error.result, isMissing: error.code === 'NotFound' } : undefined,
@@ -94,10 +97,22 @@ function ask(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): StepResu
   return next;
 }
 
+/** Whether the driver says that there is no VM. Throws what else it does not know. */
+async function isNotFound(told: Promise<unknown>): Promise<boolean> {
+  try {
+    await told;
+    return false;
+  } catch (err) {
+    if (DriverError.hasCode(err, 'NotFound', 'Unimplemented', 'Uninitialized')) return err.code === 'NotFound';
+    throw err;
+  }
+}
+
 function found(deps: Deps, ctx: MachineContext, told: ActivityResults['status']): void {
   const { machine, nodes, pass } = ctx;
   // What another machine has is not taken over.
-  const isRefused = deps.claims.takenBy(ctx, { providerID: '', nodeName: '', ...told }) !== undefined;
+  const isRefused =
+    told.mayBeAnothers === true || deps.claims.takenBy(ctx, { providerID: '', nodeName: '', ...told }) !== undefined;
   const { nodeName, providerID } = isRefused ? {} : told;
   if (told.isMissing === true && isOlder(nodes?.get(nodeNameOf(machine)), machine)) forgetNode(machine);
   if (nodeName !== undefined && nodeName !== '') name(ctx, nodeName);

@@ -1,0 +1,54 @@
+import { nodeNameOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { DriverError } from '../../../driver/error.ts';
+import { hasBegun } from '../../machine-facts/name-verdict.ts';
+import { isSameVM } from '../../machine-facts/same-vm.ts';
+import type { Collaborators } from '../collaborators.ts';
+import type { ResolvedClass } from '../context.ts';
+
+type Deps = Pick<Collaborators, 'namesakes'>;
+
+/**
+ * Machines of the same name in other namespaces with the same target cluster whose creation has begun, read live, if nothing is recorded of the VM
+ * of this one: a driver that knows VMs by their names may take one of theirs for it. Throws ApiError.
+ */
+export async function begunNamesakes(
+  { namesakes }: Deps,
+  { metadata, spec }: Machine,
+  signal: AbortSignal,
+): Promise<readonly Machine[]> {
+  if (namesakes === undefined || providerIDOf({ spec }) !== '') return [];
+  const all = await namesakes(metadata.name, signal);
+  return all.filter((one) => one.metadata.uid !== metadata.uid && hasBegun(one));
+}
+
+/**
+ * Where namespaces share a target cluster: whether the driver, which may know VMs by their names only, takes that of a namesake for the one of
+ * this machine, of which nothing is recorded. Throws ApiError and DriverError, also while that cannot be told.
+ */
+export async function isVMOfNamesake(
+  deps: Deps,
+  driver: ResolvedClass['driver'],
+  request: { readonly machine: Machine } & Parameters<ResolvedClass['driver']['getStatus']>[0],
+  signal: AbortSignal,
+): Promise<boolean> {
+  const others = await begunNamesakes(deps, request.machine, signal);
+  if (others.length === 0) return false;
+  const vm = await driver.getStatus(request, signal).catch((err: unknown) => {
+    if (DriverError.hasCode(err, 'NotFound')) return undefined;
+    if (err instanceof DriverError && err.code === 'Uninitialized') return err.result ?? {};
+    throw err;
+  });
+  if (vm === undefined) return false;
+  const { providerID = '', nodeName = '' } = vm;
+  const isOf = (one: Machine): boolean =>
+    providerIDOf(one) === ''
+      ? nodeNameOf(one) !== '' && nodeNameOf(one) === nodeName
+      : isSameVM(providerIDOf(one), providerID) === true;
+  if (others.some(isOf)) return true;
+  if (providerID !== '' && others.every((one) => providerIDOf(one) !== '')) return false;
+  throw new DriverError(
+    'Aborted',
+    `VM ${providerID} may be that of a Machine of the same name in another namespace, which has not recorded its VM yet`,
+  );
+}
