@@ -26,12 +26,13 @@ const ROOT = path.resolve(import.meta.dirname, '../..');
 const read = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8');
 const PAGES = globSync('docs/{concepts,operations,runbooks}/*.md', { cwd: ROOT }).toSorted();
 
-/** Flags of programs that are not ours: kubectl, helm, docker, the cluster-autoscaler and its fork. */
+/** Flags of programs that are not ours: kubectl, helm, docker, Node, the cluster-autoscaler and its fork. */
 const OTHERS_FLAGS = [
   'all dry-run field-selector for force-conflicts from-file overwrite patch-file previous replicas server-side show-managed-fields',
   'sort-by type wait help cascade global manifest',
   'create-namespace force-conflicts reuse-values set skip-crds take-ownership target values',
   'mcm metal-kubeconfig no-build',
+  'v8-pool-size',
   'enable-provisioning-requests expander kubeconfig max-node-provision-time max-node-startup-time skip-nodes-with-',
 ].flatMap((line) => line.split(' '));
 const COMMANDS: readonly Command[] = machinistProgram().commands;
