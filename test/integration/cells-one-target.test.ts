@@ -173,6 +173,44 @@ test(
 );
 
 test(
+  'a machine whose label names a Node of nobody, or that of a machine in another namespace, leaves it as it is, also when it is deleted',
+  async () => {
+    await using _manager = await start();
+    await one.mark(control, SELECTED);
+    await one.pool.postMachine({}, NAME);
+    await untilRunning(one, NAME);
+    await target.api.send('POST', '/api/v1/nodes', { metadata: { name: 'nobody' } });
+    const before = await Promise.all(['nobody', NAME].map(nodeNamed));
+    const claims = [
+      ['first', 'nobody'],
+      ['second', NAME],
+    ] as const;
+    for (const [name, node] of claims) {
+      await other.pool.postMachine({ providerID: `sim:///${name}` }, name);
+      await other.pool.label(name, { node });
+    }
+
+    await other.mark(control, SELECTED);
+    for (const [name] of claims) {
+      await eventually(async () => {
+        expect((await other.pool.machine(name)).status?.currentStatus?.phase).toBeDefined();
+      }, PATIENCE);
+      await other.pool.deleteMachine(name);
+      await untilGone(other, name);
+    }
+
+    expect(written.filter((text) => text.includes('nodes nobody') || text === `DELETE nodes ${NAME}`)).toEqual([]);
+    const after = await Promise.all(['nobody', NAME].map(nodeNamed));
+    const shapes = [before, after].map((all) =>
+      all.map((node) => [node?.metadata.uid, node?.metadata.finalizers, node?.metadata.labels, node?.spec]),
+    );
+    expect(shapes[1]).toEqual(shapes[0]);
+    expect((await untilRunning(one, NAME)).metadata.deletionTimestamp).toBeUndefined();
+  },
+  TEST_MS,
+);
+
+test(
   'a machine waits for one of its name in a namespace that is no cell',
   async () => {
     await using _manager = await start();

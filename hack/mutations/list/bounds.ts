@@ -101,9 +101,15 @@ export const BOUNDS: readonly Mutation[] = [
   },
   {
     in: 'belongsTo',
-    from: '=== true',
-    to: '!== false',
+    from: 'isOurVM !== true',
+    to: 'isOurVM === false',
     why: 'A Node of a machine that is gone is taken by one that never had it.',
+  },
+  {
+    in: 'belongsTo',
+    from: 'machines.reachesAcross === true',
+    to: 'false',
+    why: 'In a target that namespaces share, a machine takes any Node that its label names.',
   },
   {
     in: 'IdentityClaims.takenBy',

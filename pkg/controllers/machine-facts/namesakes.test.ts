@@ -67,7 +67,14 @@ describe('a Node that shows the name of two machines', () => {
       owner: 'b',
       goesWith: ['b'],
     },
-    { what: 'that have one VM', onNode: 'vm-1', a: RUNS, b: { ...RUNS, created: YOUNG }, owner: 'a', goesWith: [] },
+    {
+      what: 'that have one VM, because one is a copy',
+      onNode: 'vm-1',
+      a: { ...RUNS, created: YOUNG },
+      b: RUNS,
+      owner: 'b',
+      goesWith: ['b'],
+    },
     { what: 'that have other VMs', onNode: 'vm-3', a: RUNS, b: { ...OTHER, created: YOUNG }, owner: 'a', goesWith: [] },
     {
       what: 'and whose VM nobody knows',
@@ -84,7 +91,7 @@ describe('a Node that shows the name of two machines', () => {
       a: RUNS,
       b: { vm: 'vm-1', created: YOUNG },
       owner: 'a',
-      goesWith: [],
+      goesWith: ['a'],
     },
   ])('$what', ({ onNode, a, b, owner, goesWith }) => {
     const machines = [named('a', a), named('b', b)];

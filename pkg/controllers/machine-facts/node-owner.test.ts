@@ -3,11 +3,14 @@ import { describe, expect, test } from '@jest/globals';
 import { MACHINE_NAME_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
+import { indexesByNamespace, NamespaceViews } from '../../kube/cache/namespace-views.ts';
 import { Store } from '../../kube/cache/store.ts';
 import { machine, node } from '../../../test/builders.ts';
+import { MemoryInformer } from '../../../test/memory-informer.ts';
 import { MACHINE_INDEXES } from '../../operator/indexes/machine-indexes.ts';
 import { belongsTo, isRemovedWith, nodesRemovedWith, ownNodeOf } from './node-owner.ts';
 
+const ACROSS = new Set(Object.keys(MACHINE_INDEXES));
 const OLD = '2025-12-31T00:00:00Z';
 const YOUNG = '2026-01-02T00:00:00Z';
 
@@ -191,6 +194,31 @@ describe('a Node n-1 that machine m-1 names', () => {
     });
 
     expect(belongsTo(it, mine, known(mine, ...others.map(recorded)))).toBe(is);
+  });
+});
+
+describe('a Node that machine m-1 names, in a target that namespaces share', () => {
+  const [vm, other] = ['aws:///eu-west-1/i-1', 'aws:///eu-west-1/i-2'];
+  test.each([
+    { what: 'is its VM', onNode: vm, is: true },
+    { what: 'is its VM, with an id in another form', onNode: 'aws:///eu-west-1a/i-1', is: true },
+    { what: 'is another VM', onNode: other, is: false },
+    { what: 'shows an id that has nothing in common with its own', onNode: 'kubemark://x', is: false },
+    { what: 'shows no id', onNode: '', is: false },
+    { what: 'shows an id, while it has none itself', onNode: vm, own: '', is: false },
+    { what: 'shows its name and no id', onNode: '', shows: 'm-1', is: true },
+    { what: 'shows the name of a machine that is gone', onNode: '', shows: 'm-2', is: false },
+  ])('and that $what: $is', ({ onNode, own = vm, shows = '', is }) => {
+    const { mine, it } = pairOf({ what: '', label: 'n-1', own, shows, onNode });
+    const shared = new NamespaceViews(
+      new MemoryInformer([mine], indexesByNamespace(MACHINE_INDEXES, ACROSS)),
+      () => undefined,
+      ACROSS,
+    ).of('default');
+
+    expect(belongsTo(it, mine, shared)).toBe(is);
+    expect(isRemovedWith(it, mine, shared)).toBe(is);
+    expect(nodesRemovedWith([it], mine, shared)).toEqual(is ? [it] : []);
   });
 });
 

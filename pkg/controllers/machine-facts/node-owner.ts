@@ -11,14 +11,16 @@ const SAYS_NOTHING: ReadonlySet<string> = new Set(['', 'CrashLoopBackOff', 'Fail
 
 /**
  * The Machines whose Nodes may be in the target cluster, with MACHINE_INDEXES of pkg/indexes: those of a namespace, or of all where namespaces
- * share a target. Two of the latter may have one name.
+ * share a target, which `reachesAcross` tells. Two of the latter may have one name.
  */
-export type MachineIndex = Pick<Lister<Machine>, 'byIndex'>;
+export type MachineIndex = Pick<Lister<Machine>, 'byIndex' | 'reachesAcross'>;
 
 /**
  * Whether a Node that has the right name, label or provider id is this machine's. Names and provider ids may be wrong: drivers
  * mix VMs up, people edit, Node names are reused. That ids differ proves nothing by itself: drivers and cloud controllers may
  * write them in different forms. Only another Machine that has a better claim makes the Node another's.
+ *
+ * Where namespaces share a target, a label `node` may not claim Nodes of others in it: a Node without a name has to be of this machine's VM.
  *
  * Of namesakes in several namespaces the one has a Node of their name that has a VM; of several such the one that shows that VM, else the oldest.
  *
@@ -29,6 +31,7 @@ export type MachineIndex = Pick<Lister<Machine>, 'byIndex'>;
  * | another living Machine        | any                               | any                         | no                |
  * | a Machine that is gone        | of one VM                         | any                         | yes               |
  * | a Machine that is gone        | not known to be of one VM         | any                         | no                |
+ * | none, in a shared target      | not known to be of one VM         | any                         | no                |
  * | none                          | any                               | none                        | yes               |
  * | none                          | of different VMs                  | some, one of them not so    | no                |
  * | none                          | any                               | only such as are no better  | the namesake's, else the oldest's |
@@ -38,7 +41,8 @@ export function belongsTo(node: Node, machine: Machine, machines: MachineIndex):
   if (says === machine.metadata.name) return !isOfNamesake(node, machine, machines);
   if (says !== '' && machines.byIndex('name', says).length > 0) return false;
   const isOurVM = isVMOf(node, machine);
-  if (says !== '') return isOurVM === true;
+  if (isOurVM !== true && (says !== '' || machines.reachesAcross === true)) return false;
+  if (says !== '') return true;
   const rivals = rivalsFor(node, machine, machines);
   const better = rivals.filter((rival) => isVMOf(node, rival) !== false);
   if (isOurVM === false) return better.length === 0 && isFirst(node, machine, rivals);
@@ -48,7 +52,7 @@ export function belongsTo(node: Node, machine: Machine, machines: MachineIndex):
 /**
  * Whether a Node may be drained and deleted with this machine, or take it along: what a doubt must not do. A Node shows no namespace and no UID:
  * its label alone may name a Machine of another manager's namespace. What this machine has recorded must agree, and where a namesake has a VM
- * too, it must be of the VM of this machine and of no other:
+ * too, it must be of the VM of this machine; of two that have recorded that VM it is removed with the older:
  *
  * | label `node` of the Machine  | provider ids of Node and Machine | the Node shows      | goes with it                      |
  * |------------------------------|----------------------------------|---------------------|-----------------------------------|
@@ -169,11 +173,14 @@ function isOfNamesake(node: Node, machine: Machine, machines: MachineIndex): boo
   );
 }
 
-/** Whether a Node cannot be taken from this machine's namesakes with certainty. */
+/**
+ * Whether a Node cannot be taken from this machine's namesakes with certainty. Of a copy of this machine, for example in a namespace that was
+ * restored under another name, it can: else the VM would be deleted without a drain.
+ */
 function mayBeOfNamesake(node: Node, machine: Machine, machines: MachineIndex): boolean {
-  const claims = namesakesOf(machine, machines).map((one) => claimOf(node, one));
-  if (!claims.some((claim) => claim > CLAIM.none)) return false;
-  return claimOf(node, machine) !== CLAIM.itsVM || claims.includes(CLAIM.itsVM);
+  const rivals = namesakesOf(machine, machines).filter((one) => claimOf(node, one) > CLAIM.none);
+  if (rivals.length === 0) return false;
+  return claimOf(node, machine) !== CLAIM.itsVM || isOfNamesake(node, machine, machines);
 }
 
 function labelOf({ metadata }: Node): string {

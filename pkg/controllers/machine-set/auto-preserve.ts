@@ -45,11 +45,11 @@ export function autoPreservation(
  * Writes what `autoPreservation` decides; the machine controller does the rest. A Machine that changed meanwhile is decided anew when that
  * is seen.
  */
-export const autoPreserve = ({ writer, targets }: Pick<MachineSetDeps, 'writer' | 'targets'>): SetStep => ({
+export const autoPreserve = (deps: Pick<MachineSetDeps, 'machines' | 'writer' | 'targets'>): SetStep => ({
   name: 'auto-preserve',
   async run({ object: set, machines: ofSet, signal }) {
     const max = autoPreserveMaxOf(set);
-    const { preserve, release } = autoPreservation(ofSet, max, (machine) => nodeOf({ targets }, machine));
+    const { preserve, release } = autoPreservation(ofSet, max, (machine) => nodeOf(deps, machine));
     const changes = [
       ...preserve.map((machine) => ({ machine, value: AUTO })),
       ...release.map((machine) => ({ machine, value: null })),
@@ -57,7 +57,7 @@ export const autoPreserve = ({ writer, targets }: Pick<MachineSetDeps, 'writer' 
     await atOnce(PATCHES_AT_ONCE, changes, async ({ machine, value }) => {
       const patch = mergePatchIfUnchanged(machine, { metadata: { annotations: { [PRESERVE_ANNOTATION]: value } } });
       try {
-        await writer.patch('change', machines, refOf(machine), patch, { signal });
+        await deps.writer.patch('change', machines, refOf(machine), patch, { signal });
       } catch (err) {
         if (!isNotFound(err) && !isConflict(err)) throw err;
       }

@@ -1,8 +1,15 @@
 import { expect, test } from '@jest/globals';
 
-import { LAST_APPLIED_NODE_PRESERVE_ANNOTATION, PRESERVE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import {
+  LAST_APPLIED_NODE_PRESERVE_ANNOTATION,
+  MACHINE_NAME_LABEL,
+  PRESERVE_ANNOTATION,
+} from '../../apis/machine/v1alpha1/labels.ts';
 import { machine, node } from '../../../test/builders.ts';
-import { isKeptWhenFailed, nextExpiryInMs } from './preservation.ts';
+import { MemoryInformer } from '../../../test/memory-informer.ts';
+import type { Target } from '../../kube/targets/targets.ts';
+import { MACHINE_INDEXES } from '../../operator/indexes/machine-indexes.ts';
+import { isKeptWhenFailed, nextExpiryInMs, nodeOf } from './preservation.ts';
 
 const NOW = Date.parse('2026-01-02T00:00:00Z');
 const PAST = '2026-01-01T00:00:00Z';
@@ -46,4 +53,23 @@ test('a set looks again when the first of its kept machines has had its time', (
 
   expect(nextExpiryInMs(machines, NOW)).toBe(Date.parse(FUTURE) - NOW);
   expect(nextExpiryInMs([kept('Failed', PAST), kept('Running', FUTURE)], NOW)).toBeUndefined();
+});
+
+test.each([
+  { what: 'none', label: '', shows: '', found: undefined },
+  { what: 'its own', label: 'n-1', shows: '', found: 'n-1' },
+  { what: 'that of another machine', label: 'n-1', shows: 'm-2', found: 'missing' },
+  { what: 'one that does not exist', label: 'n-2', shows: '', found: 'missing' },
+])('the Node of a machine that names $what is $found', ({ label, shows, found }) => {
+  const named = (name: string, labels: Record<string, string>) =>
+    machine((m) => void Object.assign(m.metadata, { name, uid: name, labels }));
+  const mine = named('m-1', label === '' ? {} : { node: label });
+  const one = node((n) => {
+    n.metadata.name = 'n-1';
+    if (shows !== '') n.metadata.labels[MACHINE_NAME_LABEL] = shows;
+  });
+  const targets = { of: () => ({ nodes: new MemoryInformer([one]) }) as unknown as Target };
+  const of = nodeOf({ targets, machines: new MemoryInformer([mine, named('m-2', {})], MACHINE_INDEXES) }, mine);
+
+  expect(typeof of === 'object' ? of.metadata.name : of).toBe(found);
 });

@@ -2,8 +2,8 @@ import { nodeNameOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import { requestedPreservation } from '../machine-facts/preserve-value.ts';
+import { recordedNodeOf, type RecordedNodeDeps } from '../machine-facts/recorded-node.ts';
 import { isFailed, preservedUntilMs } from '../replicas/machine-state.ts';
-import type { MachineSetDeps } from './deps.ts';
 
 /** What keeps a Failed Machine before its expiry time has been set. */
 const KEEPING: ReadonlySet<string> = new Set(['now', 'when-failed', 'auto-preserved']);
@@ -18,10 +18,9 @@ export function isKeptWhenFailed(machine: Machine, node: Node | 'missing' | unde
   return KEEPING.has(requestedPreservation(machine, node));
 }
 
-/** The Node of a Machine: undefined when it names none, `missing` when the one that it names cannot be found. */
-export function nodeOf({ targets }: Pick<MachineSetDeps, 'targets'>, machine: Machine): Node | 'missing' | undefined {
-  const name = nodeNameOf(machine);
-  return name === '' ? undefined : (targets.of(machine)?.nodes.get(name) ?? 'missing');
+/** The Node of a Machine: undefined when it names none, `missing` when the one that it names cannot be found, or is another machine's. */
+export function nodeOf(deps: RecordedNodeDeps, machine: Machine): Node | 'missing' | undefined {
+  return nodeNameOf(machine) === '' ? undefined : (recordedNodeOf(deps, machine) ?? 'missing');
 }
 
 /** In how many ms the first of the Failed Machines that are kept has had its time; undefined when none is kept. */

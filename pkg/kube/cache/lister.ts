@@ -8,6 +8,8 @@ export interface Lister<T extends KubeObject> {
   list(): readonly T[];
   /** Objects for which the named index function returned `value`; the same array until one changes. Throws for an index that was never declared. */
   byIndex(index: string, value: string): readonly T[];
+  /** Whether some indexes also find objects of other namespaces than that which is read. */
+  readonly reachesAcross?: boolean;
 }
 
 /** Told of every change, after the store has it: added (old undefined), updated, deleted (current undefined). */

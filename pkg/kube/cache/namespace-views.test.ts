@@ -119,6 +119,7 @@ test('a view finds what is in all namespaces by an index that reaches across the
   a.onChange((_old, current) => void heard.push(current?.metadata.name ?? ''));
 
   expect(names(a.byIndex('colour', 'red'))).toEqual(['one', 'two']);
+  expect([a.reachesAcross, new NamespaceViews(informer, () => undefined).of('a').reachesAcross]).toEqual([true, false]);
   expect(names(a.byIndex('name', 'two'))).toEqual([]);
   expect(names(a.list())).toEqual(['one']);
   expect(a.get('b/two')).toBeUndefined();

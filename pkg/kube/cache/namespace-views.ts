@@ -54,6 +54,7 @@ export class NamespaceViews<T extends KubeObject> implements Views<T> {
       get: (key) => (key.startsWith(prefix) ? informer.get(key) : undefined),
       list: () => informer.byIndex(NAMESPACE_INDEX, namespace),
       byIndex: (index, value) => informer.byIndex(index, this.#across.has(index) ? value : within(namespace, value)),
+      reachesAcross: this.#across.size > 0,
       onChange: (handler) => {
         const handlers = this.#handlers.get(namespace) ?? new Set();
         handlers.add(handler);

@@ -5,6 +5,7 @@ import { DeploymentWorld } from '../../../../test/fakes/replicas-world.ts';
 import {
   CANDIDATE_FOR_SET_ANNOTATION,
   FREEZE_LABEL,
+  MACHINE_NAME_LABEL,
   PREFER_NO_SCHEDULE_KEY,
   SCALE_UP_DISABLED_LABEL,
   UPDATE_RESULT_LABEL,
@@ -21,7 +22,18 @@ const CONFLICT = new ApiError(409, 'Conflict', 'changed');
 const UPDATED = { type: 'InPlaceUpdate', status: 'True', reason: 'UpdateSuccessful' } as const;
 
 /** An old set with machines `o-…`, of which those in `updated` are done, and a new one with `n-…`; `moved` were handed over. */
-function scene({ old, now, nowSize, updated = [], moved = [], unavailable = 1, surge = 0, isFrozen = false }: Scene) {
+function scene(made: Scene) {
+  const {
+    old,
+    now,
+    nowSize,
+    updated = [],
+    moved = [],
+    strangers = [],
+    unavailable = 1,
+    surge = 0,
+    isFrozen = false,
+  } = made;
   const deployment = machineDeployment((d) => {
     d.spec.replicas = old.length + now.length - surge;
     d.spec.strategy = {
@@ -53,12 +65,17 @@ function scene({ old, now, nowSize, updated = [], moved = [], unavailable = 1, s
   const candidate = { 'node.machine.sapcloud.io/candidate-for-update': 'true' };
   const deps = new DeploymentWorld(deployment, {
     sets: [oldSet, newSet],
-    machines: [...old.map((name) => machineOf(oldSet, name)), ...now.map((name) => machineOf(newSet, name))],
+    machines: [
+      ...old.map((name) => machineOf(oldSet, name)),
+      ...now.map((name) => machineOf(newSet, name)),
+      machine((m) => void Object.assign(m.metadata, { name: 'stranger', labels: {} })),
+    ],
     nodes: [...old, ...now].map((name) =>
       node((n) => {
         n.metadata.name = name;
         n.metadata.labels = {
           ...(old.includes(name) && candidate),
+          ...(strangers.includes(name) && { [MACHINE_NAME_LABEL]: 'stranger' }),
           ...(updated.includes(name) && { [UPDATE_RESULT_LABEL]: 'successful' }),
         };
         if (updated.includes(name)) n.status.conditions = [UPDATED];
@@ -92,6 +109,8 @@ interface Scene {
   readonly nowSize?: number;
   readonly updated?: readonly string[];
   readonly moved?: readonly string[];
+  /** Nodes that their Machines name, and that are another machine's. */
+  readonly strangers?: readonly string[];
   readonly unavailable?: number;
   readonly surge?: number;
   readonly isFrozen?: boolean;
@@ -104,6 +123,17 @@ test('an updated Machine is given to the new set only as it was looked at', asyn
 
   const write = { what: 'machines/o-1', intent: 'change', uid: 'uid-of-machine-o-1', resourceVersion: '1' };
   expect(deps.client.writes.filter(({ what }) => what.startsWith('machines/'))).toMatchObject([write]);
+});
+
+test.each([
+  { strangers: [], chosen: ['nodes/o-1', 'nodes/o-2'] },
+  { strangers: ['o-1'], chosen: ['nodes/o-2'] },
+])('of the Nodes that two Machines name, those are chosen that are not of another machine: $chosen', async (row) => {
+  const { run, writtenNodes } = scene({ old: ['o-1', 'o-2'], now: [], unavailable: 2, strangers: row.strangers });
+
+  await run();
+
+  expect(writtenNodes()).toEqual(row.chosen);
 });
 
 test('a frozen MachineDeployment moves nothing', async () => {

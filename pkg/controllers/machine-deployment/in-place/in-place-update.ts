@@ -6,6 +6,7 @@ import type { Node } from '../../../apis/wire.ts';
 import { mergePatch, mergePatchIfUnchanged, type Patch } from '../../../kube/client/patch.ts';
 import { machines, machineSets } from '../../../kube/client/resource.ts';
 import { controllerReference } from '../../../work/reconcile/ownership.ts';
+import { recordedNodeOf } from '../../machine-facts/recorded-node.ts';
 import { isEmptied } from '../../machine-facts/rollout-marks.ts';
 import { isJustUpdated } from '../../replicas/machine-state.ts';
 import { patchEach } from '../../replicas/patch-each.ts';
@@ -123,9 +124,8 @@ async function moveUpdated(
 }
 
 function sideOf({ deps, observed }: RolloutPass, set: MachineSet, facts: SetFacts): Side {
-  const nodeOf = (machine: Machine, name: string): ReturnType<Parameters<typeof withNodes>[1]> =>
-    deps.targets.of(machine)?.nodes.get(name);
-  return { set, facts, machines: withNodes(observed.machinesOf(set), nodeOf) };
+  const its = withNodes(observed.machinesOf(set), (machine) => recordedNodeOf(deps, machine));
+  return { set, facts, machines: its };
 }
 
 function isActive({ facts }: Side): boolean {

@@ -4,7 +4,7 @@ import {
   CANDIDATE_FOR_UPDATE_LABEL,
   SELECTED_FOR_UPDATE_LABEL,
 } from '../../../apis/machine/v1alpha1/labels.ts';
-import { nodeNameOf, phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { conditionOf } from '../../../work/reconcile/conditions.ts';
@@ -40,14 +40,9 @@ const SUCCESSFUL = 'successful';
 
 export function withNodes(
   machines: readonly Machine[],
-  nodeOf: (machine: Machine, name: string) => Node | undefined,
+  nodeOf: (machine: Machine) => Node | undefined,
 ): readonly NodeOfMachine[] {
-  return machines
-    .filter((machine) => !isTerminating(machine))
-    .map((machine) => {
-      const name = nodeNameOf(machine);
-      return { machine, node: name === '' ? undefined : nodeOf(machine, name) };
-    });
+  return machines.filter((machine) => !isTerminating(machine)).map((machine) => ({ machine, node: nodeOf(machine) }));
 }
 
 /** Its update is over and went well: it can become a Machine of the set that the update was for. */

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, node } from '../../../../test/builders.ts';
 import { DeploymentWorld } from '../../../../test/fakes/replicas-world.ts';
+import { MACHINE_NAME_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { GateClosedError } from '../../../kube/gate/gate.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
@@ -50,6 +51,19 @@ function scene(count = 1, failures: readonly unknown[] = []) {
   const unmark = (): void => nodes.forEach((one) => targetClient.wrote(nodeResource, one));
   return { deps, marker, clock, pass, refuseAll, unmark };
 }
+
+test('the Node of another machine, which label node of a machine names, is left as it is', async () => {
+  const { deps, pass } = scene(2);
+  const [first] = deps.nodes.list();
+  if (first === undefined) throw new Error('no Node');
+  deps.nodes.put({
+    ...first,
+    metadata: { ...first.metadata, resourceVersion: '2', labels: { [MACHINE_NAME_LABEL]: 'm-1' } },
+  });
+
+  expect(await pass()).toMatchObject({ writes: 1, isDone: true });
+  expect(deps.targetClient.writes.map(({ what }) => what)).toEqual(['nodes/m-1']);
+});
 
 describe('a Node', () => {
   test.each([

@@ -1,4 +1,3 @@
-import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
 import { keyOf, refOf } from '../../../apis/meta.ts';
@@ -9,6 +8,7 @@ import { ignoreNotFound, isConflict, isNotFound } from '../../../kube/client/err
 import { machines as machineResource, nodes } from '../../../kube/client/resource.ts';
 import type { Target } from '../../../kube/targets/targets.ts';
 import { Backoff } from '../../../work/workqueue/backoff.ts';
+import { recordedNodeOf } from '../../machine-facts/recorded-node.ts';
 import { isHeldOtherwise } from '../../machine-facts/rollout-marks.ts';
 import { atOnce } from '../../replicas/at-once.ts';
 import type { MachineDeploymentDeps } from '../collaborators.ts';
@@ -28,7 +28,7 @@ const FORGET_AFTER_MS = 10 * MINUTE_MS;
 
 type NodeMarkerDeps = Pick<
   MachineDeploymentDeps,
-  'targets' | 'reader' | 'leadsMachines' | 'recorder' | 'clock' | 'log' | 'random'
+  'machines' | 'targets' | 'reader' | 'leadsMachines' | 'recorder' | 'clock' | 'log' | 'random'
 >;
 
 export interface Marked {
@@ -177,8 +177,7 @@ export class NodeMarker {
 
   #missing(machine: Machine, marks: RolloutMarks): Work[] {
     const target = this.#deps.targets.of(machine);
-    const name = nodeNameOf(machine);
-    const node = name === '' ? undefined : target?.nodes.get(name);
+    const node = recordedNodeOf(this.#deps, machine);
     if (target === undefined || node === undefined) return [];
     const missingOn = (one: Node): RolloutMarks | undefined => missingNodeMarks(one, marks, isHeldOtherwise(machine));
     if (missingOn(node) === undefined) return [];

@@ -1,8 +1,9 @@
 import { hasFinalizer } from '../../../apis/finalizers.ts';
-import { nodeNameOf, phaseOf, revisionHistoryLimitOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { phaseOf, revisionHistoryLimitOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { NODE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { requeue, stop, type StepResult } from '../../../work/reconcile/result.ts';
+import { recordedNodeOf } from '../../machine-facts/recorded-node.ts';
 import { isActiveSet } from '../../replicas/rollout-hold.ts';
 import { cleanUpSets } from '../sets/cleanup.ts';
 import { createNewSet, isFailure } from '../sets/create-set.ts';
@@ -126,10 +127,12 @@ export async function markNodesOfRollout(
 }
 
 /** Whether the Node of a machine is about to be held together with its first marks, so that it needs no write of its own. */
-function isHeldAsItJoins({ holdsJoiningNodes, targets }: RolloutDeps, machine: Machine): boolean {
-  const node = targets.of(machine)?.nodes.get(nodeNameOf(machine));
+function isHeldAsItJoins(deps: RolloutDeps, machine: Machine): boolean {
+  const node = recordedNodeOf(deps, machine);
   return (
-    holdsJoiningNodes && phaseOf(machine) === 'Pending' && (node === undefined || !hasFinalizer(node, NODE_FINALIZER))
+    deps.holdsJoiningNodes &&
+    phaseOf(machine) === 'Pending' &&
+    (node === undefined || !hasFinalizer(node, NODE_FINALIZER))
   );
 }
 

@@ -3,8 +3,10 @@ import { expect, test } from '@jest/globals';
 import { machine, machineClass, node } from '../../../../test/builders.ts';
 import { FakeDriver } from '../../../../test/fakes/driver.ts';
 import { MemoryInformer } from '../../../../test/memory-informer.ts';
+import { MACHINE_NAME_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
+import { MACHINE_INDEXES } from '../../../operator/indexes/machine-indexes.ts';
 import type { Target } from '../../../kube/targets/targets.ts';
 import { BlindAccounts, type Distrust, type Unlisted } from './blind-accounts.ts';
 import type { ClassList } from './survey.ts';
@@ -22,7 +24,9 @@ class World {
   hasTarget = true;
   /** Machines without a target cluster where others have one. */
   readonly alone = new Set<string>();
+  readonly machines = new MemoryInformer<Machine>([], MACHINE_INDEXES);
   readonly accounts = new BlindAccounts({
+    machines: this.machines,
     targets: {
       of: ({ metadata: { name } }) =>
         this.hasTarget && !this.alone.has(name) ? ({ nodes: this.nodes } as unknown as Target) : undefined,
@@ -149,6 +153,15 @@ test('the classes of an account count together, and for no other account', () =>
 test.each<{ what: string; make: (world: World) => Machine }>([
   { what: 'is not ready', make: (world) => world.machine(0, 'Unknown') },
   { what: 'shows another VM', make: (world) => world.machine(0, 'True', 'sim:///another') },
+  {
+    what: 'is that of another machine',
+    make(world) {
+      const one = world.machine(0);
+      world.machines.put(machine((m) => void Object.assign(m.metadata, { name: 'other', uid: 'uid-of-other' })));
+      for (const { metadata } of world.nodes.list()) metadata.labels = { [MACHINE_NAME_LABEL]: 'other' };
+      return one;
+    },
+  },
   {
     what: 'does not exist',
     make(world) {

@@ -1,12 +1,11 @@
-import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { keyOf } from '../../../apis/meta.ts';
 import { accountOf } from '../../../driver/account.ts';
 import type { ObjectEvents } from '../../../kube/events/event-sink.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import type { Logger } from '../../../base/log/logger.ts';
-import type { Targets } from '../../../kube/targets/targets.ts';
 import { isReady } from '../../machine-facts/node-health.ts';
+import { recordedNodeOf, type RecordedNodeDeps } from '../../machine-facts/recorded-node.ts';
 import { isSameVM } from '../../machine-facts/same-vm.ts';
 import { manyMissingVMs, type OrphanEvent, unlistedVMs } from './events.ts';
 import { Evidence, type Snapshot } from './evidence.ts';
@@ -21,8 +20,7 @@ export interface Unlisted {
   readonly expected: number;
 }
 
-export interface BlindAccountsDeps {
-  readonly targets: Pick<Targets, 'of'>;
+export interface BlindAccountsDeps extends RecordedNodeDeps {
   readonly recorder: ObjectEvents<MachineClass>;
   readonly log: Pick<Logger, 'warn' | 'info'>;
   readonly graceMs: number;
@@ -109,7 +107,7 @@ export class BlindAccounts {
   }
 
   #works(machine: Machine): boolean {
-    const node = this.#deps.targets.of(machine)?.nodes.get(nodeNameOf(machine));
+    const node = recordedNodeOf(this.#deps, machine);
     if (node === undefined || !isReady(node)) return false;
     return isSameVM(node.spec?.providerID, machine.spec.providerID) !== false;
   }

@@ -126,7 +126,7 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
     metrics,
     vanished,
     silentClasses: new SilentClasses({ vanished, missingVMs, recorder, clock, periodMs }),
-    blindAccounts: new BlindAccounts({ targets, recorder, log, graceMs }),
+    blindAccounts: new BlindAccounts({ machines, targets, recorder, log, graceMs }),
     missingVMs,
     orphans: new Evidence(graceMs),
     leftNodes: new LeftoverNodes({ ...left, graceMs, isDryRun }),

@@ -14,8 +14,9 @@ import { machines as machineResource, nodes } from '../../../kube/client/resourc
 import { silentLogger } from '../../../base/log/logger.ts';
 import { orphanVMMetrics } from './metrics.ts';
 import type { Target } from '../../../kube/targets/targets.ts';
+import { MACHINE_INDEXES } from '../../../operator/indexes/machine-indexes.ts';
 import { CLASS_INDEX, classIndex } from '../../../operator/indexes/class-index.ts';
-import { VM_CLASS_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import { MACHINE_NAME_LABEL, VM_CLASS_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import { FakeDriver } from '../../../../test/fakes/driver.ts';
 import type { MachineEventSink } from '../../machine-facts/events.ts';
 import { ReplacementPace } from '../../machine-facts/pace.ts';
@@ -45,7 +46,7 @@ class World {
   readonly pace = new ReplacementPace({ clock: this.clock });
 
   constructor(seen: readonly Machine[] = [machine()]) {
-    this.machines = new MemoryInformer(seen, { [CLASS_INDEX]: classIndex });
+    this.machines = new MemoryInformer(seen, { ...MACHINE_INDEXES, [CLASS_INDEX]: classIndex });
     for (const one of seen) this.client.put(machineResource, one);
     this.driver.notFound = () => new DriverError('NotFound', 'no such VM');
     this.target = { cluster: 'target', reader: this.targetClient } as unknown as Target;
@@ -188,6 +189,23 @@ describe('a machine whose VM the provider does not know', () => {
     const { unlisted } = new World().sees(new Set(['sim:///m-1']));
 
     expect(unlisted).toMatchObject({ machines: [], expected: 1 });
+  });
+
+  test('fails although the Node of another machine works, which its label names', async () => {
+    const other = machine((m) => {
+      Object.assign(m.metadata, { name: 'other', uid: 'uid-of-other', labels: {} });
+      m.spec.class = { kind: 'MachineClass', name: 'of-another-kind' };
+    });
+    const world = new World();
+    world.machines.put(other);
+    world.targetClient.put(
+      nodes,
+      node((n) => void (n.metadata.labels[MACHINE_NAME_LABEL] = 'other')),
+    );
+
+    await world.looks();
+
+    expect(world.client.writes.map(({ what }) => what)).toEqual([`machines/${machine().metadata.name}/status`]);
   });
 
   test('fails without a target cluster, too: then the provider is the only witness', async () => {

@@ -12,6 +12,7 @@ import type { OrphanVMMetrics } from './metrics.ts';
 import { CLASS_INDEX, classIndex } from '../../../operator/indexes/class-index.ts';
 import type { MachineEventSink } from '../../machine-facts/events.ts';
 import type { ReplacementBudget } from '../../machine-facts/replacement-budget.ts';
+import { belongsTo } from '../../machine-facts/node-owner.ts';
 import { isHealthy } from '../../machine-facts/node-health.ts';
 import type { ReplacementPace } from '../../machine-facts/pace.ts';
 import { hold, type Hold, withHold } from '../../machine-facts/replacement-hold.ts';
@@ -153,12 +154,13 @@ export class VanishedVMs {
 
   /** Whether the Node is healthy, read live. A driver that loses sight of its VMs must not cost machines that work. */
   async #works(machine: Machine, signal: AbortSignal): Promise<boolean> {
-    const { targets, settings } = this.#deps;
+    const { machines, targets, settings } = this.#deps;
     const target = targets.of(machine);
     const name = nodeNameOf(machine);
     if (target === undefined || name === '') return false;
     const node = await target.reader.get(nodes, { name }, { signal }).catch(ignoreNotFound);
-    return node !== undefined && isHealthy(node.status?.conditions ?? [], watchedConditionsOf(machine, settings));
+    if (node === undefined || !belongsTo(node, machine, machines)) return false;
+    return isHealthy(node.status?.conditions ?? [], watchedConditionsOf(machine, settings));
   }
 
   /** The write holds only for the Machine as it is now, and only if it still is the one that was looked at. */
