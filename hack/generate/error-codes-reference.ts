@@ -88,7 +88,8 @@ const OPERATION_MEANINGS: Readonly<Record<OperationCode, Meaning & { readonly op
     operation: 'Create',
     cause:
       'A Machine in another namespace has the same name, and all [cells share one target cluster](../operations/cells.md#one-target-cluster), in which both would be the same Node.',
-    remedy: 'Delete one of the two. The Node of the other one is not touched.',
+    remedy:
+      'Find the other one with `kubectl get machines -A --field-selector metadata.name=NAME`, and delete the one that is not needed. The Node of the other one is not touched.',
   },
   PreparationFailed: {
     operation: 'Create',

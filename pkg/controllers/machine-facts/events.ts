@@ -24,7 +24,7 @@ export const MACHINE_EVENTS = {
   InvalidClass: 'Warning',
   /**
    * a Machine of the same name is in another namespace, and both would be one Node of the [target cluster of all cells](../operations/cells.md#one-target-cluster);
-   * the VM of this one is not created before → delete one of the two
+   * the VM of this one is not created before → find the other one with `kubectl get machines -A --field-selector metadata.name=NAME`, and delete the one that is not needed
    */
   NameTaken: 'Warning',
   /**

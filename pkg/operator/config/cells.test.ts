@@ -89,6 +89,11 @@ describe('flags of cells', () => {
       flags: { 'target-kubeconfig': 'other' },
       says: '--target-kubeconfig=other and --cell-kubeconfig-secret exclude each other',
     },
+    { flags: { cells: '' }, says: '--cell-kubeconfig-secret has no effect without --cells' },
+    {
+      flags: { cells: '', 'cell-kubeconfig-secret': '', 'cell-token-secret': 'token' },
+      says: '--cell-token-secret has no effect without --cells',
+    },
     { flags: { 'cell-namespaces': 'a' }, says: '--cells and --cell-namespaces exclude each other' },
     {
       flags: { cells: '', 'cell-namespaces': 'a,B' },

@@ -60,6 +60,9 @@ export const CELL_SETTINGS: readonly string[] = OWN_FLAGS.filter(
     (GROUPS.has(group) || OF_AUTOSCALERS.has(name)) && programs.includes('machinist run') && unused !== true,
 ).map(({ name }) => name);
 
+/** Where each cell has its kubeconfig. */
+const OF_CELLS = ['cell-kubeconfig-secret', 'cell-token-secret'] as const;
+
 /** Reads the flags of cells; `read` makes the settings of one with these values in place of those on the command line. Throws FlagError. */
 export function cellsFrom(
   { text, number, list }: ValueReader,
@@ -72,7 +75,15 @@ export function cellsFrom(
       '--cells and --cell-namespaces exclude each other: select the namespaces by labels, or name them',
     );
   }
-  if (selector === '' && named.length === 0) return undefined;
+  if (selector === '' && named.length === 0) {
+    const idle = OF_CELLS.find((name) => text(name) !== '');
+    if (idle !== undefined) {
+      throw new FlagError(
+        `--${idle} has no effect without --cells; set --cells, or --cell-namespaces, or remove --${idle}`,
+      );
+    }
+    return undefined;
+  }
   const names = selector === '' ? namesFrom(named) : undefined;
   const matches = selector === '' ? undefined : matcherOf(selector);
   // Where roles are in each namespace, those of the Leases are not in any of theirs.
@@ -100,6 +111,7 @@ export function cellsFrom(
             ['leader-elect-resource-namespace', [leaseNamespace]],
             ['cells', ['']],
             ['cell-namespaces', ['']],
+            ...OF_CELLS.map((name) => [name, ['']] as const),
           ]),
         );
       } catch (err) {

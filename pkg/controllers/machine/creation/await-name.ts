@@ -88,7 +88,7 @@ function textOf(why: Held['why']): string {
   const reason = {
     'has-begun': 'which has it already',
     'is-older': 'which is older',
-    'is-as-old': 'which is not clearly older or younger, so neither of them begins',
+    'is-as-old': 'which is not clearly older or younger, so this one does not begin',
   }[why];
-  return `The name is also that of a Machine in another namespace, ${reason}; both would be one Node of the target cluster. Delete one of them.`;
+  return `The name is also that of a Machine in another namespace, ${reason}; both would be one Node of the target cluster. Delete this Machine, or have the other one deleted.`;
 }
