@@ -81,7 +81,12 @@ const doesAll =
     phases.some(({ plan }) => plan.act > 0.2 && names.every((name) => plan.acts.includes(name)));
 
 const hasNames = ({ world }: Script): boolean => world.flags?.['cell-namespaces'] !== undefined;
+const hasOneTarget = ({ world }: Script): boolean => world.flags?.['cells'] !== undefined && world.hasTarget === true;
 const hasSelector = ({ world }: Script): boolean => world.flags?.['cells'] !== undefined;
+
+/** What cells with one target cluster must not do to one another. */
+const HARM =
+  /healthy Machine|nobody deleted its Machine|has gone before|belongs to no Machine|has label|has become that of|was marked|writes|still has|as asked for|does not manage|are left|nobody's/;
 
 /** A restore forgets what users have made meanwhile. */
 const forgets = ({ phases }: Script): boolean =>
@@ -636,6 +641,78 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     world: 'cells',
     mayShow: doesAll('confuse'),
     shows: /healthy Machine .* nobody asked for it/,
+  },
+  {
+    name: 'foreign-nodes-unknown',
+    change: {
+      in: 'UnmanagedNodesController.reconcile',
+      from: 'const owners = all.length;',
+      to: 'const owners = all.filter((one) => one.metadata.namespace === this.#deps.namespace).length;',
+      why: 'Where cells share a target cluster, each takes Nodes of the others for those of nobody.',
+    },
+    world: 'cells',
+    mayShow: hasOneTarget,
+    shows: /was marked as one without Machine/,
+  },
+  {
+    name: 'everybody-judges',
+    change: {
+      in: 'CommonTarget.isJudge',
+      from: 'judgeOf(nodeName, this.#cells()) === namespace',
+      to: 'judgeOf(nodeName, this.#cells()) !== undefined',
+      why: 'Where cells share a target cluster, all of them act on a Node that no Machine has.',
+    },
+    world: 'cells',
+    mayShow: all(hasOneTarget, doesAll('confuse')),
+    shows: HARM,
+  },
+  {
+    name: 'names-not-awaited',
+    change: {
+      in: 'awaitName',
+      from: "if (verdict !== 'free') {",
+      to: "if (verdict !== 'free' && deps.namesakes === undefined) {",
+      why: 'Two Machines of one name in two namespaces become one Node.',
+    },
+    world: 'cells',
+    mayShow: all(hasOneTarget, doesAll('confuse')),
+    shows: HARM,
+  },
+  {
+    name: 'namesake-has-node',
+    change: {
+      in: 'belongsTo',
+      from: 'if (says === machine.metadata.name) return !isOfNamesake(node, machine, machines);',
+      to: 'if (says === machine.metadata.name) return true;',
+      why: 'A Machine takes the Node of its namesake in another namespace for its own.',
+    },
+    world: 'cells',
+    mayShow: all(hasOneTarget, doesAll('confuse')),
+    shows: HARM,
+  },
+  {
+    name: 'node-of-namesake-removed',
+    change: {
+      in: 'nodesRemovedWith',
+      from: '!mayBeOfNamesake(node, machine, machines) &&',
+      to: '',
+      why: 'The Node of a namesake in another namespace is removed with a Machine.',
+    },
+    world: 'cells',
+    mayShow: all(hasOneTarget, doesAll('confuse')),
+    shows: HARM,
+  },
+  {
+    name: 'waiting-asks-driver',
+    change: {
+      in: 'deleteVM',
+      from: 'if (deps.namesakes !== undefined && wasNeverRequested(machine)) {',
+      to: 'if (deps.namesakes === undefined && !wasNeverRequested(machine)) {',
+      why: 'A driver is asked to delete the VM of a Machine that has waited for its name.',
+    },
+    world: 'cells',
+    mayShow: all(hasOneTarget, doesAll('confuse')),
+    shows: HARM,
   },
   {
     name: 'namespace-stays',

@@ -1,5 +1,8 @@
+import { NOT_MANAGED_ANNOTATION } from '../../../../pkg/apis/machine/v1alpha1/labels.ts';
+import type { Node } from '../../../../pkg/apis/wire.ts';
 import { canonicalIDOf } from '../../../../packages/providers/sim/vm.ts';
-import type { MachinesWorld } from '../../world/machines-world.ts';
+import type { StoredObject } from '../../api-server/stored-object.ts';
+import { CELL_LABEL, type MachinesWorld } from '../../world/machines-world.ts';
 import type { Judge } from '../../world/population.ts';
 import type { ProcessRequest } from '../../world/processes.ts';
 import { askerAt, targetAt } from '../../world/target-address.ts';
@@ -36,10 +39,11 @@ export class CellsLedger implements Judge {
     });
     this.#noteSelection();
     if (world.options.hasTarget) {
-      world.servers.target.objects.onChange(({ plural }, { type, object }) => {
-        if (plural === 'nodes' && type === 'DELETED' && !cells.some((cell) => cell.world.isOwn(object))) {
-          this.find(`Node ${object.metadata.name}, which is nobody's, was deleted`);
-        }
+      world.servers.target.objects.onChange(({ plural }, { type, object, previous }) => {
+        if (plural !== 'nodes') return;
+        const cell = cells.find((one) => one.world.isOwn(object));
+        if (cell !== undefined) this.#lookAtMarks(cell, object, previous);
+        else if (type === 'DELETED') this.find(`Node ${object.metadata.name}, which is nobody's, was deleted`);
       });
     }
     world.processes.onRequest((request) => this.#lookAtRequest(request));
@@ -123,6 +127,21 @@ export class CellsLedger implements Judge {
     }
     this.#noteWriter(targetAt(to), askerAt(to), what);
     if (to === 'target') this.#lookAtNodeWrite(cell, request, what);
+  }
+
+  /** A Node says that it is no other cell's, and not that it has no Machine while it has one that knows it. */
+  #lookAtMarks({ world, namespace }: Cell, node: StoredObject, before: StoredObject | undefined): void {
+    const { name, labels = {}, annotations = {} } = node.metadata;
+    const told = labels[CELL_LABEL];
+    if (told !== undefined && told !== namespace && told !== before?.metadata.labels?.[CELL_LABEL]) {
+      this.find(`Node ${name}, whose VM is of ${namespace}, has become that of ${told}`);
+    }
+    const isMarked = annotations[NOT_MANAGED_ANNOTATION] !== undefined;
+    if (!isMarked || before?.metadata.annotations?.[NOT_MANAGED_ANNOTATION] !== undefined) return;
+    const id = canonicalIDOf((node as object as Node).spec?.providerID ?? '');
+    const machine = world.machines.find(({ spec }) => canonicalIDOf(spec?.providerID ?? '-') === id);
+    if (machine === undefined || machine.metadata.labels?.['node'] !== name) return;
+    this.find(`Node ${name} was marked as one without Machine, and ${namespace} has that`);
   }
 
   /** Where all cells have one target: a process that does not manage the Machine of a Node does nothing to that. */
