@@ -71,8 +71,16 @@ function mixNames({ world, cells }: CellsPlace, random: Random): void {
   const cell = oneOf(random, used);
   const drawn = random();
   const others = cells.filter((one) => one !== cell).flatMap((one) => one.world.machines);
-  if (drawn < 0.3) return cell.createLone(`twin-${integerIn(random, 1, 2)}`);
-  if (drawn < 0.5 && others.length > 0) return cell.createLone(oneOf(random, others).metadata.name);
+  if (drawn < 0.15) {
+    cell.createLone(`twin-${integerIn(random, 1, 2)}`);
+    return;
+  }
+  if (drawn < 0.5 && others.length > 0) {
+    const { name } = oneOf(random, others).metadata;
+    if (random() < 0.5) cell.createLone(name);
+    else cell.bringLone(name);
+    return;
+  }
   if (drawn < 0.6) return cell.deleteLone(random);
   if (drawn < 0.8 && cell.world.machines.length > 0) {
     const { name } = oneOf(random, cell.world.machines).metadata;

@@ -198,12 +198,12 @@ export class Cell {
   }
 
   /** A user makes a Machine, of any name. */
-  createLone(name: string): void {
+  createLone(name: string): KubeObject | undefined {
     const { world } = this;
     const path = world.pathOf('machines');
-    if (this.isEnding || this.#get(`${path}/${name}`) !== undefined) return;
-    if (this.#get(world.pathOf('machineclasses', POOL)) === undefined) return;
-    world.act('POST', path, {
+    if (this.isEnding || this.#get(`${path}/${name}`) !== undefined) return undefined;
+    if (this.#get(world.pathOf('machineclasses', POOL)) === undefined) return undefined;
+    return world.act('POST', path, {
       apiVersion: 'machine.sapcloud.io/v1alpha1',
       kind: 'Machine',
       metadata: { name, labels: { [LONE_LABEL]: 'true' } },
@@ -212,7 +212,22 @@ export class Cell {
         drainTimeout: '5m',
         nodeTemplate: { metadata: { labels: { [CELL_LABEL]: this.namespace } } },
       },
+    }) as KubeObject;
+  }
+
+  /** The same of one that a former manager has made, with its VM, which has not become a Node. */
+  bringLone(name: string): void {
+    const machine = this.createLone(name);
+    if (machine === undefined) return;
+    const { namespace, world } = this;
+    const { providerID } = world.cloud.plant({
+      machineName: name,
+      namespace,
+      className: POOL,
+      machineUID: machine.metadata.uid,
+      zone: namespace,
     });
+    world.act('PATCH', world.pathOf('machines', name), { spec: { providerID } });
   }
 
   /** And deletes those, perhaps by force. */
