@@ -477,7 +477,12 @@ export function describeVolumes(bed: Bed): void {
         const made = async () => await driver.createMachine(requestFor(bed, 'm-1', change), callOf());
         const err = await heeding('create', made).catch((reason: unknown) => reason);
         expect({ what, err }).toMatchObject({ what, err: { code, detail: expect.stringMatching(says) } });
-        await eventually(async () => expect({ what, ...(await everything()) }).toEqual({ what, ...NOTHING }), SELDOM);
+        await eventually(async () => {
+          const left = await everything();
+          // What was still being created could not be deleted yet: the next call does.
+          if (left.volumes.some(({ status }) => status === 'available')) await made().catch(() => undefined);
+          expect({ what, ...left }).toEqual({ what, ...NOTHING });
+        }, SELDOM);
       }
     });
 
