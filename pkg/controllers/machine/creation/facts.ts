@@ -1,18 +1,24 @@
 import { capital } from '../../../apis/capital.ts';
-import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { describeConditions } from '../../machine-facts/node-health.ts';
 import { failedCallOf } from '../../machine-facts/original-texts.ts';
 import { hasMachineFinalizer } from '../../machine-facts/status.ts';
-import { descriptionOf, explanation, inPhase, isFailure, nodeOf, type Explanation, type Fact } from '../explanation.ts';
+import {
+  descriptionOf,
+  explanation,
+  fact,
+  inPhase,
+  isFailure,
+  nodeOf,
+  type Explanation,
+  type Fact,
+} from '../explanation.ts';
 
 /** Facts of machines that have no VM yet, or no Node. */
 export const CREATION: readonly Fact[] = [
-  inPhase('', (machine) =>
-    isFailure(machine) && machine.status?.lastOperation?.errorCode !== 'NameTaken'
-      ? explainCannotStart(machine)
-      : explainCreating(machine),
-  ),
+  fact((machine) => (waitsForName(machine) ? explainTakenName(machine) : undefined)),
+  inPhase('', (machine) => (isFailure(machine) ? explainCannotStart(machine) : explainCreating(machine))),
   inPhase('CrashLoopBackOff', explainCrashLoop),
   inPhase('Pending', explainPending),
   inPhase('Available', (machine) =>
@@ -28,7 +34,6 @@ export const CREATION: readonly Fact[] = [
 function explainCreating(machine: Machine): Explanation {
   const description = descriptionOf(machine);
   const code = machine.status?.lastOperation?.errorCode;
-  if (code === 'NameTaken') return explainTakenName(machine);
   if (code === 'VMBeingCreated')
     return explanation('Creating', description, 'the provider to create the VM', 'The VM boots and joins as a Node.');
   if (code === 'VMBeingInitialized')
@@ -57,6 +62,11 @@ function explainCannotStart(machine: Machine): Explanation {
   );
 }
 
+function waitsForName(machine: Machine): boolean {
+  const isBefore = phaseOf(machine) === '' || phaseOf(machine) === 'CrashLoopBackOff';
+  return isBefore && machine.status?.lastOperation?.errorCode === 'NameTaken';
+}
+
 function explainTakenName(machine: Machine): Explanation {
   return explanation(
     'NameTaken',
@@ -80,8 +90,6 @@ function explainCrashLoop(machine: Machine): Explanation {
     case 'RecordRefused':
       // One that may have a VM is not given up without our finalizer: its deletion would leave the VM behind.
       return explainRefusal(machine, hasMachineFinalizer(machine));
-    case 'NameTaken':
-      return explainTakenName(machine);
     case 'NeverAsked':
       return explainCannotStart(machine);
     case '':

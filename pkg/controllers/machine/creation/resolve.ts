@@ -7,18 +7,15 @@ import { ApiError } from '../../../kube/client/errors.ts';
 import type { OperationCode } from '../../machine-facts/operation-codes.ts';
 import type { Collaborators } from '../collaborators.ts';
 import { noVMWasRequested } from '../calls/no-vm-requested.ts';
-import { CONTROL } from '../../../kube/gate/gate.ts';
-import { beginPhase, setFailure, setOperation, wasNeverRequested } from '../../machine-facts/status.ts';
+import { beginPhase, setFailure, wasNeverRequested } from '../../machine-facts/status.ts';
 import { NO_VM_REQUESTED, PREPARATION_FAILED } from '../../machine-facts/status-texts.ts';
 import { isUnresolved, wrongKindOf, type Unresolved } from '../calls/class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
+import { beginToAsk, wasMadeMeanwhile } from './beginning.ts';
 import { USER_DATA } from '../tokens/machine-tokens.ts';
 
 /** A class that stays without finalizer for longer is a problem to be told. */
 const PROTECTION_MS = 30_000;
-
-/** By so much the clocks of API server and process may differ. */
-const SKEW_MS = 60_000;
 
 type Deps = Pick<Collaborators, 'clock' | 'activities' | 'resolveClass' | 'trust'>;
 
@@ -49,7 +46,7 @@ export const resolve = (deps: Deps): MachineStep => ({
     if (!hasFinalizer(resolved.machineClass, MACHINE_FINALIZER)) {
       return unprotected(deps, ctx, resolved);
     }
-    if (wasNeverRequested(ctx.observed)) return beginToAsk(deps, ctx);
+    if (wasNeverRequested(ctx.observed)) return beginToAsk(deps, ctx.machine);
     ctx.resolved = resolved;
     return next;
   },
@@ -59,17 +56,8 @@ export const resolve = (deps: Deps): MachineStep => ({
  * A class that was used is still there. A driver that was is not, when the process is started without it: only of a Machine that was
  * made while this process decides is it certain that no other one has asked that driver.
  */
-function mayBeSure({ clock, trust }: Deps, { observed }: MachineContext, { missing }: Unresolved): boolean {
-  if (missing === 'class' || wasNeverRequested(observed)) return true;
-  const ageMs = clock.now() - (fromTimestamp(observed.metadata.creationTimestamp) ?? 0);
-  return ageMs + SKEW_MS < trust.trustedForMs([CONTROL]);
-}
-
-/** What the status says of the past must not be true of the future: a process that is killed now knows that a VM may be there. */
-function beginToAsk({ clock }: Deps, { machine }: MachineContext): StepResult {
-  const description = 'Creating machine on cloud provider';
-  setOperation(machine, { type: 'Create', state: 'Processing', description }, clock.now());
-  return waitFor('the start of the creation to be recorded');
+function mayBeSure(deps: Deps, { observed }: MachineContext, { missing }: Unresolved): boolean {
+  return missing === 'class' || wasNeverRequested(observed) || wasMadeMeanwhile(deps, observed);
 }
 
 /** A Secret that may not be read is told of; the pass fails, and is repeated. */

@@ -103,7 +103,7 @@ async function isNotFound(told: Promise<unknown>): Promise<boolean> {
     await told;
     return false;
   } catch (err) {
-    if (DriverError.hasCode(err, 'NotFound', 'Unimplemented', 'Uninitialized')) return err.code === 'NotFound';
+    if (DriverError.hasCode(err, ...ENOUGH)) return err.code === 'NotFound';
     throw err;
   }
 }

@@ -12,6 +12,27 @@ jest.setTimeout(300_000);
 const MINUTE_MS = 60_000;
 const SHARDS = 3;
 const LEASES = { 'leader-elect': 'true' };
+const LOOK_MS = 50;
+
+/** A cell that a process with all shards manages, beside which one of another number waits. */
+async function upgrade(world: MachinesWorld) {
+  const { time, processes } = world;
+  const cell = await Cell.create(world, 'cell-1', SHARDS, { replicas: 2 });
+  cell.setRight();
+  const former = await processes.start();
+  await time.advance(10 * MINUTE_MS);
+  const next = await processes.start({ flags: { 'cell-shards': '7' } });
+  await time.advance(2 * MINUTE_MS);
+  return { cell, former, next };
+}
+
+/** Notes who holds shards at the same time. */
+async function watchHolders(world: MachinesWorld, seen: Set<string>, ms: number): Promise<void> {
+  for (let i = 0; i < ms / LOOK_MS; i++) {
+    await world.time.advance(LOOK_MS);
+    seen.add([...holdersIn(world)].toSorted().join(' and '));
+  }
+}
 
 test.each([1, 2, 3, 4, 5, 6, 7, 8])(
   'of replicas with other numbers of shards that start together, those of one number take none (seed %i)',
@@ -34,22 +55,14 @@ test.each([1, 2, 3, 4])(
   async (seed) => {
     const plan = { names: ['cell-1'], shards: SHARDS, managers: 1 };
     await using world = await MachinesWorld.create(withCells({ seed, flags: LEASES }, plan));
-    const { time, processes } = world;
-    const cell = await Cell.create(world, 'cell-1', SHARDS, { replicas: 2 });
-    cell.setRight();
-    const former = await processes.start();
-    await time.advance(10 * MINUTE_MS);
-    const next = await processes.start({ flags: { 'cell-shards': '7' } });
-    await time.advance(2 * MINUTE_MS);
+    const { time } = world;
+    const { cell, former, next } = await upgrade(world);
     cell.world.changePool({ spec: { replicas: 4 } });
     await time.advance(1_000);
 
     former.terminate();
     const seen = new Set<string>();
-    for (let i = 0; i < 3_000; i++) {
-      await time.advance(50);
-      seen.add([...holdersIn(world)].toSorted().join(' and '));
-    }
+    await watchHolders(world, seen, 3_000 * LOOK_MS);
 
     expect(holdersIn(world)).toEqual(new Set([next.identity]));
     expect([...seen].filter((holders) => holders.includes(' and '))).toEqual([]);
@@ -61,31 +74,20 @@ test.each([1, 2, 3, 4])(
   async (seed) => {
     const plan = { names: ['cell-1'], shards: SHARDS, managers: 1 };
     await using world = await MachinesWorld.create(withCells({ seed, flags: LEASES }, plan));
-    const { time, processes } = world;
-    const cell = await Cell.create(world, 'cell-1', SHARDS, { replicas: 2 });
-    cell.setRight();
-    const former = await processes.start();
-    await time.advance(10 * MINUTE_MS);
-    const next = await processes.start({ flags: { 'cell-shards': '7' } });
-    await time.advance(2 * MINUTE_MS);
+    const { time } = world;
+    const { cell, former, next } = await upgrade(world);
     const seen = new Set<string>();
-    const watch = async (ms: number): Promise<void> => {
-      for (let i = 0; i < ms / 50; i++) {
-        await time.advance(50);
-        seen.add([...holdersIn(world)].toSorted().join(' and '));
-      }
-    };
 
     for (const { metadata } of world.leases) {
       if (!metadata.name.startsWith('machinist-replica-')) continue;
       world.act('DELETE', `/apis/coordination.k8s.io/v1/namespaces/${metadata.namespace}/leases/${metadata.name}`);
     }
-    await watch(3 * MINUTE_MS);
+    await watchHolders(world, seen, 3 * MINUTE_MS);
     expect([...seen]).toEqual([former.identity]);
     cell.world.changePool({ spec: { replicas: 4 } });
     await time.advance(1_000);
     former.terminate();
-    await watch(3 * MINUTE_MS);
+    await watchHolders(world, seen, 3 * MINUTE_MS);
 
     expect(holdersIn(world)).toEqual(new Set([next.identity]));
     expect([...seen].filter((holders) => holders.includes(' and '))).toEqual([]);
