@@ -129,7 +129,7 @@ export function writerTo(
   return new GatedWriter({ transport, cluster, flow, ...options });
 }
 
-/** The same way for one of several who share it: they take turns where the rate of requests is limited. */
+/** The same way for one of several who share it: they take turns for connections, and where the rate of requests is limited. */
 export function accessFor(access: ClusterAccess, flow: string): ClusterAccess {
   return { ...access, flow, reader: new HttpReader(access.transport, 'requests', flow) };
 }

@@ -9,7 +9,7 @@ import type { Target } from '../kube/targets/targets.ts';
 import { addKinds, type CacheAdder, type CachingProcess, type Informers } from './cached/kind.ts';
 import { TARGET_KINDS } from './cached/target.ts';
 import { ClusterCaches, type ClusterCachesOptions, type OpenOptions } from './cluster-caches.ts';
-import { type ClusterAccess, writerTo } from './clusters.ts';
+import { accessFor, type ClusterAccess, writerTo } from './clusters.ts';
 
 /** What is cached of a target cluster, and how. */
 export interface TargetClusterOptions extends ClusterCachesOptions {
@@ -42,10 +42,10 @@ export class TargetCluster {
     return new TargetCluster({ access, caches, informers });
   }
 
-  /** The same cluster for somebody who reads what `caches` shows of these. */
+  /** The same cluster for one of several, who reads what `caches` shows of these. */
   through(caches: CacheAdder, process: CachingProcess): TargetCluster {
     return new TargetCluster({
-      access: this.access,
+      access: accessFor(this.access, process.namespace),
       caches: this.caches,
       informers: addKinds(TARGET_KINDS, caches, process),
     });

@@ -10,6 +10,8 @@ const SINGLE = 10;
 const LOOK_MS = 50;
 /** So many replacements are measured, of which the slowest percent says something. */
 const ENOUGH = 50;
+/** Between two replacements of a cell, which would else create more in a minute than its brake allows. */
+const REST_MS = 2_500;
 /** A replacement that takes so long never ends. */
 const PATIENCE = { timeoutMs: 120_000, intervalMs: LOOK_MS };
 
@@ -64,6 +66,7 @@ async function during(
       while (!over.signal.aborted) {
         const waitMs = await replaceOne(bed, writes, namespace);
         if (!over.signal.aborted) waitsMs.push(waitMs);
+        await sleep(REST_MS);
       }
     }),
   );

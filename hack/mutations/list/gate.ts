@@ -163,4 +163,10 @@ export const GATE: readonly Mutation[] = [
     to: "done'",
     why: 'No requeue comes true.',
   },
+  {
+    in: 'Turns.grant',
+    from: 'this.#flows.delete(flow);',
+    to: 'void this;',
+    why: 'A cell with thousands of requests lets no other one have a turn.',
+  },
 ];

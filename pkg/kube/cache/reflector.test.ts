@@ -232,3 +232,32 @@ test.each([
 
   expect(seconds).toEqual([asked]);
 });
+
+test('a watch lasts longer once a server has sent bookmarks in the one before, and the usual time after one without', async () => {
+  const enough = new AbortController();
+  const bookmarks = [true, true, false, true];
+  const seconds: (number | undefined)[] = [];
+  const source: ListWatch<Machine> = {
+    resource: machines,
+    selection: {},
+    list: () => Promise.resolve({ metadata: { resourceVersion: '1' }, items: [] }),
+    async *watch({ timeoutSeconds }) {
+      await Promise.resolve(seconds.push(timeoutSeconds));
+      const isBookmarked = bookmarks[seconds.length - 1];
+      if (isBookmarked === undefined) enough.abort();
+      else if (isBookmarked) yield { type: 'BOOKMARK', object: BOOKMARKED } as const;
+      else
+        yield {
+          type: 'MODIFIED',
+          object: machine((m) => Object.assign(m.metadata, { resourceVersion: '71' })),
+        } as const;
+    },
+    answeredSince: atOnce,
+  };
+  const watchSeconds = { least: 70, spread: 16, bookmarked: { least: 280, spread: 40 } };
+  const how = { clock: new HastyClock(), log: silentLogger, streamLists: false, random: () => 0, watchSeconds };
+
+  await new ReflectedInformer({ source, cluster: 'target', ...how }).run(enough.signal);
+
+  expect(seconds).toEqual([70, 280, 280, 70, 280]);
+});

@@ -66,6 +66,8 @@ interface Round {
 export interface WatchSeconds {
   readonly least: number;
   readonly spread: number;
+  /** The same of the next watch after one in which the server has sent bookmarks: each shows that the watch lives, and its silence ends it. */
+  readonly bookmarked?: Pick<WatchSeconds, 'least' | 'spread'>;
 }
 
 /** It tells 2 s before how far it is: so a watch that stalls is noticed within 16 s, at the price of a request each 12 s for each kind. */
@@ -115,6 +117,8 @@ export class Reflector<T extends KubeObject> {
   #resumeAt: string | undefined;
   /** The server was found to go on where we are, and nothing has come of that yet. */
   #isVerified = false;
+  /** In the last watch. */
+  #hasBookmarks = false;
   #restarting = new AbortController();
 
   constructor(options: ReflectorOptions<T>) {
@@ -201,7 +205,9 @@ export class Reflector<T extends KubeObject> {
       return;
     }
     const resourceVersion = this.#resumeAt ?? sink.resourceVersion();
-    const timeoutSeconds = Math.round(watchSeconds.least + watchSeconds.spread * this.#random());
+    const { least, spread } = (this.#hasBookmarks ? watchSeconds.bookmarked : undefined) ?? watchSeconds;
+    const timeoutSeconds = Math.round(least + spread * this.#random());
+    this.#hasBookmarks = false;
     const opened = (): void => {
       this.#resumeAt = undefined;
       sink.opened?.();
@@ -277,8 +283,10 @@ export class Reflector<T extends KubeObject> {
       round.progressed = true;
       if (takeInitial !== undefined) {
         if (takeInitial(event)) return;
-      } else if (event.type === 'BOOKMARK') sink.reach(event.object.metadata.resourceVersion);
-      else sink.deliver(event.type, sink.keep(event.object));
+      } else if (event.type === 'BOOKMARK') {
+        this.#hasBookmarks = true;
+        sink.reach(event.object.metadata.resourceVersion);
+      } else sink.deliver(event.type, sink.keep(event.object));
     }
   }
 

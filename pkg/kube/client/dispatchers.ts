@@ -3,14 +3,22 @@ import { createSecureContext, type SecureContext, type SecureContextOptions } fr
 import { Agent, ProxyAgent, Socks5ProxyAgent, type Dispatcher } from 'undici';
 
 import type { Clock } from '../../base/clock/clock.ts';
+import { FairSlots } from '../../base/clock/fair-slots.ts';
 import type { ConnectionSettings, Endpoint } from './endpoint.ts';
 import { startGuard } from './start-guard.ts';
 
 /** What a connection is for. Leases and probes have their own, so that they never queue behind stuck requests. */
 export type Lane = 'requests' | 'leases' | 'probes' | 'watches';
 
+/** Requests that are under way at once. */
+export const REQUEST_CONNECTIONS = 16;
 /** A watch holds its connection for minutes, so watches are unbounded: there are as many as informers and drains. */
-const CONNECTIONS: Readonly<Record<Lane, number | null>> = { requests: 16, leases: 2, probes: 8, watches: null };
+const CONNECTIONS: Readonly<Record<Lane, number | null>> = {
+  requests: REQUEST_CONNECTIONS,
+  leases: 2,
+  probes: 8,
+  watches: null,
+};
 /**
  * Below the API server's own 90 s, so that we never write on a connection that it is about to close. Probes come once a minute: each would
  * cost TLS handshakes. They are reads, and repeated where something on the way has closed the connection sooner.
@@ -46,6 +54,8 @@ export interface UsedDispatcher {
   readonly origin: string;
   /** What each path begins with. */
   readonly prefix: string;
+  /** For its connections, among those for whom requests are sent. */
+  readonly turns: FairSlots;
 }
 
 /** There is nothing to send requests with: no credentials, or none of use. */
@@ -59,9 +69,9 @@ export class Dispatchers {
   readonly #open: OpenDispatcher | undefined;
   readonly #maxBytes: number | undefined;
   readonly #connections: Readonly<Record<Lane, number | null>>;
-  readonly #byLane = new Map<Lane, Dispatcher>();
+  readonly #byLane = new Map<Lane, Pick<UsedDispatcher, 'dispatcher' | 'turns'>>();
   /** No longer used for new requests; closed when those under way have ended. */
-  readonly #retired = new Set<Dispatcher>();
+  readonly #retired = new Set<Pick<UsedDispatcher, 'dispatcher' | 'turns'>>();
   readonly #clock: Clock;
   #connection: ConnectionSettings | undefined;
   #url: string;
@@ -93,14 +103,19 @@ export class Dispatchers {
       for (const known of this.#byLane.keys()) this.#retire(known);
       this.#connection = connection;
     }
-    let dispatcher = this.#byLane.get(lane);
-    if (dispatcher === undefined) {
+    let used = this.#byLane.get(lane);
+    if (used === undefined) {
       const opened = this.#open?.(this.#url, lane) ?? this.#create(connection, lane);
-      dispatcher = opened.compose(startGuard);
-      this.#byLane.set(lane, dispatcher);
+      used = { dispatcher: opened.compose(startGuard), turns: new FairSlots(REQUEST_CONNECTIONS) };
+      this.#byLane.set(lane, used);
     }
     const { origin, pathname } = new URL(this.#url);
-    return { dispatcher, headers, origin, prefix: pathname.replace(/\/$/, '') };
+    return { ...used, headers, origin, prefix: pathname.replace(/\/$/, '') };
+  }
+
+  /** Whether requests of a lane are still sent by it. */
+  isUsed(lane: Lane, { dispatcher }: UsedDispatcher): boolean {
+    return this.#byLane.get(lane)?.dispatcher === dispatcher;
   }
 
   /**
@@ -135,25 +150,27 @@ export class Dispatchers {
    * network swallows what we send on them; each would cost one more deadline to find out.
    */
   renew(lane: Lane, silent: Dispatcher): void {
-    if (this.#byLane.get(lane) === silent) this.#retire(lane);
+    if (this.#byLane.get(lane)?.dispatcher === silent) this.#retire(lane);
   }
 
   async destroy(): Promise<void> {
     const all = [...this.#byLane.values(), ...this.#retired];
     this.#byLane.clear();
-    await Promise.all(all.map((dispatcher) => dispatcher.destroy()));
+    for (const { turns } of all) turns.refuse(new Error('the connections were closed'));
+    await Promise.all(all.map(({ dispatcher }) => dispatcher.destroy()));
   }
 
   /** Requests under way may end: they have deadlines, and watches end by themselves. */
   #retire(lane: Lane): void {
-    const dispatcher = this.#byLane.get(lane);
+    const used = this.#byLane.get(lane);
     this.#byLane.delete(lane);
-    if (dispatcher === undefined) return;
-    this.#retired.add(dispatcher);
+    if (used === undefined) return;
+    const { dispatcher } = used;
+    this.#retired.add(used);
     void dispatcher
       .close()
       .catch(() => dispatcher.destroy())
-      .finally(() => this.#retired.delete(dispatcher));
+      .finally(() => this.#retired.delete(used));
   }
 }
 

@@ -24,7 +24,7 @@ export interface GatedWriterOptions {
   readonly gate: Gate;
   /** The cluster that this writer writes to; the gate is asked about it. */
   readonly cluster: Cluster;
-  /** For whom it writes, see fairly. */
+  /** For whom it writes, see Transport. */
   readonly flow?: string | undefined;
   readonly observer?: WriteObserver | undefined;
   readonly intercept?: Interceptor | undefined;

@@ -39,7 +39,7 @@ interface Call {
   readonly isText?: true;
   /** `leases` and `probes` also bypass the rate limit: what waits behind it says nothing about the server. */
   readonly lane?: 'requests' | 'leases' | 'probes';
-  /** For whom it is sent, see fairly. */
+  /** For whom it is sent: of several, each gets its turn. */
   readonly flow?: string | undefined;
   /** A 429 of an eviction means a PodDisruptionBudget: `never` hands it to the caller at once. */
   readonly retryTooManyRequests?: 'never';
@@ -254,11 +254,19 @@ export class Transport {
     using deadline = new Deadline(clock, leftMs, call.signal, moreMs);
     const lane = call.lane ?? 'requests';
     let used: UsedDispatcher | undefined;
+    const flow = lane === 'requests' ? call.flow : undefined;
+    let turn: Disposable | undefined;
     let code = 0;
     let date: string | undefined;
     try {
       deadline.signal.throwIfAborted();
-      used = await untilAborted(this.#dispatchers.use(lane), deadline.signal);
+      do {
+        turn?.[Symbol.dispose]();
+        turn = undefined;
+        used = await untilAborted(this.#dispatchers.use(lane), deadline.signal);
+        // For a connection, where several wait for them; one alone waits for undici.
+        if (flow !== undefined) turn = await used.turns.acquire(deadline.signal, flow);
+      } while (turn !== undefined && !this.#dispatchers.isUsed(lane, used));
       // A process that was paused hears of its network first, and of its timers only then.
       const mayStart = (): boolean => {
         const nowMs = clock.monotonicMs();
@@ -284,6 +292,7 @@ export class Transport {
       call.signal?.throwIfAborted();
       throw failureOf(err, `${call.method} ${call.address.path}`);
     } finally {
+      turn?.[Symbol.dispose]();
       this.#record(call, sentMs, code, date);
     }
   }

@@ -283,7 +283,8 @@ export class Elector implements LeaseElector {
       const sentMs = clock.monotonicMs();
       const outcome = await this.#renew();
       if (outcome === 'lost') return this.#lost('the Lease is held by another process');
-      pauseMs = outcome === 'again' ? 0 : this.#pauseAfter(sentMs);
+      if (outcome === 'again') pauseMs = 0;
+      else pauseMs = outcome === 'renewed' ? this.#pauseAfter(sentMs) : this.#untilAfter(sentMs, timing.retryPeriodMs);
     }
   }
 
@@ -295,8 +296,12 @@ export class Elector implements LeaseElector {
 
   /** How long until the next renewal after one that was sent at `sentMs`. */
   #pauseAfter(sentMs: number): number {
-    const { clock, timing } = this.#deps;
-    return Math.max(0, sentMs + timing.retryPeriodMs - clock.monotonicMs());
+    const { retryPeriodMs, renewPeriodMs = retryPeriodMs } = this.#deps.timing;
+    return this.#untilAfter(sentMs, renewPeriodMs);
+  }
+
+  #untilAfter(sentMs: number, ms: number): number {
+    return Math.max(0, sentMs + ms - this.#deps.clock.monotonicMs());
   }
 
   /** One renewal. `again`: the Lease was changed meanwhile, but is ours. */
@@ -519,8 +524,10 @@ export class Elector implements LeaseElector {
     return withDeadline(clock, timeoutMs, 'a request for the Lease', (signal) => send({ signal, timeoutMs }), parent);
   }
 
+  /** Of one that is renewed less often, a third. */
   get #longestCallMs(): number {
-    return this.#deps.timing.renewDeadlineMs / 2;
+    const { renewDeadlineMs, renewPeriodMs } = this.#deps.timing;
+    return renewDeadlineMs / (renewPeriodMs === undefined ? 2 : 3);
   }
 
   #see(lease: Lease | undefined): void {

@@ -7,6 +7,8 @@ export interface LeaseTiming {
   readonly leaseDurationMs: number;
   readonly renewDeadlineMs: number;
   readonly retryPeriodMs: number;
+  /** How often the holder renews it; undefined: each retry period, which is also when a renewal that failed is repeated. */
+  readonly renewPeriodMs?: number | undefined;
 }
 
 /**
