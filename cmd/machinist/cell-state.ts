@@ -7,6 +7,11 @@ export function cellStateOf(told: readonly CellsInProgress[], namespace: string)
   return states.find(({ state }) => state === 'running') ?? states[0];
 }
 
+/** Whether a process says that a namespace has Machines and is no cell of it, and none that it is one. */
+export function isNoCell(told: readonly CellsInProgress[], namespace: string): boolean {
+  return told.some(({ others = [] }) => others.includes(namespace)) && cellStateOf(told, namespace) === undefined;
+}
+
 /** What is wrong with a cell, in one line. */
 export function troublesText({ troubles }: Pick<CellState, 'troubles'>): string {
   return troubles.map((trouble) => trouble.replace(/\.$/, '')).join('; ');

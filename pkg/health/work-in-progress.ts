@@ -78,6 +78,8 @@ export interface CellsInProgress {
   readonly held: readonly number[];
   /** The cells in them. */
   readonly states: readonly CellState[];
+  /** Namespaces that have Machines and are not selected, as far as that is known; absent from the answer of an older process. */
+  readonly others?: readonly string[];
 }
 
 /** What a process does about single machines, which no object records; only a leader does anything. Served on /work, for `machinist`. */

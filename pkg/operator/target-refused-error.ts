@@ -8,8 +8,8 @@ export class TargetRefusedError extends ApiError {
   readonly event: 'TargetClusterTaken' | 'TargetClusterChanged';
   readonly forOperators: string;
 
-  constructor(event: TargetRefusedError['event'], message: string, forOperators = message) {
-    super(409, 'Conflict', message);
+  constructor(event: TargetRefusedError['event'], message: string, forOperators = message, retryAfterMs?: number) {
+    super(409, 'Conflict', message, retryAfterMs === undefined ? {} : { retryAfterMs });
     this.event = event;
     this.forOperators = forOperators;
   }

@@ -181,6 +181,39 @@ test(
 );
 
 test(
+  'status and describe say of machines that nobody manages, and of a namespace that does not exist',
+  async () => {
+    await using cell = await TestCell.create(control, 'released', { replicas: 1 });
+    await using manager = await start(cell);
+    const [name = ''] = await cell.pool.untilUp(1);
+    const { kubeconfig } = control.plane.connection;
+    const at = [`--kubeconfig=${kubeconfig}`, '--manager-namespace', CELL_LEASES, '--url', manager.url];
+
+    await cell.mark(control, { labels: { cell: null } });
+    await eventually(() => expect([...manager.process.cells.running.keys()]).not.toContain(cell.namespace), PATIENCE);
+    const released = await Program.run('machinist', ['status', '-n', cell.namespace, ...at]);
+    const described = await Program.run('machinist', ['describe', `machine/${name}`, '-n', cell.namespace, ...at]);
+    const all = await Program.run('machinist', ['status', '-n', CELL_LEASES, ...at]);
+    const missing = await Program.run('machinist', ['status', '-n', 'nowhere', ...at]);
+
+    expect(released.code).toBe(1);
+    expect(released.stdout).toMatch(
+      new RegExp(
+        `^FAIL +cells +${cell.namespace} is not a cell of this manager, which does not manage its Machines; their VMs keep running\n +→ label it`,
+        'm',
+      ),
+    );
+    expect(described.stdout).toMatch(/^Cell: +not managed: its namespace is not a cell of this manager$/m);
+    expect(all.stdout).toMatch(
+      new RegExp(`^OK +cells +Machines of .*${cell.namespace}.* are not managed by this`, 'm'),
+    );
+    expect(missing.code).toBe(1);
+    expect(missing.stdout).toMatch(/^FAIL +cells +namespace nowhere does not exist\n +→ set -n/m);
+  },
+  TEST_MS,
+);
+
+test(
   'preflight looks at each selected namespace and its target cluster, and says what is wrong with which',
   async () => {
     await using healthy = await TestCell.create(control, 'healthy', { replicas: 1 });

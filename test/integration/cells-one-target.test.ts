@@ -1,7 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 
 import type { Finding } from '../../cmd/machinist/preflight/findings.ts';
-import { NODE_FINALIZER, NOT_MANAGED_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import {
+  FORCE_DELETION_LABEL,
+  NODE_FINALIZER,
+  NOT_MANAGED_ANNOTATION,
+} from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
 import type { Interceptor } from '../../pkg/kube/gate/interceptor.ts';
@@ -45,6 +49,8 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
+  // The next test has another target cluster, and machines of this one may be left.
+  await deleteClaims();
   await other[Symbol.asyncDispose]();
   await one[Symbol.asyncDispose]();
   await target[Symbol.asyncDispose]();
@@ -59,6 +65,40 @@ async function start(flags: Readonly<Record<string, string>> = {}): Promise<Cell
     flags: { 'cell-kubeconfig-secret': '', 'target-kubeconfig': target.kubeconfig, ...flags },
     hooks: { intercept },
   });
+}
+
+/** The same where each has a kubeconfig of its own, for the same cluster. */
+async function startWithOwnTargets(): Promise<CellsManager> {
+  return await CellsManager.start({
+    kubeconfig: control.kubeconfig,
+    namespace: CELL_LEASES,
+    drivers: `${one.driver},${other.driver}`,
+    flags: { 'machine-health-timeout': '1s', 'machine-creation-timeout': '5s' },
+    hooks: { intercept },
+  });
+}
+
+interface Claim {
+  readonly metadata: { readonly name: string };
+  readonly spec: { readonly holderIdentity: string };
+}
+
+const LEASES = `/apis/coordination.k8s.io/v1/namespaces/${CELL_LEASES}/leases`;
+
+async function targetLeases(): Promise<readonly Claim[]> {
+  const { items } = await control.api.send<{ items: readonly Claim[] }>('GET', LEASES);
+  return items.filter(({ metadata }) => metadata.name.startsWith('machinist-target-'));
+}
+
+async function deleteClaims(): Promise<void> {
+  for (const { metadata } of await targetLeases()) await control.api.send('DELETE', `${LEASES}/${metadata.name}`);
+}
+
+/** What Events of a cell say of a target cluster that it must not have. */
+async function refusals({ namespace }: TestCell): Promise<readonly string[]> {
+  const path = `/api/v1/namespaces/${namespace}/events?fieldSelector=reason=TargetClusterChanged`;
+  const { items } = await control.api.send<{ items: readonly { readonly message: string }[] }>('GET', path);
+  return items.map(({ message }) => message);
 }
 
 async function select(): Promise<void> {
@@ -244,13 +284,139 @@ test(
     await one.mark(control, SELECTED);
     await one.pool.scale(1);
     await one.pool.untilUp(1);
-    await eventually(async () => {
-      const path = `/api/v1/namespaces/${own.namespace}/events?fieldSelector=reason=TargetClusterChanged`;
-      expect((await control.api.send<{ items: readonly unknown[] }>('GET', path)).items).toHaveLength(1);
-    }, PATIENCE);
+    await eventually(async () => expect(await refusals(own)).toHaveLength(1), PATIENCE);
 
     expect(await own.pool.untilUp(1)).toEqual(names);
     expect(own.cloud.created).toHaveLength(1);
+  },
+  TEST_MS,
+);
+
+test(
+  'the next start with another target cluster touches no machine, and says so',
+  async () => {
+    const before = await start();
+    await one.mark(control, SELECTED);
+    await one.pool.scale(2);
+    const names = await one.pool.untilUp(2);
+    await before.terminate();
+    await using elsewhere = await Site.drawnTarget();
+    written = [];
+
+    const flags = { 'machine-health-timeout': '1s', 'machine-creation-timeout': '5s' };
+    const wrong = await start({ 'target-kubeconfig': elsewhere.kubeconfig, ...flags });
+    await eventually(async () => {
+      expect(await wrong.page('/readyz?verbose')).toMatch(
+        new RegExp(`cell ${one.namespace}: --target-kubeconfig leads to another target cluster than .* of namespace`),
+      );
+    }, PATIENCE);
+    await eventually(async () => expect(await refusals(one)).toHaveLength(1), PATIENCE);
+    expect((await refusals(one))[0]).toContain('delete Lease machinist-target-');
+    await one.pool.scale(3);
+    await wrong.terminate();
+    expect(written.filter((text) => / machines?(?:sets|deployments)? /.test(text))).toEqual([]);
+
+    await using _right = await start();
+    expect(await one.pool.untilUp(3)).toEqual(expect.arrayContaining([...names]));
+    expect(one.cloud.created).toHaveLength(3);
+  },
+  TEST_MS,
+);
+
+test(
+  'a namespace gets no kubeconfig of its own for the target cluster of all while any has machines, until its Lease is deleted',
+  async () => {
+    const before = await start();
+    await select();
+    await one.pool.scale(1);
+    await other.pool.scale(1);
+    const names = await one.pool.untilUp(1);
+    await other.pool.untilUp(1);
+    await before.terminate();
+
+    const own = await startWithOwnTargets();
+    await eventually(async () => {
+      const page = await own.page('/readyz?verbose');
+      for (const { namespace } of [one, other])
+        expect(page).toContain(`cell ${namespace}: Its target cluster is that of all namespaces`);
+    }, PATIENCE);
+    const seen = await nodes();
+    for (const { metadata } of seen) expect(metadata.finalizers).toContain(NODE_FINALIZER);
+    expect(seen).toHaveLength(2);
+    expect(written.filter((text) => /nodes/.test(text) && text.startsWith('DELETE'))).toEqual([]);
+
+    await own.terminate();
+
+    // As documented: the other namespace has no Machines any more, and the Lease is deleted.
+    const after = await start();
+    await other.pool.scale(0);
+    await eventually(async () => expect(await other.pool.machines()).toEqual([]), PATIENCE);
+    await other.mark(control, { labels: { cell: null } });
+    await after.terminate();
+    await deleteClaims();
+    await using _manager = await startWithOwnTargets();
+    await eventually(async () => {
+      expect((await targetLeases()).map(({ spec }) => spec.holderIdentity)).toEqual([one.namespace]);
+    }, PATIENCE);
+    expect(await one.pool.untilUp(1)).toEqual(names);
+    expect(one.cloud.created).toHaveLength(1);
+  },
+  TEST_MS,
+);
+
+test(
+  'a machine that waits for its name is deleted by force, and the VM and the Node of the other one stay',
+  async () => {
+    await using _manager = await start();
+    await select();
+    await one.pool.postMachine({}, NAME);
+    await untilRunning(one, NAME);
+    const joined = await nodeNamed(NAME);
+    await other.pool.postMachine({}, NAME);
+    await untilWaiting(other, NAME);
+
+    await other.pool.label(NAME, { [FORCE_DELETION_LABEL]: 'True' });
+    await other.pool.deleteMachine(NAME);
+    await untilGone(other, NAME);
+
+    expect((await nodeNamed(NAME))?.metadata.uid).toBe(joined?.metadata.uid);
+    expect((await untilRunning(one, NAME)).metadata.deletionTimestamp).toBeUndefined();
+    expect(await one.cloud.vms()).toHaveLength(1);
+    expect(other.cloud.created).toEqual([]);
+  },
+  TEST_MS,
+);
+
+test(
+  'a copy of a machine of another namespace, with its record and its status, has neither its VM nor its Node, nor does its deletion',
+  async () => {
+    await using _manager = await start();
+    await one.mark(control, SELECTED);
+    await one.pool.postMachine({}, NAME);
+    const { spec, status, metadata } = await untilRunning(one, NAME);
+    const joined = await nodeNamed(NAME);
+    const path = `/apis/machine.sapcloud.io/v1alpha1/namespaces/${other.namespace}/machines/${NAME}`;
+    await other.pool.postMachine({ providerID: spec.providerID }, NAME);
+    await other.pool.label(NAME, { node: metadata.labels?.['node'] ?? '' });
+    await control.api.send('PATCH', `${path}/status`, { status });
+
+    await other.mark(control, SELECTED);
+    for (const label of [{}, { [FORCE_DELETION_LABEL]: 'True' }]) {
+      await other.pool.label(NAME, label);
+      await eventually(async () => {
+        expect((await other.pool.machine(NAME)).status?.lastOperation).toBeDefined();
+      }, PATIENCE);
+    }
+    await other.pool.deleteMachine(NAME);
+    await untilGone(other, NAME);
+
+    const left = await nodeNamed(NAME);
+    expect(left?.metadata.uid).toBe(joined?.metadata.uid);
+    expect(left?.metadata.deletionTimestamp).toBeUndefined();
+    expect(left?.spec?.unschedulable ?? false).toBe(false);
+    expect((await untilRunning(one, NAME)).metadata.deletionTimestamp).toBeUndefined();
+    expect(await one.cloud.vms()).toHaveLength(1);
+    expect(one.cloud.deleted).toBe(0);
   },
   TEST_MS,
 );
@@ -339,6 +505,24 @@ test(
 );
 
 test(
+  'machines of another target cluster are left alone also where the one of all cells is the control cluster',
+  async () => {
+    const before = await start();
+    await one.mark(control, SELECTED);
+    await one.pool.scale(1);
+    const names = await one.pool.untilUp(1);
+    await before.terminate();
+
+    await using _wrong = await start({ 'target-kubeconfig': control.kubeconfig, 'machine-health-timeout': '1s' });
+    await eventually(async () => expect(await refusals(one)).toHaveLength(1), PATIENCE);
+
+    expect((await one.pool.machines()).map(({ metadata }) => metadata.name)).toEqual(names);
+    expect(one.cloud.created).toHaveLength(1);
+  },
+  TEST_MS,
+);
+
+test(
   'the control cluster may be the target cluster of all cells',
   async () => {
     await using shared = await TestCell.create(control, 'shared', { replicas: 1, target: control });
@@ -354,6 +538,7 @@ test(
     await shared.pool.roll('two');
     await eventually(() => expect(shared.cloud.created).toHaveLength(2), PATIENCE);
     await shared.pool.untilUp(1);
+    expect((await targetLeases()).map(({ spec }) => spec.holderIdentity)).toEqual(['*']);
   },
   TEST_MS,
 );

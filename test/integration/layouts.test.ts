@@ -557,17 +557,26 @@ test.each([
   },
   { values: 'cells.kubeconfigSecret=', want: { kubeconfigSecret: '', tokenSecret: '', shards: 16 } },
   { values: 'cells.namespaces={a,b}', want: { selector: '', names: ['a', 'b'] } },
-])('the chart passes the values of cells on: $values', async ({ values, want }) => {
+  {
+    values: 'cells.kubeconfigSecret=,cells.targetKubeconfig=/etc/target/kubeconfig',
+    want: { kubeconfigSecret: '', hasOneTarget: true },
+  },
+  {
+    values: 'cells.kubeconfigSecret=,cells.targetKubeconfig=inClusterConfig',
+    want: { kubeconfigSecret: '', hasOneTarget: true },
+    ofTarget: ['machinist-target', 'machinist-target-tokens'],
+  },
+])('the chart passes the values of cells on: $values', async ({ values, want, ofTarget = [] }) => {
   const manifests = await template(`--set=layout=cells,${values}`);
 
   const [{ args = [] }] = containersOf(manifests) as [Container];
   const { config } = await parseFlags('machinist run', args.slice(1));
   expect(config.cells).toMatchObject(want);
   expect(JSON.stringify(manifests)).toContain(JSON.stringify({ name: 'NODE_OPTIONS', value: CELLS_FLAGS }));
-  // Those of target clusters are for other clusters.
+  // Those of target clusters are for other clusters, unless the only one is this.
   const roles = manifests.filter(({ kind }) => /^(?:Cluster)?Role$/.test(kind)).map(({ metadata }) => metadata.name);
   const role = want.names === undefined ? 'machinist-cells' : 'machinist-cell';
-  expect(roles.toSorted()).toEqual([role, 'machinist-cells-leases', 'machinist-control-identity']);
+  expect(roles.toSorted()).toEqual([role, 'machinist-cells-leases', 'machinist-control-identity', ...ofTarget]);
 });
 
 test('layout cells has the port for autoscalers, by the chart and by kustomize, and the manager takes its flags', async () => {
@@ -607,6 +616,14 @@ test.each([
   },
   { wrong: 'layout=cells,statusPage.enabled=true', says: 'statusPage: is not available in layout cells' },
   { wrong: 'layout=cells,cells.kubeconfigSecret=,cells.tokenSecret=t', says: 'cells.tokenSecret: has no effect' },
+  {
+    wrong: 'layout=cells,cells.targetKubeconfig=inClusterConfig',
+    says: 'cells.targetKubeconfig: is one target cluster for all namespaces, cells.kubeconfigSecret one for each',
+  },
+  {
+    wrong: 'layout=cells,cells.kubeconfigSecret=,cells.targetKubeconfig=inClusterConfig,cells.namespaces={a}',
+    says: 'cells.targetKubeconfig: is not supported with cells.namespaces',
+  },
   { wrong: 'layout=cells,cells.selector=', says: "at '/cells/selector'" },
   { wrong: 'priorityClass.name=', says: 'priorityClass.name: is needed to create one' },
   { wrong: 'drivers[0].provider=a=b,drivers[0].image=x', says: "at '/drivers/0/provider'" },

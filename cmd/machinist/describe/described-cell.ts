@@ -1,5 +1,5 @@
 import type { CellState, WorkInProgress } from '../../../pkg/health/work-in-progress.ts';
-import { cellStateOf, troublesText } from '../cell-state.ts';
+import { cellStateOf, isNoCell, troublesText } from '../cell-state.ts';
 
 /** What is wrong with the cell that the namespace of an object is. */
 export type DescribedCell = Pick<CellState, 'state' | 'troubles'>;
@@ -10,6 +10,9 @@ export function describedCell(
   namespace: string | undefined,
 ): { readonly cell?: DescribedCell } {
   const told = works.flatMap(({ cells = [] }) => cells);
+  if (namespace !== undefined && isNoCell(told, namespace)) {
+    return { cell: { state: 'refused', troubles: ['its namespace is not a cell of this manager'] } };
+  }
   const { state, troubles = [] } = cellStateOf(told, namespace ?? '') ?? {};
   return state === undefined || troubles.length === 0 ? {} : { cell: { state, troubles } };
 }

@@ -3,7 +3,15 @@ import { expect, test } from '@jest/globals';
 import { CELL_REPLICA_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Lease } from '../../../pkg/apis/wire.ts';
 import { targetLeaseName } from '../../../pkg/operator/cells/lease-names.ts';
-import { cellsFinding, clientNameFinding, type KnownClaim, replicaFindings, targetFindings } from './cell-findings.ts';
+import { ALL_NAMESPACES } from '../../../pkg/operator/cells/target-claims.ts';
+import {
+  cellsFinding,
+  clientNameFinding,
+  commonTargetFindings,
+  type KnownClaim,
+  replicaFindings,
+  targetFindings,
+} from './cell-findings.ts';
 
 function replica(holderIdentity: string, shards: number): Lease {
   return {
@@ -64,6 +72,42 @@ test.each([
   const found = targetFindings([{ cell: 'a', uid: 'u' }], claims);
 
   expect([...found.values()].map(({ remedy }) => remedy)).toEqual(want);
+});
+
+test('a cell does not get what was the target cluster of all of them, while any namespace has Machines', () => {
+  const of = (hasMachines: boolean) =>
+    targetFindings([{ cell: 'a', uid: 'u' }], [claim('u', ALL_NAMESPACES, { hasMachines })]);
+
+  expect(of(true).get('a')).toMatchObject({
+    status: 'fail',
+    remedy: expect.stringContaining('delete Lease machinist-target-u'),
+  });
+  expect(of(false).size).toBe(0);
+});
+
+test.each([
+  { what: 'nothing, at first', claims: [], want: [] },
+  { what: 'nothing, with its own Lease', claims: [claim('u', ALL_NAMESPACES, { hasMachines: true })], want: [] },
+  {
+    what: 'that of another cluster, with Machines',
+    claims: [claim('v', ALL_NAMESPACES, { hasMachines: true })],
+    want: ['--target-kubeconfig leads to another target cluster than that of the Machines; nothing is done in either'],
+  },
+  { what: 'nothing, when that has none', claims: [claim('v', ALL_NAMESPACES)], want: [] },
+  {
+    what: 'that of a namespace with Machines there',
+    claims: [claim('u', 'a', { hasMachines: true })],
+    want: [
+      'the cluster of --target-kubeconfig is the target or workload cluster of namespace a; nothing is done there',
+    ],
+  },
+  {
+    what: 'that of a namespace with Machines elsewhere',
+    claims: [claim('v', 'a', { hasMachines: true }), claim('w', 'b', { isSelected: true })],
+    want: ['a: its kubeconfig leads to another target cluster than that of its Machines; nothing is done in either'],
+  },
+])('against one target cluster of all cells stands $what', ({ claims, want }) => {
+  expect(commonTargetFindings('u', claims).map(({ detail }) => detail)).toEqual(want);
 });
 
 test.each([

@@ -2,6 +2,7 @@ import { CELL_REPLICA_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts
 import type { Lease } from '../../../pkg/apis/wire.ts';
 import { CELL_CLIENT_NAME } from '../../../pkg/operator/config/cells.ts';
 import { holderOf } from '../../../pkg/kube/leader/lease.ts';
+import { ALL_NAMESPACES } from '../../../pkg/operator/cells/target-claims.ts';
 import { targetLeaseName } from '../../../pkg/operator/cells/lease-names.ts';
 import type { Permission } from '../../../pkg/operator/preflight/permissions.ts';
 import { counted, type Finding, permissionFindings, type QueryResult } from './findings.ts';
@@ -100,11 +101,12 @@ export function unreachableTargetFinding(cell: string, server: string, why: stri
   );
 }
 
-/** A target cluster as a namespace has it by a Lease, see TargetClaims. */
+/** A target cluster as a namespace has it by a Lease, or all of them, see TargetClaims. */
 export interface KnownClaim {
   readonly lease: string;
   readonly holder: string;
   readonly isSelected: boolean;
+  /** That namespace; of all of them, any. */
   readonly hasMachines: boolean;
 }
 
@@ -126,9 +128,45 @@ export function targetFindings(
       if (former !== undefined) return [[cell, changedTargetFinding(cell, former)]];
       const claim = claims.find((one) => one.lease === lease);
       const isHeld = claim !== undefined && (claim.isSelected || claim.hasMachines);
+      if (isHeld && claim.holder === ALL_NAMESPACES) return [[cell, commonTargetFinding(cell, claim)]];
       const holder = isHeld ? claim.holder : firsts.get(uid);
       return holder === undefined || holder === cell ? [] : [[cell, takenTargetFinding(cell, holder)]];
     }),
+  );
+}
+
+/** Why nothing would be done in the one target cluster of all cells; empty: nothing is against it. */
+export function commonTargetFindings(uid: string, claims: readonly KnownClaim[]): readonly Finding[] {
+  const check = 'cells';
+  const lease = targetLeaseName(uid);
+  const needed = claims.filter(({ isSelected, hasMachines }) => isSelected || hasMachines);
+  const changed = needed.find((claim) => claim.holder === ALL_NAMESPACES && claim.lease !== lease);
+  if (changed !== undefined) {
+    const detail =
+      '--target-kubeconfig leads to another target cluster than that of the Machines; nothing is done in either';
+    const remedy = `correct it; or, if that is meant, delete Lease ${changed.lease} in the namespace of the Leases`;
+    return [{ check, status: 'fail', detail, remedy }];
+  }
+  const own = needed.filter(({ holder, hasMachines }) => holder !== ALL_NAMESPACES && hasMachines);
+  return own.map((claim) =>
+    claim.lease === lease
+      ? {
+          check,
+          status: 'fail',
+          detail: `the cluster of --target-kubeconfig is the target or workload cluster of namespace ${claim.holder}; nothing is done there`,
+          remedy: `correct the flag; or, if that is meant, delete Lease ${lease} in the namespace of the Leases`,
+        }
+      : changedTargetFinding(claim.holder, claim),
+  );
+}
+
+/** In the words of TargetClaims. */
+function commonTargetFinding(cell: string, { lease }: KnownClaim): Finding {
+  return cellFinding(
+    cell,
+    'fail',
+    'its target cluster is that of all namespaces, by --target-kubeconfig; nothing is done there for this one',
+    `correct the kubeconfig; or, if no other namespace has Machines there, delete Lease ${lease} in the namespace of the Leases`,
   );
 }
 

@@ -15,6 +15,7 @@ import { HttpReader } from '../../../pkg/kube/client/http-reader.ts';
 import { leases, machines, namespaces } from '../../../pkg/kube/client/resource.ts';
 import { Transport } from '../../../pkg/kube/client/transport.ts';
 import { holderOf } from '../../../pkg/kube/leader/lease.ts';
+import { ALL_NAMESPACES } from '../../../pkg/operator/cells/target-claims.ts';
 import { CellClients, describeClash } from '../../../pkg/operator/cells/cell-clients.ts';
 import { cellEndpoint } from '../../../pkg/operator/cells/cell-kubeconfig.ts';
 import { type CellsConfig, CellSettingsError } from '../../../pkg/operator/config/cells.ts';
@@ -27,6 +28,7 @@ import {
   cellFinding,
   cellPermissionFindings,
   cellsFinding,
+  commonTargetFindings,
   clientNameFinding,
   type KnownClaim,
   namedCellsFinding,
@@ -47,6 +49,8 @@ export interface CellsCircumstances {
   /** As whom it is asked there; undefined: the user of the kubeconfig. */
   readonly as: string | undefined;
   readonly cells: CellsConfig;
+  /** Of the target cluster of all cells, if they have one. */
+  readonly commonTarget: Pick<Reader, 'get'> | undefined;
   /** Whether autoscalers are served. */
   readonly isAutoscaled: boolean;
   readonly leaseNamespace: string;
@@ -94,7 +98,8 @@ export async function lookAtCells(circumstances: CellsCircumstances): Promise<re
   );
   const known = seen.flatMap(({ cell, uid }) => (uid === undefined ? [] : [{ cell, uid }]));
   const names = new Set(cells.names ?? seen.map(({ cell }) => cell));
-  const foreign = targetFindings(known, await knownClaims(reader, claims, names, queue));
+  const ofTargets = await knownClaims(reader, claims, names, queue);
+  const foreign = targetFindings(known, ofTargets);
   const ofClients = clientFindings(
     found.flatMap((one) => ('namespace' in one ? [one.namespace] : [])),
     circumstances,
@@ -102,12 +107,23 @@ export async function lookAtCells(circumstances: CellsCircumstances): Promise<re
   return [
     ...(live === undefined ? [] : replicaFindings(live, cells.shards)),
     ofAll,
+    ...(await ofCommonTarget(circumstances, ofTargets)),
     ...seen.flatMap(({ cell, findings }) => {
       const others = [foreign.get(cell) ?? [], ofClients.get(cell) ?? []].flat();
       // One line for a cell that is well.
       return others.length === 0 ? findings : [...findings.filter(({ status }) => status !== 'ok'), ...others];
     }),
   ];
+}
+
+/** That its UID cannot be read is said of the permissions. */
+async function ofCommonTarget(
+  { commonTarget }: CellsCircumstances,
+  claims: readonly KnownClaim[],
+): Promise<readonly Finding[]> {
+  if (commonTarget === undefined) return [];
+  const found = await find(() => commonTarget.get(namespaces, { name: 'kube-system' }, { timeoutMs: TIMEOUT_MS }));
+  return 'value' in found ? commonTargetFindings(found.value.metadata.uid, claims) : [];
 }
 
 /** What the claims of target clusters mean; Machines that cannot be read are said elsewhere. */
@@ -117,8 +133,9 @@ async function knownClaims(
   selected: ReadonlySet<string>,
   queue: PQueue,
 ): Promise<readonly KnownClaim[]> {
-  const hasMachines = async (namespace: string): Promise<boolean> => {
-    const how = { namespace, limit: 1, metadataOnly: true, timeoutMs: TIMEOUT_MS } as const;
+  const hasMachines = async (holder: string): Promise<boolean> => {
+    const where = holder === ALL_NAMESPACES ? {} : { namespace: holder };
+    const how = { ...where, limit: 1, metadataOnly: true, timeoutMs: TIMEOUT_MS } as const;
     const found = await find(async () => await reader.list(machines, how));
     return 'value' in found && found.value.items.length > 0;
   };

@@ -188,6 +188,7 @@ async function lookAtControl(
             transport,
             as,
             cells,
+            commonTarget: cells.hasOneTarget ? target?.reader : undefined,
             isAutoscaled: config.autoscaler !== undefined,
             leaseNamespace: config.leader.namespace,
             providers,

@@ -134,6 +134,21 @@ test.each([
     ],
   },
   {
+    what: 'a namespace that does not exist',
+    facts: { told: [told([])], isMissing: true },
+    want: ['fail cells namespace cell-a does not exist → set -n to a namespace of Machines'],
+  },
+  {
+    what: 'a namespace that is none any more, and has Machines',
+    facts: { told: [{ ...told([]), others: ['cell-a', 'cell-b'] }], object: labelled({}) },
+    want: [
+      expect.stringMatching(
+        /^fail cells cell-a is not a cell of this manager, which does not manage its Machines; their VMs keep running → label it /,
+      ),
+      'ok cells Machines of cell-b are not managed by this manager, because its selector does not match',
+    ],
+  },
+  {
     what: 'a namespace that is not named',
     facts: { told: [{ ...told([]), selector: '', names: ['cell-b'] }], object: labelled({}) },
     want: [

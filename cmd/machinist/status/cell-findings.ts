@@ -21,6 +21,8 @@ export interface CellFacts {
   readonly namespace: string | undefined;
   /** The same as an object; undefined: it is not there, or may not be read. */
   readonly object?: KubeObject | undefined;
+  /** The API server says that it is not there. */
+  readonly isMissing?: boolean;
   /** The last one about that cell, as far as it was looked for. */
   readonly lastEvent?: Event | undefined;
 }
@@ -99,6 +101,7 @@ export function cellFindings(facts: CellFacts, nowMs: number): readonly StatusFi
   return [
     ...(namespace === undefined ? [] : [namespaceFinding(facts, namespace, nowMs)]),
     ...otherFindings(states, namespace),
+    ...unselectedFindings(told, namespace),
     ...unknownFindings(told),
   ];
 }
@@ -106,9 +109,10 @@ export function cellFindings(facts: CellFacts, nowMs: number): readonly StatusFi
 /** Where no manager is found: whether the namespace has, or had, one with cells, whose Leases are elsewhere. */
 export function hintFindings(
   name: string,
-  { object, lastEvent }: Pick<CellFacts, 'object' | 'lastEvent'>,
+  { object, isMissing = false, lastEvent }: Pick<CellFacts, 'object' | 'isMissing' | 'lastEvent'>,
   nowMs: number,
 ): readonly StatusFinding[] {
+  if (isMissing) return [missingFinding(name)];
   const isSet = Object.keys(object?.metadata.annotations ?? {}).some((key) =>
     key.startsWith(`${CELL_SETTING_PREFIX}/`),
   );
@@ -127,6 +131,14 @@ export function hintFindings(
 /** `3m ago: InvalidKubeconfig: …`. */
 function eventText({ lastTimestamp, eventTime, reason = '', message = '' }: Event, nowMs: number): string {
   return `${ageOf(lastTimestamp ?? eventTime, nowMs)} ago: ${reason}: ${message.replace(/\.$/, '')}`;
+}
+
+/** Namespaces that this manager could have, and another one may have; of the one in question more is said. */
+function unselectedFindings(told: readonly CellsInProgress[], but: string | undefined): readonly StatusFinding[] {
+  const others = [...new Set(told.flatMap((one) => one.others ?? []))].filter((name) => name !== but).toSorted();
+  if (others.length === 0) return [];
+  const detail = `Machines of ${listed(others)} are not managed by this manager, because its selector does not match`;
+  return [{ check: 'cells', status: 'ok', detail }];
 }
 
 /** Of which cells nobody speaks. */
@@ -168,8 +180,9 @@ function otherFindings(states: readonly CellState[], but: string | undefined): r
 
 /** What is true of a namespace: what the process says that manages it, and only without an answer what else there is to see. */
 function namespaceFinding(facts: CellFacts, name: string, nowMs: number): StatusFinding {
-  const { told, cellLeases, object, lastEvent } = facts;
+  const { told, cellLeases, object, isMissing = false, lastEvent } = facts;
   const check = 'cells';
+  if (isMissing && cellStateOf(told, name) === undefined) return missingFinding(name);
   const count = told[0]?.shards ?? (cellLeases === undefined ? 0 : shardCount(cellLeases, nowMs));
   const index = shardOf(name, Math.max(1, count));
   const lease = cellLeases?.shards.get(index);
@@ -200,12 +213,18 @@ function namespaceFinding(facts: CellFacts, name: string, nowMs: number): Status
   const { selector, names } = asked;
   if (names?.includes(name) === true || (object !== undefined && names === undefined && isSelected(object, selector)))
     return { check, status: 'warn', detail: `${name} has yet to start (${shard})`, remedy: `see ${GUIDE}` };
+  const isLeft = asked.others?.includes(name) === true;
   return {
     check,
     status: 'fail',
-    detail: `${name} is not a cell of this manager`,
+    detail: `${name} is not a cell of this manager${isLeft ? ', which does not manage its Machines; their VMs keep running' : ''}`,
     remedy: `${names === undefined ? `label it so that it matches --cells=${selector}` : 'add it to --cell-namespaces'}; if another manager has it, check --manager-namespace`,
   };
+}
+
+function missingFinding(name: string): StatusFinding {
+  const detail = `namespace ${name} does not exist`;
+  return { check: 'cells', status: 'fail', detail, remedy: 'set -n to a namespace of Machines' };
 }
 
 function isSelected({ metadata }: KubeObject, selector: string): boolean {

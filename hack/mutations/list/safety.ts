@@ -142,4 +142,16 @@ export const SAFETY: readonly Mutation[] = [
     to: "'none'",
     why: 'A class is let go because its provider did not answer.',
   },
+  {
+    in: 'TargetClaims.claimForAll',
+    from: 'other !== undefined && owners.length > 0',
+    to: 'false',
+    why: 'With another --target-kubeconfig, the machines of all cells are replaced.',
+  },
+  {
+    in: 'TargetClaims.claim',
+    from: 'claims.length === 0 && hasMachines(namespace)',
+    to: 'false',
+    why: 'A namespace whose Machines have Nodes in the target cluster of all cells is given another one.',
+  },
 ];

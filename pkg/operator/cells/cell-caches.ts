@@ -50,4 +50,6 @@ export interface CellCaches {
   secretsIn(namespace: string): Pick<Informer<KubeObject>, 'get'>;
   /** How many Machines a namespace has, as far as that is known. */
   machinesIn(namespace: string): number;
+  /** Namespaces that have any, also those that are not selected, as far as that is known. */
+  withMachines(): readonly string[];
 }

@@ -30,7 +30,9 @@ import { shardOf } from './assignment.ts';
 import { CellClients } from './cell-clients.ts';
 import { selectedNamespaces } from './cell-namespaces.ts';
 import { Cells } from './cells.ts';
+import { reachPresent } from '../../kube/cache/reach-present.ts';
 import { ClaimLeases } from './claim-leases.ts';
+import { CommonClaim } from './common-claim.ts';
 import { CommonTarget } from './common-target.ts';
 import { cellsWork } from './cells-work.ts';
 import { cellChecks } from './checks.ts';
@@ -44,7 +46,7 @@ import { NamedNamespaces } from './named-namespaces.ts';
 import { SharedCaches } from './shared-caches.ts';
 import { SharedDrivers } from './shared-drivers.ts';
 import { Shards } from './shards.ts';
-import { TargetClaims } from './target-claims.ts';
+import { ALL_NAMESPACES, TargetClaims } from './target-claims.ts';
 import { secretsOf, WorkloadClaims } from './workload-claims.ts';
 
 /** Namespaces that are named have no autoscalers. */
@@ -69,6 +71,8 @@ export class CellsProcess {
   readonly #claims: TargetClaims;
   readonly #metrics = new MergedMetrics();
   #isTidying = false;
+  /** Namespaces with Machines that are no cells. */
+  readonly #others: () => readonly string[];
   readonly #workloadClaims: WorkloadClaims;
   readonly #recorder: EventRecorder;
   readonly #service: CellsService | undefined;
@@ -100,6 +104,12 @@ export class CellsProcess {
     const replicas = ofControl.add(leases, { namespace: leader.namespace, labelSelector: CELL_REPLICA_LABEL });
     const shared = config.names === undefined ? this.#sharedCaches() : new NamedCaches(process);
     this.#commonTarget = this.#openTarget(() => selected.names());
+    const isNeededByAll = (): boolean | 'unknown' => {
+      if (config.hasOneTarget) return true;
+      // Nobody knows whether their Nodes are there.
+      const areKnown = config.names === undefined && this.shards.areAlike;
+      return shared.withMachines().length > 0 || !areKnown ? 'unknown' : false;
+    };
     const isNeededBy = async (name: string): Promise<boolean | 'unknown'> =>
       selected.get(name) !== undefined || shared.machinesIn(name) > 0 || (await this.#isNeeded(name));
     const claimLeases = new ClaimLeases({
@@ -108,6 +118,7 @@ export class CellsProcess {
         const isWorkload = lease.metadata.labels?.[CELL_WORKLOAD_LABEL] !== undefined;
         const isTarget = !isWorkload || lease.metadata.labels?.[CELL_TARGET_LABEL] !== undefined;
         const holder = holderOf(lease);
+        if (holder === ALL_NAMESPACES) return isNeededByAll();
         const isNeeded = isTarget && (await isNeededBy(holder));
         if (isNeeded !== false) return isNeeded;
         return isWorkload && (await this.#hasSecretOf(lease, shared.secretsIn(holder)));
@@ -117,7 +128,19 @@ export class CellsProcess {
       leases: claimLeases,
       list: (name, signal) => this.#claimsOf(CELL_TARGET_LABEL, name, signal),
       hasMachines: (name) => shared.machinesIn(name) > 0,
+      withMachines: () => shared.withMachines(),
+      areAlike: () => this.shards.areAlike,
     });
+    const { target } = clusters;
+    const commonClaim =
+      this.#commonTarget &&
+      target &&
+      new CommonClaim({
+        reader: target.reader,
+        claims: this.#claims,
+        untilPresent: (signal) => reachPresent(ofControl.kinds, signal),
+        requireSettled: (signal) => this.cells.requireSettled(signal),
+      });
     this.#workloadClaims = new WorkloadClaims({
       leases: claimLeases,
       list: (name, signal) => this.#claimsOf(CELL_WORKLOAD_LABEL, name, signal),
@@ -136,6 +159,7 @@ export class CellsProcess {
       shared,
       drivers: this.#drivers,
       commonTarget: this.#commonTarget,
+      commonClaim,
       claims: this.#claims,
       released: () => void this.#tidyClaims(),
       ended: (name, registry) => this.#metrics.ended(name, registry),
@@ -158,6 +182,7 @@ export class CellsProcess {
       leave: (shard, graceMs) => this.cells.leave(shard, graceMs),
     });
     cellMetrics(process.registry, () => this.#counts());
+    this.#others = () => shared.withMachines().filter((name) => selected.get(name) === undefined);
   }
 
   #counts(): CellCounts {
@@ -206,7 +231,7 @@ export class CellsProcess {
       caches,
       outages,
       held,
-      work: () => cellsWork(this.cells, this.shards, this.#config),
+      work: () => cellsWork(this.cells, this.shards, this.#config, this.#others()),
       makePage: undefined,
       identity: options.identity,
       version: options.version,

@@ -9,6 +9,7 @@ export function cellsWork(
   { running, refused, taken, outdated, clashes }: Pick<Cells, 'running' | 'refused' | 'taken' | 'outdated' | 'clashes'>,
   { held }: Pick<Shards, 'held'>,
   { selector, names, shards }: Pick<CellsConfig, 'selector' | 'names' | 'shards'>,
+  others: readonly string[],
 ): WorkInProgress {
   const works = [...running.values()].flatMap((cell) => cell.workInProgress ?? []);
   const states: readonly CellState[] = [
@@ -35,6 +36,7 @@ export function cellsWork(
       shards,
       held: held.map(({ index }) => index).toSorted((a, b) => a - b),
       states: states.toSorted((a, b) => (a.cell < b.cell ? -1 : 1)),
+      others,
     },
   };
 }

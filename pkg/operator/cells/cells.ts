@@ -4,6 +4,7 @@ import type { KubeObject } from '../../apis/meta.ts';
 import { ConfigError } from '../../kube/client/config-error.ts';
 import { ApiError } from '../../kube/client/errors.ts';
 import { CONTROL } from '../../kube/gate/gate.ts';
+import type { Outages } from '../../kube/gate/outages.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
 import type { Endpoint } from '../../kube/client/endpoint.ts';
 import type { Controller } from '../../work/reconcile/controller.ts';
@@ -20,6 +21,7 @@ import { shardOf } from './assignment.ts';
 import { type CellClients, describeClash } from './cell-clients.ts';
 import type { CellCaches } from './cell-caches.ts';
 import type { CellNamespaces, LookedAt } from './cell-namespaces.ts';
+import type { CommonClaim } from './common-claim.ts';
 import type { CommonTarget } from './common-target.ts';
 import { cellEndpoint } from './cell-kubeconfig.ts';
 import { cellSubject, RunningCell, type RunningCellOptions } from './running-cell.ts';
@@ -37,6 +39,7 @@ export interface CellsOptions {
   readonly shared: CellCaches;
   readonly drivers: SharedDrivers;
   readonly commonTarget: CommonTarget | undefined;
+  readonly commonClaim: CommonClaim | undefined;
   readonly claims: TargetClaims;
   /** Told when a namespace is no cell any more. Must not throw. */
   readonly released: () => void;
@@ -320,7 +323,7 @@ export class Cells {
   }
 
   #begin(name: string, { namespace, config, shard, madeOf }: Wanted, endpoint: Endpoint | undefined): void {
-    const { process, shared, drivers, commonTarget, controllersOf, service, holding } = this.#options;
+    const { process, shared, drivers, commonTarget, commonClaim, controllersOf, service, holding } = this.#options;
     const { maxTargetBytes } = this.#options.config;
     const isOurs = holding(shard.index) === shard && !this.#isEnding;
     if (!isOurs) return void this.#known.delete(name);
@@ -337,7 +340,8 @@ export class Cells {
       controllersOf,
       service,
       claimTarget: (uid, claiming) => this.#claim(uid, namespace, claiming),
-      requireNoTarget: (checking) => this.#telling(namespace, this.#options.claims.requireNone(name, checking)),
+      claimCommonTarget: (claiming) =>
+        this.#telling(namespace, commonClaim?.takeFor(name, claiming) ?? Promise.resolve()),
       ended: (registry) => this.#options.ended(name, registry),
       setBack: () => this.#claimAgain(name),
       claimWorkload: this.#claimingWorkloads(namespace),
@@ -363,6 +367,7 @@ export class Cells {
 
   #claimAgain(name: string): void {
     this.#setBackMs = this.#options.process.options.clock.monotonicMs();
+    this.#options.commonClaim?.mayBeLost();
     const known = this.#known.get(name);
     if (known?.running === undefined) return;
     this.#known.set(name, { ...known, isUnclaimed: true });
@@ -450,16 +455,8 @@ export class Cells {
    * cluster is what we know. Throws ApiError.
    */
   async #inTurn(uid: string, name: string, signal: AbortSignal, claim: () => Promise<void>): Promise<void> {
-    const { clock } = this.#options.process.options;
     const had = this.#had.get(name) ?? new Set();
-    if (!had.has(uid)) {
-      const outages = this.#known.get(name)?.running?.cell.outages;
-      const isKnown = (await outages?.prove(CONTROL, signal)) ?? false;
-      if (!isKnown || clock.monotonicMs() - this.#setBackMs < CLAIM_AGAIN_MS) {
-        const message = 'the control cluster does not respond or was restored; the cluster is claimed a little later';
-        throw new ApiError(503, 'ServiceUnavailable', message);
-      }
-    }
+    if (!had.has(uid)) await this.#requireSettled(this.#known.get(name)?.running?.cell.outages, signal);
     try {
       await claim();
     } catch (err) {
@@ -467,6 +464,19 @@ export class Cells {
       throw err;
     }
     this.#had.set(name, had.add(uid));
+  }
+
+  /** As of a process that does not have the target cluster of all cells. Throws ApiError. */
+  async requireSettled(signal: AbortSignal): Promise<void> {
+    await this.#requireSettled(this.#options.process.outages, signal);
+  }
+
+  async #requireSettled(outages: Outages | undefined, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options.process.options;
+    const isKnown = (await outages?.prove(CONTROL, signal)) ?? false;
+    if (isKnown && clock.monotonicMs() - this.#setBackMs >= CLAIM_AGAIN_MS) return;
+    const message = 'the control cluster does not respond or was restored; the cluster is claimed a little later';
+    throw new ApiError(503, 'ServiceUnavailable', message);
   }
 
   /** Rejects while another cell has it, which is told once of each Secret. */

@@ -12,9 +12,9 @@ export const CELL_EVENTS = {
   InvalidKubeconfig: 'Warning',
   /** a namespace that `--cell-namespaces` names lacks permissions without which nothing is possible there → apply the files that the Event names; the cell starts within seconds */
   MissingPermissions: 'Warning',
-  /** another namespace has the same target or workload cluster; nothing is done there for this one → correct the kubeconfig of one of the two */
+  /** another namespace, or all of them together, have the same target or workload cluster; nothing is done there for this one → correct the kubeconfig of one of them, or delete the Lease that the Event names */
   TargetClusterTaken: 'Warning',
-  /** the kubeconfig of a namespace with Machines leads to another target cluster than before, or it had one of its own and all cells share one now; nothing is done in either → correct the kubeconfig, or the flags, or delete the Lease that the Event names */
+  /** the kubeconfig of a namespace with Machines, or `--target-kubeconfig` of all of them, leads to another target cluster than that of the Machines; nothing is done in either → correct the kubeconfig, or the flags, or delete the Lease that the Event names */
   TargetClusterChanged: 'Warning',
   /** a name in annotation `cell.machine.sapcloud.io/autoscaler-client-name` is also one of another namespace; calls of autoscalers with that name are rejected → give each namespace names of its own */
   AutoscalerNameTaken: 'Warning',

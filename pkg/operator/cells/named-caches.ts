@@ -68,4 +68,8 @@ export class NamedCaches implements CellCaches {
   machinesIn(namespace: string): number {
     return this.#open.get(namespace)?.machines.list().length ?? 0;
   }
+
+  withMachines(): readonly string[] {
+    return [...this.#open.keys()].filter((namespace) => this.machinesIn(namespace) > 0);
+  }
 }

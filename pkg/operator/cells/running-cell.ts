@@ -58,8 +58,8 @@ export interface RunningCellOptions {
    * is shown.
    */
   readonly claimTarget: (uid: string, signal: AbortSignal) => Promise<void>;
-  /** Asked before anything is done with the target of all cells: rejects while the Machines have Nodes elsewhere. The text is shown. */
-  readonly requireNoTarget: (signal: AbortSignal) => Promise<void>;
+  /** The same of the target of all cells: rejects while it must not be that of this one, too. */
+  readonly claimCommonTarget: (signal: AbortSignal) => Promise<void>;
   /** The same of a workload cluster, to which the kubeconfig in this Secret leads. */
   readonly claimWorkload: (uid: string, secret: string, signal: AbortSignal) => Promise<void>;
   /** Told when it has read what it needs, and its work has begun. */
@@ -79,9 +79,10 @@ const TARGET = 'target';
 const ROLE_FILE = 'deploy/rbac/target.yaml';
 /**
  * With hundreds of targets, ending watches is most of what a process does while nothing happens. One that stalls is noticed within a minute and
- * a half, before its silence alone would end it: before anything is destroyed, the target is read again anyway.
+ * a half, because it ends before, or because the bookmarks of each minute are missing; before anything is destroyed, the target is read again
+ * anyway.
  */
-const WATCH_S = { least: 70, spread: 16 };
+const WATCH_S = { least: 70, spread: 16, bookmarked: { least: 280, spread: 40 } };
 /** A target has few kinds to ask for, and hundreds of targets many connections; at rest, one is used. */
 const PROBE_CONNECTIONS = 2;
 /** With one request for each kind and probe, this would be most of what hundreds of targets are asked at rest. */
@@ -201,7 +202,9 @@ export class RunningCell {
 
   /** Makes sure that the target is its own, once that was read, and its workload clusters. Throws TargetRefusedError, and ApiError. */
   async claim(signal: AbortSignal): Promise<void> {
-    if (this.#targetUID !== undefined) await this.#options.claimTarget(this.#targetUID, signal);
+    const { commonTarget, claimTarget, claimCommonTarget } = this.#options;
+    if (commonTarget !== undefined) await claimCommonTarget(signal);
+    if (this.#targetUID !== undefined) await claimTarget(this.#targetUID, signal);
     await this.#targets.claimAgain(signal);
   }
 
@@ -223,17 +226,20 @@ export class RunningCell {
 
   async #begin(signal: AbortSignal): Promise<void> {
     await this.#control.own?.start(signal);
-    if (this.#options.commonTarget !== undefined) await this.#untilOfCommonTarget(signal);
+    if (this.#options.commonTarget !== undefined) await this.#untilClaimed(signal);
     await this.#work.begin(signal);
   }
 
-  /** Its Machines may have been made when each cell had a target cluster of its own. */
-  async #untilOfCommonTarget(signal: AbortSignal): Promise<void> {
-    const { process, requireNoTarget } = this.#options;
+  /**
+   * Its Machines may be from a time when each cell had a target cluster of its own, or all had another one. Nothing is done before: the Nodes
+   * that are cached would be taken for those of its Machines.
+   */
+  async #untilClaimed(signal: AbortSignal): Promise<void> {
+    const { process } = this.#options;
     const { clock, log } = process.options;
     const hold = this.held.hold({ work: 'process', waitsFor: 'catch-up', of: TARGET });
     const how = { clock, log, random: process.random, hold };
-    await retryUntilDone(how, 'checking where the Nodes of the Machines are', requireNoTarget, signal);
+    await retryUntilDone(how, 'claiming the target cluster of all cells', (s) => this.claim(s), signal);
   }
 
   #sharedTarget(): SharedTarget | undefined {

@@ -112,6 +112,11 @@ export class Shards implements Member {
     return Math.max(1, this.#replicas.live.length);
   }
 
+  /** Whether all that live are of one revision, so that none has cells by other flags. */
+  get areAlike(): boolean {
+    return !isMixed(this.#live);
+  }
+
   /** Why no further shard is applied for; undefined: nothing keeps us from it. */
   get trouble(): string | undefined {
     const { count } = this.#options;

@@ -104,9 +104,17 @@ export class SharedCaches implements CellCaches {
 
   /** How many Machines a namespace has, those of other APIs included. */
   machinesIn(namespace: string): number {
-    const kinds = [machines, ...this.#worlds.flatMap((world) => world.machines ?? [])];
-    const counts = kinds.map((kind) => this.#views.get(kind)?.of(namespace).list().length ?? 0);
+    const counts = this.#machineKinds.map((kind) => this.#views.get(kind)?.of(namespace).list().length ?? 0);
     return counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  withMachines(): readonly string[] {
+    const all = this.#machineKinds.flatMap((kind) => this.#informers.get(kind)?.list() ?? []);
+    return [...new Set(all.flatMap(({ metadata }) => metadata.namespace ?? []))].toSorted();
+  }
+
+  get #machineKinds(): readonly Resource<KubeObject>[] {
+    return [machines, ...this.#worlds.flatMap((world) => world.machines ?? [])];
   }
 
   #viewIn<T extends KubeObject>(resource: Resource<T>, namespace: string): Informer<T> {

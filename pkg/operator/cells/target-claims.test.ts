@@ -5,7 +5,7 @@ import { MemoryLeases } from '../../../test/memory-leases.ts';
 import { ClaimLeases, type ClaimLeasesOptions } from './claim-leases.ts';
 import { holderOf } from '../../kube/leader/lease.ts';
 import { TargetRefusedError } from '../target-refused-error.ts';
-import { TargetClaims } from './target-claims.ts';
+import { ALL_NAMESPACES, TargetClaims } from './target-claims.ts';
 
 const { signal } = new AbortController();
 const UID = 'A1-b2';
@@ -28,13 +28,16 @@ function claimsOf(
 
 function start(needed: ReadonlySet<string>, withMachines: ReadonlySet<string> = new Set()) {
   const { stored, leases, list } = memory();
+  const state = { areAlike: true };
   const claims = new TargetClaims({
     leases: claimsOf(leases, (namespace) => (namespace === 'unknown' ? namespace : needed.has(namespace))),
     list,
     hasMachines: (namespace) => withMachines.has(namespace),
+    withMachines: () => [...withMachines],
+    areAlike: () => state.areAlike,
   });
   const holder = (): string | undefined => stored.get(NAME)?.spec?.holderIdentity;
-  return { claims, holder, stored, leases, list };
+  return { claims, holder, stored, leases, list, state };
 }
 
 test('the first namespace gets a target cluster, as often as it asks', async () => {
@@ -78,6 +81,8 @@ test('of two that take over the same claim at once, one is refused by the API se
     ),
     list,
     hasMachines: () => false,
+    withMachines: () => [],
+    areAlike: () => true,
   });
   await claims.claim(UID, 'b', signal);
 
@@ -94,6 +99,8 @@ test('claims of namespaces that need their cluster no longer are deleted, others
     leases: claimsOf(leases, (name) => name === 'a'),
     list: () => Promise.resolve(before),
     hasMachines: () => false,
+    withMachines: () => [],
+    areAlike: () => true,
   });
 
   await claims.tidy(signal);
@@ -124,6 +131,8 @@ test('a claim that is taken again is not deleted by whoever found before that no
     leases: claimsOf(leases, () => false),
     list: () => Promise.resolve(before),
     hasMachines: () => false,
+    withMachines: () => [],
+    areAlike: () => true,
   });
 
   needed.add('a');
@@ -201,4 +210,141 @@ test('a namespace whose machines have Nodes in a target cluster of its own is no
   await claims.requireNone('a', signal);
 
   expect(stored.has(NAME)).toBe(false);
+});
+
+test('a target cluster of all namespaces is claimed once for all of them, and again by another process', async () => {
+  const { claims, holder, stored } = start(new Set(['a']), new Set(['a', 'b']));
+
+  await claims.claimForAll(UID, signal);
+  await claims.claimForAll(UID, signal);
+
+  expect(holder()).toBe(ALL_NAMESPACES);
+  expect(stored.get(NAME)?.metadata.labels).toEqual({ [CELL_TARGET_LABEL]: '' });
+});
+
+test('all namespaces get no other target cluster while any has Machines, unless the Lease of the one that they have is deleted', async () => {
+  const machines = new Set(['a', 'b', 'c', 'd', 'e']);
+  const { claims, stored } = start(new Set(['a']), machines);
+  await claims.claimForAll(UID, signal);
+
+  await expect(claims.claimForAll('c3', signal)).rejects.toMatchObject({
+    event: 'TargetClusterChanged',
+    message: expect.stringMatching(
+      `^--target-kubeconfig leads to another target cluster than that of the Machines, .* delete Lease ${NAME} in namespace ns\\.$`,
+    ),
+    forOperators: expect.stringContaining('than that of the Machines of namespaces a, b, c, 2 more, which'),
+  });
+  expect([...stored.keys()]).toEqual([NAME]);
+
+  machines.clear();
+  await claims.claimForAll('c3', signal);
+  expect([...stored.keys()]).toEqual(['machinist-target-c3']);
+  machines.add('a');
+  stored.clear();
+  await claims.claimForAll(UID, signal);
+  expect([...stored.keys()]).toEqual([NAME]);
+});
+
+test('the target cluster of all namespaces is not changed while replicas of another revision may have the one before', async () => {
+  const { claims, stored, state } = start(new Set());
+  await claims.claimForAll(UID, signal);
+  state.areAlike = false;
+
+  await expect(claims.claimForAll('c3', signal)).rejects.toMatchObject({ code: 503 });
+  await claims.claimForAll(UID, signal);
+  expect([...stored.keys()]).toEqual([NAME]);
+
+  state.areAlike = true;
+  await claims.claimForAll('c3', signal);
+  expect([...stored.keys()]).toEqual(['machinist-target-c3']);
+});
+
+test('of two processes that claim different clusters for all namespaces at once, not both go on', async () => {
+  const { leases, list, stored } = memory();
+  const arrived = Promise.withResolvers<void>();
+  let lists = 0;
+  const claimsOfOne = (): TargetClaims =>
+    new TargetClaims({
+      leases: claimsOf(leases, () => true),
+      // Both have listed before either has claimed.
+      list: async (namespace) => {
+        const found = await list(namespace);
+        lists += 1;
+        if (lists === 2) arrived.resolve();
+        if (lists <= 2) await arrived.promise;
+        return found;
+      },
+      hasMachines: () => true,
+      withMachines: () => ['a'],
+      areAlike: () => true,
+    });
+
+  const ended = await Promise.allSettled([
+    claimsOfOne().claimForAll(UID, signal),
+    claimsOfOne().claimForAll('c3', signal),
+  ]);
+
+  const won = ended.filter(({ status }) => status === 'fulfilled');
+  expect(won.length).toBeLessThanOrEqual(1);
+  expect(stored.size).toBe(won.length);
+});
+
+test('a cluster that one namespace has is not made that of all of them, until that needs it no longer', async () => {
+  const needed = new Set(['a']);
+  const { claims, holder } = start(needed, new Set(['a']));
+  await claims.claim(UID, 'a', signal);
+
+  await expect(claims.claimForAll(UID, signal)).rejects.toMatchObject({
+    event: 'TargetClusterTaken',
+    message: expect.stringContaining('workload cluster of another namespace'),
+    forOperators: expect.stringContaining('workload cluster of namespace a'),
+  });
+  needed.clear();
+  await claims.claimForAll(UID, signal);
+
+  expect(holder()).toBe(ALL_NAMESPACES);
+});
+
+test('what was the target cluster of all namespaces is not that of one of them, while any may have Machines there', async () => {
+  const needed = new Set([ALL_NAMESPACES]);
+  const { claims, holder } = start(needed, new Set(['a']));
+  await claims.claimForAll(UID, signal);
+
+  await expect(claims.claim(UID, 'a', signal)).rejects.toMatchObject({
+    event: 'TargetClusterTaken',
+    message: expect.stringContaining('Its target cluster is that of all namespaces'),
+  });
+  needed.clear();
+  await claims.claim(UID, 'a', signal);
+
+  expect(holder()).toBe('a');
+});
+
+test('a namespace with Machines leaves the target cluster of all namespaces for no other one; one without Machines does', async () => {
+  const { claims, stored } = start(new Set(['a', 'b', ALL_NAMESPACES]), new Set(['a']));
+  await claims.claimForAll(UID, signal);
+
+  await expect(claims.claim('c3', 'a', signal)).rejects.toMatchObject({
+    event: 'TargetClusterChanged',
+    message: expect.stringMatching(`if no Machines of any namespace have Nodes there, delete Lease ${NAME}`),
+  });
+  await claims.claim('c3', 'b', signal);
+  stored.delete(NAME);
+  await claims.claim('d4', 'a', signal);
+
+  expect([...stored.keys()]).toEqual(['machinist-target-c3', 'machinist-target-d4']);
+});
+
+test('a claim of all namespaces of which nobody knows whether they have Machines there says how to take it away', async () => {
+  const { leases, list } = memory();
+  const claims = new TargetClaims({
+    leases: claimsOf(leases, () => 'unknown'),
+    list,
+    hasMachines: () => false,
+    withMachines: () => [],
+    areAlike: () => true,
+  });
+  await claims.claimForAll(UID, signal);
+
+  await expect(claims.claim(UID, 'a', signal)).rejects.toThrow(`delete Lease ${NAME} in namespace ns`);
 });

@@ -1,5 +1,6 @@
 import { CELL_TARGET_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Lease } from '../../apis/wire.ts';
+import { ApiError } from '../../kube/client/errors.ts';
 import { holderOf } from '../../kube/leader/lease.ts';
 import { takenBy, TargetRefusedError } from '../target-refused-error.ts';
 import type { ClaimLeases, ClaimMarks } from './claim-leases.ts';
@@ -7,15 +8,29 @@ import { targetLeaseName } from './lease-names.ts';
 
 export interface TargetClaimsOptions {
   readonly leases: ClaimLeases;
-  /** Those that one namespace has now; all without. */
+  /** Those that one namespace has now; of `''`, all of them together; all without. */
   readonly list: (namespace: string | undefined, signal: AbortSignal) => Promise<readonly Lease[]>;
   readonly hasMachines: (namespace: string) => boolean;
+  /** Namespaces with Machines, also those that are not selected. */
+  readonly withMachines: () => readonly string[];
+  /** Whether all replicas that live are of one revision: another one may have another target cluster. */
+  readonly areAlike: () => boolean;
 }
+
+/** Holder of a target cluster that all namespaces have together; no namespace has this name. */
+export const ALL_NAMESPACES = '*';
+/** Value of the label of such a claim, and of the list of them. */
+const OF_ALL = '';
+/** What all cells wait for is asked for less often than by one. */
+const AGAIN_MS = 15_000;
+/** Of the namespaces with Machines, so many are named. */
+const NAMED = 3;
 
 /**
  * Which namespace has a target cluster, for all replicas: the one that holds Lease `machinist-target-<UID of Namespace kube-system>`. It is
  * not renewed, and lasts as long as the namespace is selected or has Machines, or until it gets another target cluster. It gets none while it
- * has Machines: their Nodes are in the one that it has, and would all be missed.
+ * has Machines: their Nodes are in the one that it has, and would all be missed. Where all namespaces have one target cluster, its Lease is of
+ * them all, for as long as any has Machines.
  */
 export class TargetClaims {
   readonly #options: TargetClaimsOptions;
@@ -30,6 +45,15 @@ export class TargetClaims {
     const name = targetLeaseName(uid);
     const claims = await list(namespace, signal);
     const others = claims.filter((lease) => lease.metadata.name !== name && holderOf(lease) === namespace);
+    // Of one that has claimed nothing yet, the Machines may be from a time when all namespaces had one target cluster.
+    const ofAll = claims.length === 0 && hasMachines(namespace) ? await list(OF_ALL, signal) : [];
+    const former = ofAll.find((lease) => lease.metadata.name !== name);
+    if (former !== undefined) {
+      throw new TargetRefusedError(
+        'TargetClusterChanged',
+        `Another target cluster is that of all namespaces, by --target-kubeconfig, and its Machines may have their Nodes there: they would all be replaced. Correct the kubeconfig; or, if no Machines of any namespace have Nodes there, delete Lease ${former.metadata.name} in namespace ${former.metadata.namespace}.`,
+      );
+    }
     const [other] = others;
     if (other !== undefined && hasMachines(namespace)) {
       throw new TargetRefusedError(
@@ -49,14 +73,61 @@ export class TargetClaims {
           ...(annotations && { annotations }),
         }),
         refused: (holder, unknown) =>
+          holder === ALL_NAMESPACES
+            ? takenByAll('Its target cluster', unknown)
+            : takenBy(
+                holder,
+                (whose) =>
+                  `Its target cluster is that of ${whose}, too: the Machines of both would claim each other's Nodes. Correct the kubeconfig of one of them${unknown === undefined ? '' : instead(unknown)}.`,
+              ),
+      },
+      signal,
+    );
+  }
+
+  /**
+   * Takes the cluster for all namespaces, in place of any other that they had. Throws TargetRefusedError while a namespace has it for itself, or
+   * any has Machines in another one, and ApiError.
+   */
+  async claimForAll(uid: string, signal: AbortSignal): Promise<void> {
+    const { leases, list, withMachines, areAlike } = this.#options;
+    const name = targetLeaseName(uid);
+    const others = (await list(OF_ALL, signal)).filter((lease) => lease.metadata.name !== name);
+    const [other] = others;
+    const owners = withMachines();
+    if (other !== undefined && owners.length > 0) {
+      const text = (whose: string): string =>
+        `--target-kubeconfig leads to another target cluster than that of the Machines${whose}, which would all be replaced. Correct it; or, if that is meant, delete Lease ${other.metadata.name} in namespace ${other.metadata.namespace}.`;
+      throw new TargetRefusedError('TargetClusterChanged', text(''), text(` of ${someOf(owners)}`), AGAIN_MS);
+    }
+    if (other !== undefined && !areAlike()) {
+      const message = `replicas of another revision are live, which may have another target cluster, that of Lease ${other.metadata.name}`;
+      throw new ApiError(503, 'ServiceUnavailable', message);
+    }
+    await leases.release(others, notTarget, signal);
+    await leases.take(
+      {
+        name,
+        namespace: ALL_NAMESPACES,
+        marked: ({ labels, annotations }) => ({
+          labels: { ...labels, [CELL_TARGET_LABEL]: OF_ALL },
+          ...(annotations && { annotations }),
+        }),
+        refused: (holder) =>
           takenBy(
             holder,
             (whose) =>
-              `Its target cluster is that of ${whose}, too: the Machines of both would claim each other's Nodes. Correct the kubeconfig of one of them${unknown === undefined ? '' : instead(unknown)}.`,
+              `The cluster of --target-kubeconfig is the target or workload cluster of ${whose}, whose Nodes would be taken for those of all namespaces. Correct the flag; or, if that namespace has no Machines in another cluster, delete Lease ${name}.`,
           ),
       },
       signal,
     );
+    // It is stored before these are listed: of two processes that take different clusters at once, at least one sees the other.
+    const all = await list(OF_ALL, signal);
+    if (all.every((lease) => lease.metadata.name === name)) return;
+    const own = all.filter((lease) => lease.metadata.name === name);
+    await leases.release(own, notTarget, signal);
+    throw new ApiError(409, 'Conflict', 'another process has claimed another target cluster for all namespaces');
   }
 
   /**
@@ -86,6 +157,23 @@ export class TargetClaims {
 function notTarget({ labels = {}, annotations }: ClaimMarks): ClaimMarks {
   const { [CELL_TARGET_LABEL]: _target, ...others } = labels;
   return { labels: others, ...(annotations && { annotations }) };
+}
+
+/** All namespaces have it together, or had it; `claim`: if it is not known whether they still do. */
+export function takenByAll(what: string, claim: Lease | undefined): TargetRefusedError {
+  const remedy =
+    claim === undefined
+      ? ''
+      : `; or, if no other namespace has Machines there, delete Lease ${claim.metadata.name} in namespace ${claim.metadata.namespace}`;
+  return new TargetRefusedError(
+    'TargetClusterTaken',
+    `${what} is that of all namespaces, by --target-kubeconfig: Nodes of other Machines are there. Correct the kubeconfig${remedy}.`,
+  );
+}
+
+function someOf(owners: readonly string[]): string {
+  const more = owners.length > NAMED ? [`${owners.length - NAMED} more`] : [];
+  return `${owners.length === 1 ? 'namespace' : 'namespaces'} ${[...owners.slice(0, NAMED), ...more].join(', ')}`;
 }
 
 /** What helps where nobody knows whether the other namespace still needs the cluster. */

@@ -25,7 +25,13 @@ function start() {
     },
   });
   const listBy = (label: string) => (namespace: string | undefined) => Promise.resolve(memory.by(label, namespace));
-  const targets = new TargetClaims({ leases, list: listBy(CELL_TARGET_LABEL), hasMachines: () => false });
+  const targets = new TargetClaims({
+    leases,
+    list: listBy(CELL_TARGET_LABEL),
+    hasMachines: () => false,
+    withMachines: () => [],
+    areAlike: () => true,
+  });
   const workloads = new WorkloadClaims({ leases, list: listBy(CELL_WORKLOAD_LABEL) });
   const claim = async (uid: string, namespace: string, name: string): Promise<void> => {
     secrets.add(`${namespace}/${name}`);

@@ -5,7 +5,7 @@ import { holderOf } from '../../kube/leader/lease.ts';
 import { takenBy } from '../target-refused-error.ts';
 import type { ClaimLeases, ClaimMarks } from './claim-leases.ts';
 import { targetLeaseName } from './lease-names.ts';
-import { instead } from './target-claims.ts';
+import { ALL_NAMESPACES, instead, takenByAll } from './target-claims.ts';
 
 export interface WorkloadClaimsOptions {
   readonly leases: ClaimLeases;
@@ -51,11 +51,13 @@ export class WorkloadClaims {
         namespace,
         marked: (before) => withSecrets(before, namespace, [...without(secretsOf(before), secret), secret]),
         refused: (holder, unknown) =>
-          takenBy(
-            holder,
-            (whose) =>
-              `The cluster of Secret ${secret} is that of ${whose}, too: the Machines of both would claim each other's Nodes. Correct the kubeconfig of one of them, or delete the one that is not needed${unknown === undefined ? '' : instead(unknown)}.`,
-          ),
+          holder === ALL_NAMESPACES
+            ? takenByAll(`The cluster of Secret ${secret}`, unknown)
+            : takenBy(
+                holder,
+                (whose) =>
+                  `The cluster of Secret ${secret} is that of ${whose}, too: the Machines of both would claim each other's Nodes. Correct the kubeconfig of one of them, or delete the one that is not needed${unknown === undefined ? '' : instead(unknown)}.`,
+              ),
       },
       signal,
     );

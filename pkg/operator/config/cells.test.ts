@@ -69,11 +69,12 @@ describe('flags of cells', () => {
         'cell-kubeconfig-secret': '',
         'target-kubeconfig': 'other',
         'autoscaler-grpc-address': '0.0.0.0:8086',
-        'autoscaler-tls-cert': '/c',
-        'autoscaler-tls-key': '/k',
-        'autoscaler-tls-client-ca': '/ca',
       },
       says: '--autoscaler-grpc-address=0.0.0.0:8086 is not supported with --cells=shoot and --target-kubeconfig=other',
+    },
+    {
+      flags: { cells: '', 'cell-namespaces': 'a,b', 'autoscaler-grpc-address': '0.0.0.0:8086' },
+      says: '--autoscaler-grpc-address=0.0.0.0:8086 is not supported with --cell-namespaces=a,b; select the namespaces with --cells',
     },
     {
       flags: { 'cell-kubeconfig-secret': '', 'target-kubeconfig': 'other', 'cell-token-secret': 'token' },

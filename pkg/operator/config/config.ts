@@ -67,6 +67,8 @@ export interface Config {
     readonly leaseDurationMs: number;
     readonly renewDeadlineMs: number;
     readonly retryPeriodMs: number;
+    /** Undefined: each retry period. */
+    readonly renewPeriodMs?: number | undefined;
     /** Where the Leases are. */
     readonly namespace: string;
   };
@@ -91,6 +93,8 @@ export interface ProviderAddress {
 }
 
 const LEADER_ELECT = 'leader-elect';
+/** Renewals of the Lease of a shard within the renew deadline. */
+const RENEWALS = 3;
 
 /** `flag` without limits: what nobody looks at may have any value, as in the original. */
 function unbounded({ max: _max, oneOf: _oneOf, ...flag }: Flag): Flag {
@@ -144,13 +148,7 @@ export function configFrom(
       statusCheckTimeoutMs: number('machine-safety-apiserver-statuscheck-timeout'),
       graceMs: number('machine-safety-grace'),
     },
-    leader: {
-      enabled: bool(LEADER_ELECT),
-      leaseDurationMs: number('leader-elect-lease-duration'),
-      renewDeadlineMs: number('leader-elect-renew-deadline'),
-      retryPeriodMs: number('leader-elect-retry-period'),
-      namespace: text('leader-elect-resource-namespace') || text('namespace'),
-    },
+    leader: leaderFrom(read),
     server: {
       address: text('address'),
       port: number('port'),
@@ -164,6 +162,20 @@ export function configFrom(
   };
   refuseContradictions(config, sections, (name) => shown(program, typed, name));
   return Object.freeze(config);
+}
+
+/** Leases of shards are many: three renewals fit in the time within which one must succeed, as those of a single leader do with room to spare. */
+function leaderFrom({ text, number, bool, list }: ValueReader): Config['leader'] {
+  const [renewDeadlineMs, retryPeriodMs] = [number('leader-elect-renew-deadline'), number('leader-elect-retry-period')];
+  const hasCells = text('cells') !== '' || list('cell-namespaces').length > 0;
+  return {
+    enabled: bool(LEADER_ELECT),
+    leaseDurationMs: number('leader-elect-lease-duration'),
+    renewDeadlineMs,
+    retryPeriodMs,
+    renewPeriodMs: hasCells ? Math.max(retryPeriodMs, renewDeadlineMs / RENEWALS) : undefined,
+    namespace: text('leader-elect-resource-namespace') || text('namespace'),
+  };
 }
 
 /** Only `machinist run` has flags of other APIs. */
@@ -205,6 +217,7 @@ function autoscalerOf(
   { leases, of }: { readonly leases: ReadonlySet<string>; readonly of: 'process' | 'cell' },
 ): Config['autoscaler'] {
   if (program === 'machine-controller') return undefined;
+  refuseAutoscalerBesideCells(read);
   const hasTarget = read.text('target-kubeconfig') !== 'none';
   const ofProcess = read.text('cells') === '' ? 'none' : 'all';
   return autoscalerFrom(read, {
@@ -213,6 +226,23 @@ function autoscalerOf(
     hasTarget,
     cells: of === 'cell' ? 'one' : ofProcess,
   });
+}
+
+/** First of all: what else it would need would be for nothing. Throws FlagError. */
+function refuseAutoscalerBesideCells({ text, list }: ValueReader): void {
+  const address = text('autoscaler-grpc-address');
+  if (address === '') return;
+  const names = list('cell-namespaces');
+  if (names.length > 0) {
+    throw new FlagError(
+      `--autoscaler-grpc-address=${address} is not supported with --cell-namespaces=${names.join(',')}; select the namespaces with --cells`,
+    );
+  }
+  if (hasOneTarget({ text, list })) {
+    throw new FlagError(
+      `--autoscaler-grpc-address=${address} is not supported with --cells=${text('cells')} and --target-kubeconfig=${text('target-kubeconfig')}: several autoscalers of one cluster would each add Nodes for the same pods`,
+    );
+  }
 }
 
 function machineFrom(program: Program, { text, number, list }: ValueReader): Config['machine'] {
@@ -292,7 +322,7 @@ function refuseContradictions(config: Config, sections: readonly FlagSection[], 
 /** What a process with cells does not do yet for each of them. */
 function refuseBesideCells(
   flag: (name: string) => string,
-  { autoscaler, controllers, server, cells, of }: Config & { readonly cells: CellsConfig },
+  { controllers, server, cells, of }: Config & { readonly cells: CellsConfig },
   sections: readonly FlagSection[],
 ): void {
   const [other] = sections.flatMap((section) => section.notInCells?.(of(section), controllers) ?? []);
@@ -302,22 +332,12 @@ function refuseBesideCells(
   if (cells.names !== undefined && also !== undefined) {
     throw new FlagError(`--controllers: ${also} is not supported with ${named}; select the namespaces with --cells`);
   }
-  if (cells.names !== undefined && autoscaler !== undefined) {
-    throw new FlagError(
-      `${flag('autoscaler-grpc-address')} is not supported with ${named}; select the namespaces with --cells`,
-    );
-  }
   const { kubeconfigSecret, tokenSecret } = cells;
   if (cells.hasOneTarget) {
     const target = flag('target-kubeconfig');
     if (also !== undefined) {
       throw new FlagError(
         `--controllers: ${also} is not supported with ${named} and ${target}; set --cell-kubeconfig-secret, or --target-kubeconfig=none`,
-      );
-    }
-    if (autoscaler !== undefined) {
-      throw new FlagError(
-        `${flag('autoscaler-grpc-address')} is not supported with ${named} and ${target}: several autoscalers of one cluster would each add Nodes for the same pods`,
       );
     }
   } else if (kubeconfigSecret === '' && flag('target-kubeconfig') !== '--target-kubeconfig=none') {

@@ -321,7 +321,7 @@ export const OWN_FLAGS: readonly Flag[] = [
       kind: 'duration',
       default: '2s',
       min: NANOSECOND_MS,
-      help: 'How often to try to acquire or renew the Lease.',
+      help: 'How often to try to acquire or renew the Lease. With cells, a Lease is renewed three times within the renew deadline, if that is less often.',
     },
     {
       name: 'leader-elect-resource-lock',

@@ -15,8 +15,6 @@ export interface Workload {
   readonly isAutoscaled: boolean;
   /** Whether it manages many namespaces, each with its target cluster. */
   readonly hasCells: boolean;
-  /** Whether that is one for all of them. */
-  readonly hasOneTarget?: boolean;
   /** Where the namespaces of cells are named: all of the process but what is in them, or what is in one of them. */
   readonly ofNamedCells?: 'process' | 'cell' | undefined;
   /** Of the Machines. */
@@ -37,7 +35,6 @@ export function workloadOf(
     isElected: leader.enabled,
     isAutoscaled: autoscaler !== undefined,
     hasCells: cells !== undefined,
-    hasOneTarget: cells?.hasOneTarget ?? false,
     ofNamedCells: cells?.names === undefined ? undefined : 'process',
     namespace: clusters.namespace,
     leaseNamespace: leader.namespace,

@@ -28,7 +28,7 @@ portName. */}}
     {{- with .root.Values.cells.kubeconfigSecret }}
     - --cell-kubeconfig-secret={{ . }}
     {{- else }}
-    - --target-kubeconfig=none
+    - --target-kubeconfig={{ .root.Values.cells.targetKubeconfig | default "none" }}
     {{- end }}
     {{- with .root.Values.cells.tokenSecret }}
     - --cell-token-secret={{ . }}

@@ -9,7 +9,7 @@ import { Cells, withCells } from './cells-world.ts';
 
 /*
  * Of three cells one has a fault, of the fault table or of its own target cluster: the other two are rolled and shrunk meanwhile, as fast, and
- * with as many VMs, as without it.
+ * with as many VMs, as without it. The same where all have one target cluster, of what is not that cluster's.
  */
 
 // Seconds of the processor, which a busy host takes long to give: a life is bounded by its own time.
@@ -45,6 +45,10 @@ const ROWS: readonly Row[] = [
   ...Object.entries(CELL_FAULTS).map(([what, fault]) => ({ what, kind: 'the cell', fault })),
 ];
 
+/** Rows that concern Nodes, which are in the one target cluster of all. */
+const OF_NODES = ['all Nodes of the zone are away at once', 'half of the Nodes are away'];
+const SHARED_ROWS = ROWS.filter(({ what }) => CELL_FAULTS[what] === undefined && !OF_NODES.includes(what));
+
 /** What came of it. */
 interface Life {
   /** Of the two that have no fault. */
@@ -54,8 +58,8 @@ interface Life {
   readonly findings: readonly string[];
 }
 
-async function live(fault: CellFault = () => () => undefined): Promise<Life> {
-  const plan = { names: NAMES, shards: SHARDS, managers: 2 };
+async function live(shareTarget: boolean, fault: CellFault = () => () => undefined): Promise<Life> {
+  const plan = { names: NAMES, shards: SHARDS, managers: 2, shareTarget };
   await using world = await MachinesWorld.create(withCells({ seed: 1, flags: LEASES }, plan));
   const { time, processes } = world;
   const cells: Cell[] = [];
@@ -107,17 +111,21 @@ test('each row of the fault table is one of a cell, or of the whole process', ()
   expect(missing).toEqual(OF_PROCESS);
 });
 
-test('a fault of one cell changes nothing in the others, and the cell recovers', async () => {
+test.each([
+  { which: 'with target clusters of their own', shareTarget: false, all: ROWS, least: 8 },
+  { which: 'with one target cluster', shareTarget: true, all: SHARED_ROWS, least: 4 },
+])('a fault of one cell changes nothing in the others, and the cell recovers: $which', async (given) => {
+  const { which, shareTarget, all, least } = given;
   const rows = sampled({
-    name: 'faults of one cell of three',
-    rows: ROWS,
+    name: `faults of one cell of three ${which}`,
+    rows: all,
     nameOf: ({ what }) => what,
     kindsOf: ({ kind }) => [kind],
-    least: 8,
+    least,
   });
-  const without = await live();
+  const without = await live(shareTarget);
   const lives: (Life & { readonly what: string })[] = [];
-  for (const { what, fault } of rows) lives.push({ what, ...(await live(fault)) });
+  for (const { what, fault } of rows) lives.push({ what, ...(await live(shareTarget, fault)) });
 
   expect(without).toMatchObject({ vmsMade: [4, 4], findings: [] });
   expect(lives.filter(({ findings }) => findings.length > 0)).toEqual([]);

@@ -1,0 +1,80 @@
+import { expect, test } from '@jest/globals';
+
+import type { Reader } from '../../kube/client/client.ts';
+import { CommonClaim } from './common-claim.ts';
+
+const { signal } = new AbortController();
+
+/** A claim of a cluster with UID `u1`, and what was done for it; what is told to fail does. */
+function start() {
+  const done: string[] = [];
+  const state = { uid: 'u1', failing: '' };
+  const note = async (what: string): Promise<void> => {
+    done.push(what);
+    if (state.failing !== '' && what.startsWith(state.failing)) throw new Error(`${what} failed`);
+  };
+  const get = async (): Promise<unknown> => ({ metadata: { name: 'kube-system', uid: state.uid } });
+  const claim = new CommonClaim({
+    reader: { get: get as Reader['get'] },
+    claims: { claimForAll: (uid) => note(`claim ${uid}`), requireNone: (namespace) => note(`none ${namespace}`) },
+    untilPresent: () => note('present'),
+    requireSettled: () => note('settled'),
+  });
+  return { claim, done, state };
+}
+
+test('many cells that begin at once claim it once, when it is known who has Machines, and each that it has none of its own', async () => {
+  const { claim, done } = start();
+
+  await Promise.all(['a', 'b'].map((namespace) => claim.takeFor(namespace, signal)));
+  await claim.takeFor('c', signal);
+
+  expect(done).toEqual(['present', 'none a', 'none b', 'settled', 'claim u1', 'none c']);
+});
+
+test.each(['present', 'none', 'settled', 'claim'])(
+  'a cell whose claim fails at step %s has none, and the next attempt makes it',
+  async (step) => {
+    const { claim, done, state } = start();
+    state.failing = step;
+    await expect(Promise.all([claim.takeFor('a', signal), claim.takeFor('b', signal)])).rejects.toThrow(step);
+    state.failing = '';
+
+    await claim.takeFor('a', signal);
+
+    expect(done.at(-1)).toBe('claim u1');
+  },
+);
+
+test('a process that has had the cluster claims it again without waiting for others; one of another cluster waits', async () => {
+  const { claim, done, state } = start();
+  await claim.takeFor('a', signal);
+  done.length = 0;
+  claim.mayBeLost();
+  await claim.takeFor('a', signal);
+  expect(done).toEqual(['present', 'none a', 'claim u1']);
+
+  done.length = 0;
+  state.uid = 'u2';
+  claim.mayBeLost();
+  await claim.takeFor('a', signal);
+  expect(done).toEqual(['present', 'none a', 'settled', 'claim u2']);
+});
+
+test('who ends waits no longer, and the others go on', async () => {
+  const claimed = Promise.withResolvers<void>();
+  const ended = new AbortController();
+  const waiting = new CommonClaim({
+    reader: { get: (async () => ({ metadata: { uid: 'u1' } })) as unknown as Reader['get'] },
+    claims: { claimForAll: () => claimed.promise, requireNone: () => Promise.resolve() },
+    untilPresent: () => Promise.resolve(),
+    requireSettled: () => Promise.resolve(),
+  });
+  const first = waiting.takeFor('a', ended.signal);
+  const second = waiting.takeFor('b', signal);
+  ended.abort(new Error('the cell ends'));
+
+  await expect(first).rejects.toThrow('the cell ends');
+  claimed.resolve();
+  await second;
+});
