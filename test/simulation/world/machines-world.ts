@@ -239,7 +239,11 @@ export class MachinesWorld implements AsyncDisposable {
     if (to === 'control') return path.includes(`/namespaces/${this.namespace}/`);
     if (this.sharesTarget && to === 'target') {
       const [, name] = /^\/api\/v1\/nodes\/([^/?]+)/.exec(path) ?? [];
-      return name !== undefined && this.#ownNodes.has(name);
+      // One whose Machine is gone is that of whoever the name of the Node decides for.
+      const isMachines = this.machines.some(({ metadata }) =>
+        [metadata.name, metadata.labels?.['node']].includes(name),
+      );
+      return name !== undefined && this.#ownNodes.has(name) && isMachines;
     }
     return to === this.namespace || askerAt(to) === this.namespace;
   }
