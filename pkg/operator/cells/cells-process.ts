@@ -27,12 +27,12 @@ import { workloadOf } from '../preflight/workload.ts';
 import type { Member } from '../process/lifecycle.ts';
 import { StartCheck } from '../start-check.ts';
 import { shardOf } from './assignment.ts';
+import { CellClaims } from './cell-claims.ts';
 import { CellClients } from './cell-clients.ts';
 import { selectedNamespaces } from './cell-namespaces.ts';
 import { Cells } from './cells.ts';
 import { reachPresent } from '../../kube/cache/reach-present.ts';
 import { ClaimLeases } from './claim-leases.ts';
-import { CommonClaim } from './common-claim.ts';
 import { CommonTarget } from './common-target.ts';
 import { cellsWork } from './cells-work.ts';
 import { cellChecks } from './checks.ts';
@@ -131,16 +131,6 @@ export class CellsProcess {
       withMachines: () => shared.withMachines(),
       areAlike: () => this.shards.areAlike,
     });
-    const { target } = clusters;
-    const commonClaim =
-      this.#commonTarget &&
-      target &&
-      new CommonClaim({
-        reader: target.reader,
-        claims: this.#claims,
-        untilPresent: (signal) => reachPresent(ofControl.kinds, signal),
-        requireSettled: (signal) => this.cells.requireSettled(signal),
-      });
     this.#workloadClaims = new WorkloadClaims({
       leases: claimLeases,
       list: (name, signal) => this.#claimsOf(CELL_WORKLOAD_LABEL, name, signal),
@@ -159,11 +149,20 @@ export class CellsProcess {
       shared,
       drivers: this.#drivers,
       commonTarget: this.#commonTarget,
-      commonClaim,
-      claims: this.#claims,
+      claims: new CellClaims({
+        targets: this.#claims,
+        workloads: this.#workloadClaims,
+        common: clusters.target && {
+          reader: clusters.target.reader,
+          untilPresent: (signal) => reachPresent(ofControl.kinds, signal),
+        },
+        outages,
+        recorder: this.#recorder,
+        clock,
+        log,
+      }),
       released: () => void this.#tidyClaims(),
       ended: (name, registry) => this.#metrics.ended(name, registry),
-      workloadClaims: this.#workloadClaims,
       recorder: this.#recorder,
       holding: (shard) => this.shards.holding(shard),
       controllersOf,

@@ -3,8 +3,6 @@ import type { Registry } from 'prom-client';
 import type { KubeObject } from '../../apis/meta.ts';
 import { ConfigError } from '../../kube/client/config-error.ts';
 import { ApiError } from '../../kube/client/errors.ts';
-import { CONTROL } from '../../kube/gate/gate.ts';
-import type { Outages } from '../../kube/gate/outages.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
 import type { Endpoint } from '../../kube/client/endpoint.ts';
 import type { Controller } from '../../work/reconcile/controller.ts';
@@ -18,19 +16,17 @@ import type { ManagerProcess } from '../manager-process.ts';
 import type { Operator } from '../operator.ts';
 import { TargetRefusedError } from '../target-refused-error.ts';
 import { shardOf } from './assignment.ts';
+import type { CellClaims } from './cell-claims.ts';
 import { type CellClients, describeClash } from './cell-clients.ts';
 import type { CellCaches } from './cell-caches.ts';
 import type { CellNamespaces, LookedAt } from './cell-namespaces.ts';
-import type { CommonClaim } from './common-claim.ts';
 import type { CommonTarget } from './common-target.ts';
 import { cellEndpoint } from './cell-kubeconfig.ts';
-import { cellSubject, RunningCell, type RunningCellOptions } from './running-cell.ts';
+import { cellSubject, RunningCell } from './running-cell.ts';
 import { CELL_EVENTS, type CellEvent } from './events.ts';
 import type { CellsService } from './service.ts';
 import type { SharedDrivers } from './shared-drivers.ts';
 import type { HeldShard } from './shards.ts';
-import type { TargetClaims } from './target-claims.ts';
-import type { WorkloadClaims } from './workload-claims.ts';
 
 export interface CellsOptions {
   readonly process: ManagerProcess;
@@ -39,13 +35,11 @@ export interface CellsOptions {
   readonly shared: CellCaches;
   readonly drivers: SharedDrivers;
   readonly commonTarget: CommonTarget | undefined;
-  readonly commonClaim: CommonClaim | undefined;
-  readonly claims: TargetClaims;
+  readonly claims: CellClaims;
   /** Told when a namespace is no cell any more. Must not throw. */
   readonly released: () => void;
   /** Told of each cell that has ended, with what it has counted. Never rejects. */
   readonly ended: (name: string, registry: Registry) => Promise<void>;
-  readonly workloadClaims: WorkloadClaims;
   /** Reports on the Namespaces. */
   readonly recorder: Recorder;
   /** The shard of this index, if it is held. */
@@ -94,8 +88,6 @@ const RETRY_MS = 30_000;
 const END_MS = 10_000;
 /** What a cell that ends while the process goes on leaves to its running calls. */
 const GRACE_MS = 20_000;
-/** After a restore of the control cluster, so long only those claim clusters who have them. */
-const CLAIM_AGAIN_MS = 120_000;
 /** What could not be claimed is tried again so often. */
 const CLAIM_RETRY_MS = 5_000;
 
@@ -104,14 +96,8 @@ export class Cells {
   readonly #options: CellsOptions;
   readonly #queue: KeyedQueue;
   readonly #known = new Map<string, Known>();
-  /** Last reported of cells whose target cluster another namespace has. */
-  readonly #taken = new Map<string, string>();
-  /** The same of names of autoscalers. */
+  /** Last reported of names of autoscalers that are also another one's. */
   readonly #clashes = new Map<string, string>();
-  /** UIDs of the clusters that a namespace has, also while its cell is made anew. */
-  readonly #had = new Map<string, Set<string>>();
-  /** When the control cluster had been set back and was read anew; monotonic. */
-  #setBackMs = -Infinity;
   #isEnding = false;
 
   constructor(options: CellsOptions) {
@@ -156,7 +142,7 @@ export class Cells {
 
   /** What is said of cells that run without their target cluster, because another namespace has it; by namespace. */
   get taken(): ReadonlyMap<string, string> {
-    return new Map([...this.#taken].filter(([namespace]) => this.#runs(namespace)));
+    return new Map([...this.#options.claims.taken].filter(([namespace]) => this.#runs(namespace)));
   }
 
   /** What of cells that run cannot be used, by namespace: they go on with what was valid before. */
@@ -284,7 +270,8 @@ export class Cells {
   async #claimIfLost(name: string, signal: AbortSignal): Promise<boolean> {
     const { running, isUnclaimed = false } = this.#known.get(name) ?? {};
     if (running === undefined || !isUnclaimed) return true;
-    const setBackMs = this.#setBackMs;
+    const { claims } = this.#options;
+    const { setBackMs } = claims;
     try {
       await running.cell.claim(signal);
     } catch (err) {
@@ -293,7 +280,7 @@ export class Cells {
       await this.#end(name, running.cell, GRACE_MS);
       return true;
     }
-    if (this.#setBackMs !== setBackMs) return false;
+    if (claims.setBackMs !== setBackMs) return false;
     const { isUnclaimed: _claimed, ...known } = this.#known.get(name) ?? {};
     this.#known.set(name, known);
     return true;
@@ -323,7 +310,7 @@ export class Cells {
   }
 
   #begin(name: string, { namespace, config, shard, madeOf }: Wanted, endpoint: Endpoint | undefined): void {
-    const { process, shared, drivers, commonTarget, commonClaim, controllersOf, service, holding } = this.#options;
+    const { process, shared, drivers, commonTarget, claims, controllersOf, service, holding } = this.#options;
     const { maxTargetBytes } = this.#options.config;
     const isOurs = holding(shard.index) === shard && !this.#isEnding;
     if (!isOurs) return void this.#known.delete(name);
@@ -339,12 +326,9 @@ export class Cells {
       maxTargetBytes,
       controllersOf,
       service,
-      claimTarget: (uid, claiming) => this.#claim(uid, namespace, claiming),
-      claimCommonTarget: (claiming) =>
-        this.#telling(namespace, commonClaim?.takeFor(name, claiming) ?? Promise.resolve()),
+      ...claims.of(namespace, () => this.#known.get(name)?.running?.cell.outages),
       ended: (registry) => this.#options.ended(name, registry),
       setBack: () => this.#claimAgain(name),
-      claimWorkload: this.#claimingWorkloads(namespace),
       cannotBegin: (why) => {
         const { running, ...known } = this.#known.get(name) ?? {};
         if (running?.cell !== cell) return;
@@ -366,8 +350,7 @@ export class Cells {
   }
 
   #claimAgain(name: string): void {
-    this.#setBackMs = this.#options.process.options.clock.monotonicMs();
-    this.#options.commonClaim?.mayBeLost();
+    this.#options.claims.setBack();
     const known = this.#known.get(name);
     if (known?.running === undefined) return;
     this.#known.set(name, { ...known, isUnclaimed: true });
@@ -414,89 +397,17 @@ export class Cells {
       () => undefined,
     );
     await Promise.race([cell.end(graceMs), late]);
-    this.#taken.delete(name);
+    this.#options.claims.ended(name);
     this.#clashes.delete(name);
     ended.abort(new Error('the cell has ended'));
     // One that is named is released by nobody but who restarts the process.
     if (namespaces.looked === undefined && namespaces.get(name) === undefined) {
-      this.#had.delete(name);
+      this.#options.claims.released(name);
       this.#reportRelease(cell.namespace);
       this.#options.released();
     }
     if (this.#known.get(name)?.running?.cell === cell) this.#known.delete(name);
     log.info({ cell: name }, 'stopped managing a cell');
-  }
-
-  /** Rejects while another cell has it. */
-  async #claim(uid: string, namespace: KubeObject, signal: AbortSignal): Promise<void> {
-    const { name } = namespace.metadata;
-    const claiming = this.#inTurn(uid, name, signal, () => this.#options.claims.claim(uid, name, signal));
-    await this.#telling(namespace, claiming);
-  }
-
-  /** Rejects as that does; why a cell must not have a target cluster is told once. */
-  async #telling(namespace: KubeObject, claiming: Promise<void>): Promise<void> {
-    const { name } = namespace.metadata;
-    try {
-      await claiming;
-      this.#taken.delete(name);
-    } catch (err) {
-      if (err instanceof TargetRefusedError) {
-        // It is tried again every few seconds.
-        if (this.#taken.get(name) !== err.forOperators) this.#reportRefusal(namespace, err);
-        this.#taken.set(name, err.forOperators);
-      }
-      throw err;
-    }
-  }
-
-  /**
-   * Who has a cluster claims it whenever that may be forgotten; who does not have it waits meanwhile, and asks first whether the control
-   * cluster is what we know. Throws ApiError.
-   */
-  async #inTurn(uid: string, name: string, signal: AbortSignal, claim: () => Promise<void>): Promise<void> {
-    const had = this.#had.get(name) ?? new Set();
-    if (!had.has(uid)) await this.#requireSettled(this.#known.get(name)?.running?.cell.outages, signal);
-    try {
-      await claim();
-    } catch (err) {
-      if (err instanceof TargetRefusedError) had.delete(uid);
-      throw err;
-    }
-    this.#had.set(name, had.add(uid));
-  }
-
-  /** As of a process that does not have the target cluster of all cells. Throws ApiError. */
-  async requireSettled(signal: AbortSignal): Promise<void> {
-    await this.#requireSettled(this.#options.process.outages, signal);
-  }
-
-  async #requireSettled(outages: Outages | undefined, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#options.process.options;
-    const isKnown = (await outages?.prove(CONTROL, signal)) ?? false;
-    if (isKnown && clock.monotonicMs() - this.#setBackMs >= CLAIM_AGAIN_MS) return;
-    const message = 'the control cluster does not respond or was restored; the cluster is claimed a little later';
-    throw new ApiError(503, 'ServiceUnavailable', message);
-  }
-
-  /** Rejects while another cell has it, which is told once of each Secret. */
-  #claimingWorkloads(namespace: KubeObject): RunningCellOptions['claimWorkload'] {
-    const told = new Map<string, string>();
-    return async (uid, secret, signal) => {
-      try {
-        const { name } = namespace.metadata;
-        await this.#inTurn(uid, name, signal, () =>
-          this.#options.workloadClaims.claim(uid, { namespace: name, name: secret }, signal),
-        );
-        told.delete(secret);
-      } catch (err) {
-        if (err instanceof TargetRefusedError && told.get(secret) !== err.forOperators) {
-          this.#reportRefusal(namespace, err);
-          told.set(secret, err.forOperators);
-        }
-        throw err;
-      }
-    };
   }
 
   #runs(name: string): boolean {
@@ -515,13 +426,6 @@ export class Cells {
 
   #report(namespace: KubeObject, reason: CellEvent, message: string): void {
     this.#options.recorder.record({ subject: cellSubject(namespace), type: CELL_EVENTS[reason], reason, message });
-  }
-
-  /** Only the log says which other namespace has the cluster: whoever reads Events has no business with it. */
-  #reportRefusal(namespace: KubeObject, { event, message, forOperators }: TargetRefusedError): void {
-    this.#report(namespace, event, message);
-    const { log } = this.#options.process.options;
-    log.warn({ cell: namespace.metadata.name, err: forOperators }, 'a cell must not use a cluster');
   }
 
   /** Where the namespace itself cannot be read, nobody can be told of it there. */
