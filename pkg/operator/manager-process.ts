@@ -133,6 +133,9 @@ export class ManagerProcess {
     const opened = new ManagerProcess({ ...options, registry, metrics }, clusters);
     moved = (cluster) => {
       if (cluster === CONTROL) opened.identity.check();
+      else if (config.cells?.hasOneTarget === true) {
+        opened.lifecycle.fatal('the kubeconfig of the target cluster of all cells names another server now');
+      }
     };
     return opened;
   }

@@ -107,6 +107,11 @@ export class CellsManager implements AsyncDisposable {
     return await (await fetch(`${this.url}${path}`)).text();
   }
 
+  /** Resolves with the exit code when it has ended. */
+  get ended(): Promise<number> {
+    return this.#ended;
+  }
+
   /** SIGTERM; resolves with the exit code when it has ended. */
   async terminate(): Promise<number> {
     this.#host.emit('SIGTERM');

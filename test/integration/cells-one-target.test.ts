@@ -1,3 +1,7 @@
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 
 import type { Finding } from '../../cmd/machinist/preflight/findings.ts';
@@ -307,7 +311,9 @@ test(
     const wrong = await start({ 'target-kubeconfig': elsewhere.kubeconfig, ...flags });
     await eventually(async () => {
       expect(await wrong.page('/readyz?verbose')).toMatch(
-        new RegExp(`cell ${one.namespace}: --target-kubeconfig leads to another target cluster than .* of namespace`),
+        new RegExp(
+          `cell ${one.namespace}: --target-kubeconfig leads to another target cluster than before: the Machines of namespace`,
+        ),
       );
     }, PATIENCE);
     await eventually(async () => expect(await refusals(one)).toHaveLength(1), PATIENCE);
@@ -319,6 +325,32 @@ test(
     await using _right = await start();
     expect(await one.pool.untilUp(3)).toEqual(expect.arrayContaining([...names]));
     expect(one.cloud.created).toHaveLength(3);
+  },
+  TEST_MS,
+);
+
+test(
+  'a kubeconfig that comes to name another target cluster ends the process before it touches a machine, or a Node there',
+  async () => {
+    await using elsewhere = await Site.drawnTarget();
+    const folder = mkdtempSync(join(tmpdir(), 'moved-'));
+    const file = join(folder, 'kubeconfig');
+    copyFileSync(target.kubeconfig, file);
+    await elsewhere.api.send('POST', '/api/v1/nodes', { metadata: { name: 'foreign' } });
+    await using manager = await start({ 'target-kubeconfig': file, 'machine-health-timeout': '1s' });
+    await one.mark(control, SELECTED);
+    await one.pool.scale(1);
+    const names = await one.pool.untilUp(1);
+
+    copyFileSync(elsewhere.kubeconfig, file);
+
+    // It is read each minute.
+    expect(await manager.ended).toBe(1);
+    rmSync(folder, { recursive: true });
+    expect((await one.pool.machines()).map(({ metadata }) => metadata.name)).toEqual(names);
+    expect(one.cloud.created).toHaveLength(1);
+    const { items } = await elsewhere.api.send<{ items: readonly Node[] }>('GET', '/api/v1/nodes');
+    expect(items.map(({ metadata }) => metadata.annotations ?? {})).toEqual([{}]);
   },
   TEST_MS,
 );

@@ -76,6 +76,7 @@ export class Dispatchers {
   #connection: ConnectionSettings | undefined;
   #url: string;
   #moving: Promise<void> | undefined;
+  #isClosed = false;
 
   constructor(endpoint: Endpoint, clock: Clock, { open, maxBytes, probeConnections: probes }: DispatchersOptions = {}) {
     this.#endpoint = endpoint;
@@ -94,6 +95,7 @@ export class Dispatchers {
     const { headers, connection } = await this.#endpoint.credentials().catch((err: unknown) => {
       throw new NoCredentialsError(err instanceof Error ? err.message : String(err), { cause: err });
     });
+    if (this.#isClosed) throw new Error('the connections were closed');
     if (this.#endpoint.url !== this.#url) this.#moving ??= this.#move();
     if (this.#moving !== undefined) {
       await this.#moving;
@@ -138,7 +140,7 @@ export class Dispatchers {
   /** Never rejects. */
   async #move(): Promise<void> {
     const { url } = this.#endpoint;
-    await this.destroy().catch(() => undefined);
+    await this.#destroy().catch(() => undefined);
     // A turn of the event loop, in which the readers of watches learn that they are over.
     await this.#clock.sleep(0, NEVER).catch(() => undefined);
     this.#url = url;
@@ -153,7 +155,13 @@ export class Dispatchers {
     if (this.#byLane.get(lane)?.dispatcher === silent) this.#retire(lane);
   }
 
-  async destroy(): Promise<void> {
+  /** Ends all for good. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#destroy();
+  }
+
+  async #destroy(): Promise<void> {
     const all = [...this.#byLane.values(), ...this.#retired];
     this.#byLane.clear();
     for (const { turns } of all) turns.refuse(new Error('the connections were closed'));

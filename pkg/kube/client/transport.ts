@@ -115,9 +115,11 @@ const MAX_RETRIES = 10;
 const RECONNECT_DELAYS_MS = [50, 300];
 /**
  * A request that ends without an answer after this time makes the next ones take new connections: sooner, and a slow server
- * would be taken for a broken connection; later, and a Lease, whose requests end after 5 s, would be lost on a half-open one.
+ * would be taken for a broken connection; later, and a Lease would be lost on a half-open one. Requests for Leases may end sooner by
+ * themselves: then most of their time counts.
  */
 const SILENT_MS = 4_000;
+const SILENT_SHARE = 0.9;
 
 /** Of the answer of a server that may send anything to a watch that it refuses. */
 const LONGEST_REFUSAL_BYTES = 1024 * 1024;
@@ -225,7 +227,7 @@ export class Transport {
   /** Breaks off all requests and watches, and those that wait for the rate limit. */
   async close(): Promise<void> {
     await this.#throttle.close();
-    await this.#dispatchers.destroy();
+    await this.#dispatchers.close();
   }
 
   /** Ends when the watch that follows can have the connection. */
@@ -256,6 +258,7 @@ export class Transport {
     let used: UsedDispatcher | undefined;
     const flow = lane === 'requests' ? call.flow : undefined;
     let turn: Disposable | undefined;
+    let isSent = false;
     let code = 0;
     let date: string | undefined;
     try {
@@ -272,6 +275,7 @@ export class Transport {
         const nowMs = clock.monotonicMs();
         return nowMs < untilMs && (call.admittedMs?.() ?? sentMs + admittedMs - nowMs) > 0;
       };
+      isSent = true;
       const answer = await this.#send(call, used, deadline.signal, { ...NO_TIMEOUTS, mayStart });
       const text = await answer.body.text();
       code = answer.statusCode;
@@ -284,8 +288,10 @@ export class Transport {
       if (err instanceof ApiError) throw err;
       if (isUntrustedServer(err)) this.#options.endpoint.refused();
       // Anyone who broke it off: that nothing came for so long tells about the connection.
-      const isSilent = clock.monotonicMs() - sentMs >= SILENT_MS;
-      if (isSilent && used !== undefined) this.#dispatchers.renew(lane, used.dispatcher);
+      const silentMs =
+        lane === 'leases' ? Math.min(SILENT_MS, SILENT_SHARE * (call.timeoutMs ?? SILENT_MS)) : SILENT_MS;
+      const isSilent = clock.monotonicMs() - sentMs >= silentMs;
+      if (isSilent && isSent && used !== undefined) this.#dispatchers.renew(lane, used.dispatcher);
       if (deadline.expired && used === undefined)
         throw this.#waitedForCredentials(call, clock.monotonicMs() - sentMs, err);
       if (deadline.expired || err instanceof NotStartedError) throw expired(call, clock.monotonicMs() - sentMs, err);

@@ -517,17 +517,17 @@ export class Elector implements LeaseElector {
     return await this.#call(signal, (options) => this.#deps.leases.get(this.#deps.name, options)).catch(ignoreNotFound);
   }
 
-  /** A request that takes at most half of the renew deadline, so that a second one fits in. */
+  /** A request that leaves time for a second one. */
   #call<T>(parent: AbortSignal | undefined, send: (options: { signal: AbortSignal; timeoutMs: number }) => Promise<T>) {
     const { clock } = this.#deps;
     const timeoutMs = Math.min(this.#longestCallMs, this.isLeading ? this.#remainingMs() : Infinity);
     return withDeadline(clock, timeoutMs, 'a request for the Lease', (signal) => send({ signal, timeoutMs }), parent);
   }
 
-  /** Of one that is renewed less often, a third. */
+  /** Half of the renew deadline; of a Lease that is renewed less often than it is retried, a third. */
   get #longestCallMs(): number {
-    const { renewDeadlineMs, renewPeriodMs } = this.#deps.timing;
-    return renewDeadlineMs / (renewPeriodMs === undefined ? 2 : 3);
+    const { renewDeadlineMs, retryPeriodMs, renewPeriodMs = retryPeriodMs } = this.#deps.timing;
+    return renewDeadlineMs / (renewPeriodMs > retryPeriodMs ? 3 : 2);
   }
 
   #see(lease: Lease | undefined): void {

@@ -39,13 +39,18 @@ export class CellClaims {
   #setBackMs = -Infinity;
 
   constructor(options: CellClaimsOptions) {
-    const { common, targets, outages } = options;
+    const { common, targets, outages, clock } = options;
     this.#options = options;
+    // Also by a process without cells yet.
+    outages.onChange(({ cluster, isOver, isSetBack }) => {
+      if (cluster === CONTROL && isOver && isSetBack === true) this.setBack();
+    });
     this.#common =
       common &&
       new CommonClaim({
         ...common,
         claims: targets,
+        clock,
         requireSettled: (signal) => this.#requireSettled(outages, signal),
       });
   }

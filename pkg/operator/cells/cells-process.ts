@@ -11,7 +11,7 @@ import type { Informer } from '../../kube/cache/lister.ts';
 import { EventRecorder } from '../../kube/events/recorder.ts';
 import { AccessReviewer } from '../../kube/client/access-review.ts';
 import { ApiError, ignoreNotFound } from '../../kube/client/errors.ts';
-import { leases, namespaces, secrets } from '../../kube/client/resource.ts';
+import { leases, machines, namespaces, secrets } from '../../kube/client/resource.ts';
 import { holderOf } from '../../kube/leader/lease.ts';
 import type { Controller } from '../../work/reconcile/controller.ts';
 import { cachingProcess } from '../cell.ts';
@@ -104,10 +104,11 @@ export class CellsProcess {
     const replicas = ofControl.add(leases, { namespace: leader.namespace, labelSelector: CELL_REPLICA_LABEL });
     const shared = config.names === undefined ? this.#sharedCaches() : new NamedCaches(process);
     this.#commonTarget = this.#openTarget(() => selected.names());
+    const shards = (): Shards => this.shards;
     const isNeededByAll = (): boolean | 'unknown' => {
       if (config.hasOneTarget) return true;
       // Nobody knows whether their Nodes are there.
-      const areKnown = config.names === undefined && this.shards.areAlike;
+      const areKnown = config.names === undefined && this.shards.areSettled;
       return shared.withMachines().length > 0 || !areKnown ? 'unknown' : false;
     };
     const isNeededBy = async (name: string): Promise<boolean | 'unknown'> =>
@@ -129,7 +130,15 @@ export class CellsProcess {
       list: (name, signal) => this.#claimsOf(CELL_TARGET_LABEL, name, signal),
       hasMachines: (name) => shared.machinesIn(name) > 0,
       withMachines: () => shared.withMachines(),
-      areAlike: () => this.shards.areAlike,
+      findMachines: (name, signal) => this.#findMachines(name, signal),
+      replicas: {
+        get areAlike() {
+          return shards().areAlike;
+        },
+        get areSettled() {
+          return shards().areSettled;
+        },
+      },
     });
     this.#workloadClaims = new WorkloadClaims({
       leases: claimLeases,
@@ -317,6 +326,13 @@ export class CellsProcess {
       if (secret !== undefined) return true;
     }
     return false;
+  }
+
+  /** Whether any namespace, or this one, has Machines, by live reads. Throws ApiError. */
+  async #findMachines(namespace: string | undefined, signal: AbortSignal): Promise<boolean> {
+    const how = { ...(namespace !== undefined && { namespace }), limit: 1, metadataOnly: true, signal } as const;
+    const { items } = await this.#process.clusters.control.reader.list(machines, how);
+    return items.length > 0;
   }
 
   /** Throws ApiError. */

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import type { Reader } from '../../kube/client/client.ts';
 import { CommonClaim } from './common-claim.ts';
 
@@ -7,6 +8,7 @@ const { signal } = new AbortController();
 
 /** A claim of a cluster with UID `u1`, and what was done for it; what is told to fail does. */
 function start() {
+  const clock = new FakeClock();
   const done: string[] = [];
   const state = { uid: 'u1', failing: '' };
   const note = async (what: string): Promise<void> => {
@@ -19,8 +21,9 @@ function start() {
     claims: { claimForAll: (uid) => note(`claim ${uid}`), requireNone: (namespace) => note(`none ${namespace}`) },
     untilPresent: () => note('present'),
     requireSettled: () => note('settled'),
+    clock,
   });
-  return { claim, done, state };
+  return { claim, done, state, clock };
 }
 
 test('many cells that begin at once claim it once, when it is known who has Machines, and each that it has none of its own', async () => {
@@ -33,13 +36,19 @@ test('many cells that begin at once claim it once, when it is known who has Mach
 });
 
 test.each(['present', 'none', 'settled', 'claim'])(
-  'a cell whose claim fails at step %s has none, and the next attempt makes it',
+  'a cell whose claim fails at step %s has none; others share the failure for a moment, and the next attempt makes it',
   async (step) => {
-    const { claim, done, state } = start();
+    const { claim, done, state, clock } = start();
     state.failing = step;
     await expect(Promise.all([claim.takeFor('a', signal), claim.takeFor('b', signal)])).rejects.toThrow(step);
     state.failing = '';
+    const before = done.length;
+    if (step !== 'none') {
+      await expect(claim.takeFor('c', signal)).rejects.toThrow(step);
+      expect(done.slice(before).filter((what) => what !== 'none c')).toEqual([]);
+    }
 
+    clock.advance(5_000);
     await claim.takeFor('a', signal);
 
     expect(done.at(-1)).toBe('claim u1');
@@ -61,6 +70,19 @@ test('a process that has had the cluster claims it again without waiting for oth
   expect(done).toEqual(['present', 'none a', 'settled', 'claim u2']);
 });
 
+test('a cell that begins later looks again, because a Lease can be deleted by hand', async () => {
+  const { claim, done, clock } = start();
+  await claim.takeFor('a', signal);
+  clock.advance(30_000);
+  await claim.takeFor('b', signal);
+  expect(done).toEqual(['present', 'none a', 'settled', 'claim u1', 'none b']);
+
+  clock.advance(40_000);
+  await claim.takeFor('c', signal);
+
+  expect(done.slice(5)).toEqual(['present', 'none c', 'claim u1']);
+});
+
 test('who ends waits no longer, and the others go on', async () => {
   const claimed = Promise.withResolvers<void>();
   const ended = new AbortController();
@@ -69,6 +91,7 @@ test('who ends waits no longer, and the others go on', async () => {
     claims: { claimForAll: () => claimed.promise, requireNone: () => Promise.resolve() },
     untilPresent: () => Promise.resolve(),
     requireSettled: () => Promise.resolve(),
+    clock: new FakeClock(),
   });
   const first = waiting.takeFor('a', ended.signal);
   const second = waiting.takeFor('b', signal);

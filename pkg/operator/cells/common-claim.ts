@@ -1,4 +1,5 @@
 import { untilAborted } from '../../base/clock/deadline.ts';
+import type { Clock } from '../../base/clock/clock.ts';
 import type { Reader } from '../../kube/client/client.ts';
 import { namespaces } from '../../kube/client/resource.ts';
 import type { TargetClaims } from './target-claims.ts';
@@ -11,12 +12,18 @@ export interface CommonClaimOptions {
   readonly untilPresent: (signal: AbortSignal) => Promise<void>;
   /** Asked by a process that does not have the cluster yet: throws ApiError while those who have it may have to claim it again. */
   readonly requireSettled: (signal: AbortSignal) => Promise<void>;
+  readonly clock: Clock;
 }
 
-/** Requests end by themselves; one cell that ends does not keep the others from it. */
+/** A cell that begins later looks again: a Lease can be deleted by hand. */
+const FRESH_MS = 60_000;
+/** While it must not be taken, hundreds of cells ask for it. */
+const FAILED_MS = 4_000;
+
+/** One cell that ends does not keep the others from it. */
 const NEVER = new AbortController().signal;
 
-/** The claim of the target cluster that all cells have: a process takes it once for all of them, and again when it may be lost. */
+/** The claim of the target cluster that all cells have: a process takes it for all that begin, and again when it may be lost. */
 export class CommonClaim {
   readonly #options: CommonClaimOptions;
   readonly #present: Shared;
@@ -26,8 +33,8 @@ export class CommonClaim {
 
   constructor(options: CommonClaimOptions) {
     this.#options = options;
-    this.#present = new Shared(() => options.untilPresent(NEVER));
-    this.#taken = new Shared(() => this.#take());
+    this.#present = new Shared(options.clock, () => options.untilPresent(NEVER));
+    this.#taken = new Shared(options.clock, () => this.#take());
   }
 
   /**
@@ -55,23 +62,28 @@ export class CommonClaim {
   }
 }
 
-/** What is done once for all who want it done; after a failure, the next one tries again. */
+/** What is done once for all who want it done within a while. Its failure is theirs, too, for a moment. */
 class Shared {
   readonly #run: () => Promise<void>;
-  #running: Promise<void> | undefined;
+  readonly #clock: Clock;
+  #running: { readonly promise: Promise<void>; readonly sinceMs: number; isFailed: boolean } | undefined;
 
-  constructor(run: () => Promise<void>) {
+  constructor(clock: Clock, run: () => Promise<void>) {
     this.#run = run;
+    this.#clock = clock;
   }
 
   async done(): Promise<void> {
-    const running = (this.#running ??= this.#run());
-    try {
-      await running;
-    } catch (err) {
-      if (this.#running === running) this.#running = undefined;
-      throw err;
+    const nowMs = this.#clock.monotonicMs();
+    const { sinceMs = -Infinity, isFailed = false } = this.#running ?? {};
+    if (nowMs - sinceMs >= (isFailed ? FAILED_MS : FRESH_MS)) {
+      const running = { promise: this.#run(), sinceMs: nowMs, isFailed: false };
+      running.promise.catch(() => {
+        running.isFailed = true;
+      });
+      this.#running = running;
     }
+    await this.#running?.promise;
   }
 
   forget(): void {

@@ -8,14 +8,21 @@ test.each([
   { what: 'another pod of its ReplicaSet', identity: 'machinist-6d8f7c9b4-q7wzn_83ab0000', version: '1', isSame: true },
   { what: 'a pod of another ReplicaSet', identity: 'machinist-7f5d9c6b8-q7wzn_83ab0000', version: '1', isSame: false },
   { what: 'another version of the program', identity: POD, version: '2', isSame: false },
-])('the revision of a pod is that of $what: $isSame', ({ identity, version, isSame }) => {
-  expect(revisionOf(identity, version) === revisionOf(POD, '1')).toBe(isSame);
+  {
+    what: 'one with another target cluster for all cells',
+    identity: POD,
+    version: '1',
+    target: 'https://b',
+    isSame: false,
+  },
+])('the revision of a pod is that of $what: $isSame', ({ identity, version, target = 'https://a', isSame }) => {
+  expect(revisionOf(identity, version, target) === revisionOf(POD, '1', 'https://a')).toBe(isSame);
 });
 
 test.each(['host-1_1f2e3d4c', 'alpha_1f2e3d4c', 'machinist-0_1f2e3d4c'])(
   'a process that is no pod of a ReplicaSet, %s, has that of its version',
   (identity) => {
-    expect(revisionOf(identity, '1')).toBe(revisionOf('beta_00000000', '1'));
-    expect(revisionOf(identity, '1')).toMatch(/^[0-9a-f]{16}$/);
+    expect(revisionOf(identity, '1', undefined)).toBe(revisionOf('beta_00000000', '1', undefined));
+    expect(revisionOf(identity, '1', undefined)).toMatch(/^[0-9a-f]{16}$/);
   },
 );

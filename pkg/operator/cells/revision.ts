@@ -5,9 +5,11 @@ const POD = /^(?<replicaSet>.+-[bcdfghjklmnpqrstvwxz2456789]{6,10})-[bcdfghjklmn
 
 /**
  * What the replicas of one version have in common, as the value of a label: the ReplicaSet of their pods, which is another one after each change
- * of the Deployment, a restart included, and the version of the program. `identity` begins with the name of the host.
+ * of the Deployment, a restart included, the version of the program, and the server of the target cluster of all cells, if they have one.
+ * `identity` begins with the name of the host.
  */
-export function revisionOf(identity: string, version: string): string {
+export function revisionOf(identity: string, version: string, target: string | undefined): string {
   const { replicaSet = '' } = POD.exec(identity)?.groups ?? {};
-  return createHash('sha256').update(`${version}/${replicaSet}`).digest('hex').slice(0, 16);
+  const of = target === undefined ? `${version}/${replicaSet}` : `${version}/${replicaSet}/${target}`;
+  return createHash('sha256').update(of).digest('hex').slice(0, 16);
 }

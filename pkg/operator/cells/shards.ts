@@ -51,6 +51,8 @@ const UNCOUNTED = {
   renewals: { inc: () => undefined },
 };
 
+/** A replica that ends is no longer live at once, and its cells end later. */
+const ENDED_MS = 60_000;
 /** What is given to others while the process goes on gets so long to end what runs. */
 const HANDOVER_GRACE_MS = 20_000;
 
@@ -76,7 +78,7 @@ export class Shards implements Member {
   constructor(options: ShardsOptions) {
     const { clock, identity, version } = options.process.options;
     this.#options = options;
-    this.#revision = revisionOf(identity, version);
+    this.#revision = revisionOf(identity, version, options.process.clusters.target?.server);
     this.#replicas = new Replicas({ clock, leases: options.leases });
     this.#changedMs = clock.monotonicMs();
   }
@@ -115,6 +117,11 @@ export class Shards implements Member {
   /** Whether all that live are of one revision, so that none has cells by other flags. */
   get areAlike(): boolean {
     return !isMixed(this.#live);
+  }
+
+  /** The same for so long that what another one has begun has ended, too. */
+  get areSettled(): boolean {
+    return this.areAlike && this.#options.process.options.clock.monotonicMs() - this.#changedMs >= ENDED_MS;
   }
 
   /** Why no further shard is applied for; undefined: nothing keeps us from it. */

@@ -11,6 +11,9 @@ const { signal } = new AbortController();
 const UID = 'A1-b2';
 const NAME = 'machinist-target-a1-b2';
 
+/** Replicas of one revision, for a while already. */
+const ALIKE = { areAlike: true, areSettled: true };
+
 /** Leases, and how they are listed. */
 function memory() {
   const leases = new MemoryLeases();
@@ -28,13 +31,15 @@ function claimsOf(
 
 function start(needed: ReadonlySet<string>, withMachines: ReadonlySet<string> = new Set()) {
   const { stored, leases, list } = memory();
-  const state = { areAlike: true };
+  const state = { ...ALIKE, found: new Set<string>() };
   const claims = new TargetClaims({
     leases: claimsOf(leases, (namespace) => (namespace === 'unknown' ? namespace : needed.has(namespace))),
     list,
     hasMachines: (namespace) => withMachines.has(namespace),
     withMachines: () => [...withMachines],
-    areAlike: () => state.areAlike,
+    findMachines: (namespace) =>
+      Promise.resolve(namespace === undefined ? state.found.size > 0 : state.found.has(namespace)),
+    replicas: state,
   });
   const holder = (): string | undefined => stored.get(NAME)?.spec?.holderIdentity;
   return { claims, holder, stored, leases, list, state };
@@ -82,7 +87,8 @@ test('of two that take over the same claim at once, one is refused by the API se
     list,
     hasMachines: () => false,
     withMachines: () => [],
-    areAlike: () => true,
+    findMachines: () => Promise.resolve(false),
+    replicas: ALIKE,
   });
   await claims.claim(UID, 'b', signal);
 
@@ -100,7 +106,8 @@ test('claims of namespaces that need their cluster no longer are deleted, others
     list: () => Promise.resolve(before),
     hasMachines: () => false,
     withMachines: () => [],
-    areAlike: () => true,
+    findMachines: () => Promise.resolve(false),
+    replicas: ALIKE,
   });
 
   await claims.tidy(signal);
@@ -132,7 +139,8 @@ test('a claim that is taken again is not deleted by whoever found before that no
     list: () => Promise.resolve(before),
     hasMachines: () => false,
     withMachines: () => [],
-    areAlike: () => true,
+    findMachines: () => Promise.resolve(false),
+    replicas: ALIKE,
   });
 
   needed.add('a');
@@ -199,7 +207,7 @@ test('a claim of a namespace of which it is unknown whether it is needed stays, 
 
 test('a namespace whose machines have Nodes in a target cluster of its own is not given that of all cells', async () => {
   const withMachines = new Set(['a']);
-  const { claims, stored } = start(new Set(['a']), withMachines);
+  const { claims, stored, state } = start(new Set(['a']), withMachines);
   await claims.requireNone('a', signal);
   await claims.claim(UID, 'a', signal);
 
@@ -207,6 +215,9 @@ test('a namespace whose machines have Nodes in a target cluster of its own is no
   await claims.requireNone('b', signal);
   expect(stored.has(NAME)).toBe(true);
   withMachines.clear();
+  state.found.add('a');
+  await expect(claims.requireNone('a', signal)).rejects.toThrow(`delete Lease ${NAME}`);
+  state.found.clear();
   await claims.requireNone('a', signal);
 
   expect(stored.has(NAME)).toBe(false);
@@ -230,9 +241,9 @@ test('all namespaces get no other target cluster while any has Machines, unless 
   await expect(claims.claimForAll('c3', signal)).rejects.toMatchObject({
     event: 'TargetClusterChanged',
     message: expect.stringMatching(
-      `^--target-kubeconfig leads to another target cluster than that of the Machines, .* delete Lease ${NAME} in namespace ns\\.$`,
+      `^--target-kubeconfig leads to another target cluster than before: the Machines would all be replaced.* delete Lease ${NAME} in namespace ns\\.$`,
     ),
-    forOperators: expect.stringContaining('than that of the Machines of namespaces a, b, c, 2 more, which'),
+    forOperators: expect.stringContaining('than before: the Machines of namespaces a, b, c, 2 more would all'),
   });
   expect([...stored.keys()]).toEqual([NAME]);
 
@@ -248,15 +259,34 @@ test('all namespaces get no other target cluster while any has Machines, unless 
 test('the target cluster of all namespaces is not changed while replicas of another revision may have the one before', async () => {
   const { claims, stored, state } = start(new Set());
   await claims.claimForAll(UID, signal);
-  state.areAlike = false;
+  state.areSettled = false;
 
   await expect(claims.claimForAll('c3', signal)).rejects.toMatchObject({ code: 503 });
   await claims.claimForAll(UID, signal);
   expect([...stored.keys()]).toEqual([NAME]);
 
-  state.areAlike = true;
+  state.areSettled = true;
+  // One that the cache does not show yet.
+  state.found.add('a');
+  await expect(claims.claimForAll('c3', signal)).rejects.toMatchObject({ code: 503 });
+  state.found.clear();
   await claims.claimForAll('c3', signal);
   expect([...stored.keys()]).toEqual(['machinist-target-c3']);
+});
+
+test('no target cluster is claimed for all namespaces while replicas of another revision may use one without a claim', async () => {
+  const { claims, stored, state } = start(new Set());
+  state.areAlike = false;
+
+  await expect(claims.claimForAll(UID, signal)).rejects.toMatchObject({ code: 503 });
+  expect(stored.size).toBe(0);
+
+  state.areAlike = true;
+  state.areSettled = false;
+  await claims.claimForAll(UID, signal);
+  state.areAlike = false;
+  await claims.claimForAll(UID, signal);
+  expect([...stored.keys()]).toEqual([NAME]);
 });
 
 test('of two processes that claim different clusters for all namespaces at once, not both go on', async () => {
@@ -276,7 +306,8 @@ test('of two processes that claim different clusters for all namespaces at once,
       },
       hasMachines: () => true,
       withMachines: () => ['a'],
-      areAlike: () => true,
+      findMachines: () => Promise.resolve(false),
+      replicas: ALIKE,
     });
 
   const ended = await Promise.allSettled([
@@ -342,7 +373,8 @@ test('a claim of all namespaces of which nobody knows whether they have Machines
     list,
     hasMachines: () => false,
     withMachines: () => [],
-    areAlike: () => true,
+    findMachines: () => Promise.resolve(false),
+    replicas: ALIKE,
   });
   await claims.claimForAll(UID, signal);
 

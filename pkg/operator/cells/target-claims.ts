@@ -13,8 +13,10 @@ export interface TargetClaimsOptions {
   readonly hasMachines: (namespace: string) => boolean;
   /** Namespaces with Machines, also those that are not selected. */
   readonly withMachines: () => readonly string[];
-  /** Whether all replicas that live are of one revision: another one may have another target cluster. */
-  readonly areAlike: () => boolean;
+  /** Whether any namespace, or this one, has Machines by a live read. Throws ApiError. */
+  readonly findMachines: (namespace: string | undefined, signal: AbortSignal) => Promise<boolean>;
+  /** Whether all replicas that live are of one revision: another one may have another target cluster. Settled: for a while already. */
+  readonly replicas: { readonly areAlike: boolean; readonly areSettled: boolean };
 }
 
 /** Holder of a target cluster that all namespaces have together; no namespace has this name. */
@@ -90,19 +92,21 @@ export class TargetClaims {
    * any has Machines in another one, and ApiError.
    */
   async claimForAll(uid: string, signal: AbortSignal): Promise<void> {
-    const { leases, list, withMachines, areAlike } = this.#options;
+    const { leases, list, withMachines, findMachines, replicas } = this.#options;
     const name = targetLeaseName(uid);
-    const others = (await list(OF_ALL, signal)).filter((lease) => lease.metadata.name !== name);
+    const claims = await list(OF_ALL, signal);
+    const others = claims.filter((lease) => lease.metadata.name !== name);
     const [other] = others;
     const owners = withMachines();
     if (other !== undefined && owners.length > 0) {
       const text = (whose: string): string =>
-        `--target-kubeconfig leads to another target cluster than that of the Machines${whose}, which would all be replaced. Correct it; or, if that is meant, delete Lease ${other.metadata.name} in namespace ${other.metadata.namespace}.`;
+        `--target-kubeconfig leads to another target cluster than before: the Machines${whose} would all be replaced. Correct it; or, if that is meant, delete Lease ${other.metadata.name} in namespace ${other.metadata.namespace}.`;
       throw new TargetRefusedError('TargetClusterChanged', text(''), text(` of ${someOf(owners)}`), AGAIN_MS);
     }
-    if (other !== undefined && !areAlike()) {
-      const message = `replicas of another revision are live, which may have another target cluster, that of Lease ${other.metadata.name}`;
-      throw new ApiError(503, 'ServiceUnavailable', message);
+    const isFree = other === undefined ? claims.length > 0 || replicas.areAlike : replicas.areSettled;
+    if (!isFree || (other !== undefined && (await findMachines(undefined, signal)))) {
+      const message = 'other replicas are live, or were a moment ago, which may have another target cluster';
+      throw new ApiError(503, 'ServiceUnavailable', message, { retryAfterMs: AGAIN_MS });
     }
     await leases.release(others, notTarget, signal);
     await leases.take(
@@ -135,10 +139,10 @@ export class TargetClaims {
    * TargetRefusedError, and ApiError.
    */
   async requireNone(namespace: string, signal: AbortSignal): Promise<void> {
-    const { leases, list, hasMachines } = this.#options;
+    const { leases, list, hasMachines, findMachines } = this.#options;
     const own = (await list(namespace, signal)).filter((lease) => holderOf(lease) === namespace);
     const [claim] = own;
-    if (claim !== undefined && hasMachines(namespace)) {
+    if (claim !== undefined && (hasMachines(namespace) || (await findMachines(namespace, signal)))) {
       throw new TargetRefusedError(
         'TargetClusterChanged',
         `Its Machines have Nodes in a target cluster of its own, and in the one of --target-kubeconfig they would all be replaced. Start the manager with --cell-kubeconfig-secret; or, if it is the same cluster, or that is meant, delete Lease ${claim.metadata.name} in namespace ${claim.metadata.namespace}.`,

@@ -30,7 +30,8 @@ function start() {
     list: listBy(CELL_TARGET_LABEL),
     hasMachines: () => false,
     withMachines: () => [],
-    areAlike: () => true,
+    findMachines: () => Promise.resolve(false),
+    replicas: { areAlike: true, areSettled: true },
   });
   const workloads = new WorkloadClaims({ leases, list: listBy(CELL_WORKLOAD_LABEL) });
   const claim = async (uid: string, namespace: string, name: string): Promise<void> => {
