@@ -69,7 +69,9 @@ export class TargetReadiness {
     ]);
     if (this.#isReady) return;
 
-    log.warn({ cluster: target.cluster }, 'started without the target cluster: only forced deletions are possible');
+    const isAway = outages.state(target.cluster)?.outage !== undefined;
+    const left = isAway ? 'only forced deletions are possible' : 'what needs it waits';
+    log.warn({ cluster: target.cluster }, `started without the target cluster: ${left}`);
     catchingUp.then(
       () => log.info({ cluster: target.cluster }, 'read the target cluster completely'),
       (err: unknown) => {

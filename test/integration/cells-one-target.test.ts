@@ -356,6 +356,27 @@ test(
 );
 
 test(
+  'machines that have Nodes are not managed by a manager without a target cluster',
+  async () => {
+    const before = await start();
+    await one.mark(control, SELECTED);
+    await one.pool.scale(1);
+    const names = await one.pool.untilUp(1);
+    await before.terminate();
+    written = [];
+
+    await using _without = await start({ 'target-kubeconfig': 'none' });
+    await one.pool.roll('two');
+    await eventually(async () => expect(await refusals(one)).toHaveLength(1), PATIENCE);
+
+    expect((await refusals(one))[0]).toContain('this manager has none for them');
+    expect((await one.pool.machines()).map(({ metadata }) => metadata.name)).toEqual(names);
+    expect(written.filter((text) => / machines?(?:sets|deployments)? /.test(text))).toEqual([]);
+  },
+  TEST_MS,
+);
+
+test(
   'a namespace gets no kubeconfig of its own for the target cluster of all while any has machines, until its Lease is deleted',
   async () => {
     const before = await start();

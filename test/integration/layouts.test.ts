@@ -624,6 +624,11 @@ test.each([
     wrong: 'layout=cells,cells.kubeconfigSecret=,cells.targetKubeconfig=inClusterConfig,cells.namespaces={a}',
     says: 'cells.targetKubeconfig: is not supported with cells.namespaces',
   },
+  { wrong: 'layout=cells,cells.kubeconfigSecret=,cells.targetKubeconfig=none', says: "at '/cells/targetKubeconfig'" },
+  {
+    wrong: 'layout=cells,autoscaler.enabled=true,cells.kubeconfigSecret=,cells.targetKubeconfig=inClusterConfig',
+    says: 'autoscaler: is not available with cells.targetKubeconfig',
+  },
   { wrong: 'layout=cells,cells.selector=', says: "at '/cells/selector'" },
   { wrong: 'priorityClass.name=', says: 'priorityClass.name: is needed to create one' },
   { wrong: 'drivers[0].provider=a=b,drivers[0].image=x', says: "at '/drivers/0/provider'" },

@@ -85,6 +85,14 @@ test('a cell does not get what was the target cluster of all of them, while any 
   expect(of(false).size).toBe(0);
 });
 
+test('a cell with Machines and without a claim gets no other target cluster than that which all of them had', () => {
+  const claims = [claim('v', ALL_NAMESPACES, { hasMachines: true })];
+  const of = (...owners: readonly string[]) => targetFindings([{ cell: 'a', uid: 'u' }], claims, new Set(owners));
+
+  expect(of('a').get('a')?.detail).toContain('another target cluster is that of all namespaces');
+  expect(of('b').size).toBe(0);
+});
+
 test.each([
   { what: 'nothing, at first', claims: [], want: [] },
   { what: 'nothing, with its own Lease', claims: [claim('u', ALL_NAMESPACES, { hasMachines: true })], want: [] },
@@ -104,7 +112,7 @@ test.each([
   {
     what: 'that of a namespace with Machines elsewhere',
     claims: [claim('v', 'a', { hasMachines: true }), claim('w', 'b', { isSelected: true })],
-    want: ['a: its kubeconfig leads to another target cluster than that of its Machines; nothing is done in either'],
+    want: ['a: its Machines have Nodes in a target cluster of its own; nothing is done for them'],
   },
 ])('against one target cluster of all cells stands $what', ({ claims, want }) => {
   expect(commonTargetFindings('u', claims).map(({ detail }) => detail)).toEqual(want);

@@ -117,7 +117,9 @@ export interface KnownClaim {
 export function targetFindings(
   cells: readonly { readonly cell: string; readonly uid: string }[],
   claims: readonly KnownClaim[],
+  withMachines: ReadonlySet<string> = new Set(),
 ): ReadonlyMap<string, Finding> {
+  const ofAll = claims.filter(({ holder, hasMachines }) => holder === ALL_NAMESPACES && hasMachines);
   const firsts = new Map(
     [...Map.groupBy(cells, ({ uid }) => uid)].map(([uid, same]) => [uid, same.map(({ cell }) => cell).toSorted()[0]]),
   );
@@ -126,6 +128,9 @@ export function targetFindings(
       const lease = targetLeaseName(uid);
       const former = claims.find((claim) => claim.holder === cell && claim.lease !== lease && claim.hasMachines);
       if (former !== undefined) return [[cell, changedTargetFinding(cell, former)]];
+      const common = ofAll.find((claim) => claim.lease !== lease);
+      const hasOwn = claims.some((claim) => claim.holder === cell);
+      if (common !== undefined && !hasOwn && withMachines.has(cell)) return [[cell, formerTargetFinding(cell, common)]];
       const claim = claims.find((one) => one.lease === lease);
       const isHeld = claim !== undefined && (claim.isSelected || claim.hasMachines);
       if (isHeld && claim.holder === ALL_NAMESPACES) return [[cell, commonTargetFinding(cell, claim)]];
@@ -156,11 +161,29 @@ export function commonTargetFindings(uid: string, claims: readonly KnownClaim[])
           detail: `the cluster of --target-kubeconfig is the target or workload cluster of namespace ${claim.holder}; nothing is done there`,
           remedy: `correct the flag; or, if that is meant, delete Lease ${lease} in the namespace of the Leases`,
         }
-      : changedTargetFinding(claim.holder, claim),
+      : ownTargetFinding(claim.holder, claim),
   );
 }
 
-/** In the words of TargetClaims. */
+/** In the words of TargetClaims, as the next ones. */
+function ownTargetFinding(cell: string, { lease }: KnownClaim): Finding {
+  return cellFinding(
+    cell,
+    'fail',
+    'its Machines have Nodes in a target cluster of its own; nothing is done for them',
+    `start the manager with --cell-kubeconfig-secret; or, if it is the same cluster, or that is meant, delete Lease ${lease} in the namespace of the Leases`,
+  );
+}
+
+function formerTargetFinding(cell: string, { lease }: KnownClaim): Finding {
+  return cellFinding(
+    cell,
+    'fail',
+    'another target cluster is that of all namespaces, by --target-kubeconfig, and its Machines may have their Nodes there',
+    `correct the kubeconfig; or, if no Machines of any namespace have Nodes there, delete Lease ${lease} in the namespace of the Leases`,
+  );
+}
+
 function commonTargetFinding(cell: string, { lease }: KnownClaim): Finding {
   return cellFinding(
     cell,

@@ -99,7 +99,8 @@ export async function lookAtCells(circumstances: CellsCircumstances): Promise<re
   const known = seen.flatMap(({ cell, uid }) => (uid === undefined ? [] : [{ cell, uid }]));
   const names = new Set(cells.names ?? seen.map(({ cell }) => cell));
   const ofTargets = await knownClaims(reader, claims, names, queue);
-  const foreign = targetFindings(known, ofTargets);
+  const foreign = targetFindings(known, ofTargets, await ownersAmong(reader, known, ofTargets, queue));
+  const ofCommon = await ofCommonTarget(circumstances, ofTargets);
   const ofClients = clientFindings(
     found.flatMap((one) => ('namespace' in one ? [one.namespace] : [])),
     circumstances,
@@ -107,8 +108,9 @@ export async function lookAtCells(circumstances: CellsCircumstances): Promise<re
   return [
     ...(live === undefined ? [] : replicaFindings(live, cells.shards)),
     ofAll,
-    ...(await ofCommonTarget(circumstances, ofTargets)),
+    ...ofCommon,
     ...seen.flatMap(({ cell, findings }) => {
+      if (ofCommon.length > 0) return findings.filter(({ status }) => status !== 'ok');
       const others = [foreign.get(cell) ?? [], ofClients.get(cell) ?? []].flat();
       // One line for a cell that is well.
       return others.length === 0 ? findings : [...findings.filter(({ status }) => status !== 'ok'), ...others];
@@ -126,6 +128,28 @@ async function ofCommonTarget(
   return 'value' in found ? commonTargetFindings(found.value.metadata.uid, claims) : [];
 }
 
+/** Which cells have Machines, where all namespaces had one target cluster. */
+async function ownersAmong(
+  reader: Reader,
+  cells: readonly { readonly cell: string }[],
+  claims: readonly KnownClaim[],
+  queue: PQueue,
+): Promise<ReadonlySet<string>> {
+  if (!claims.some(({ holder }) => holder === ALL_NAMESPACES)) return new Set();
+  const found = await Promise.all(
+    cells.map(async ({ cell }) => ((await queue.add(() => findMachines(reader, cell))) ? [cell] : [])),
+  );
+  return new Set(found.flat());
+}
+
+/** Whether a namespace has Machines, or any has; those that cannot be read are said elsewhere. */
+async function findMachines(reader: Reader, holder: string): Promise<boolean> {
+  const where = holder === ALL_NAMESPACES ? {} : { namespace: holder };
+  const how = { ...where, limit: 1, metadataOnly: true, timeoutMs: TIMEOUT_MS } as const;
+  const found = await find(async () => await reader.list(machines, how));
+  return 'value' in found && found.value.items.length > 0;
+}
+
 /** What the claims of target clusters mean; Machines that cannot be read are said elsewhere. */
 async function knownClaims(
   reader: Reader,
@@ -133,17 +157,11 @@ async function knownClaims(
   selected: ReadonlySet<string>,
   queue: PQueue,
 ): Promise<readonly KnownClaim[]> {
-  const hasMachines = async (holder: string): Promise<boolean> => {
-    const where = holder === ALL_NAMESPACES ? {} : { namespace: holder };
-    const how = { ...where, limit: 1, metadataOnly: true, timeoutMs: TIMEOUT_MS } as const;
-    const found = await find(async () => await reader.list(machines, how));
-    return 'value' in found && found.value.items.length > 0;
-  };
   return await Promise.all(
     claims.map(async (lease) => {
       const holder = holderOf(lease);
       const one = { lease: lease.metadata.name, holder, isSelected: selected.has(holder) };
-      return { ...one, hasMachines: await queue.add(() => hasMachines(holder)) };
+      return { ...one, hasMachines: await queue.add(() => findMachines(reader, holder)) };
     }),
   );
 }

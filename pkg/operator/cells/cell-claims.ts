@@ -71,6 +71,17 @@ export class CellClaims {
     this.#common?.mayBeLost();
   }
 
+  /** Whether the target cluster of all cells, if they have one, is still claimed. Throws TargetRefusedError when it must not be used any more. */
+  async lookAgain(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#common?.lookAgain(signal);
+    } catch (err) {
+      if (err instanceof TargetRefusedError) throw err;
+      signal.throwIfAborted();
+      this.#options.log.debug({ err }, 'could not look for the claim of the target cluster of all cells');
+    }
+  }
+
   /** The cell has ended. */
   ended(namespace: string): void {
     this.#taken.delete(namespace);
@@ -85,7 +96,7 @@ export class CellClaims {
   of(
     namespace: KubeObject,
     outages: () => Outages | undefined,
-  ): Pick<RunningCellOptions, 'claimTarget' | 'claimCommonTarget' | 'claimWorkload'> {
+  ): Pick<RunningCellOptions, 'claimTarget' | 'claimCommonTarget' | 'claimNoTarget' | 'claimWorkload'> {
     const { targets, workloads } = this.#options;
     const { name } = namespace.metadata;
     const told = new Map<string, string>();
@@ -96,6 +107,7 @@ export class CellClaims {
           this.#inTurn(uid, name, outages(), signal, () => targets.claim(uid, name, signal)),
         ),
       claimCommonTarget: (signal) => this.#telling(namespace, this.#common?.takeFor(name, signal) ?? Promise.resolve()),
+      claimNoTarget: (signal) => this.#telling(namespace, targets.requireNoNodes(name, signal)),
       // What is said is told once of each Secret.
       claimWorkload: async (uid, secret, signal) => {
         try {
@@ -118,7 +130,7 @@ export class CellClaims {
     const { name } = namespace.metadata;
     try {
       await claiming;
-      this.#taken.delete(name);
+      if (this.#taken.delete(name)) this.#options.log.info({ cell: name }, 'a cell may use its target cluster again');
     } catch (err) {
       if (err instanceof TargetRefusedError) {
         // It is tried again every few seconds.

@@ -88,6 +88,8 @@ const RETRY_MS = 30_000;
 const END_MS = 10_000;
 /** What a cell that ends while the process goes on leaves to its running calls. */
 const GRACE_MS = 20_000;
+/** Whether the target cluster of all cells is still claimed is looked at so often. */
+const LOOK_AGAIN_MS = 61_000;
 /** What could not be claimed is tried again so often. */
 const CLAIM_RETRY_MS = 5_000;
 
@@ -99,6 +101,7 @@ export class Cells {
   /** Last reported of names of autoscalers that are also another one's. */
   readonly #clashes = new Map<string, string>();
   #isEnding = false;
+  readonly #ending = new AbortController();
 
   constructor(options: CellsOptions) {
     const { clock, log } = options.process.options;
@@ -162,6 +165,7 @@ export class Cells {
   /** Hears of namespaces and their Secrets from now on. */
   watch(): void {
     const { namespaces, shared, config, service, clients } = this.#options;
+    if (config.hasOneTarget) void this.#keepClaiming();
     if (service !== undefined) clients.onChange((namespace) => this.#tellClash(namespace));
     namespaces.onChange((name) => this.#queue.add(name));
     shared.onSecret([config.kubeconfigSecret, config.tokenSecret], (namespace) => {
@@ -189,6 +193,7 @@ export class Cells {
   /** Nothing is begun any more. */
   async end(graceMs: number): Promise<void> {
     this.#isEnding = true;
+    this.#ending.abort(new Error('the process is stopping'));
     await this.#queue.stop(graceMs);
   }
 
@@ -349,8 +354,27 @@ export class Cells {
     if (service !== undefined) this.#tellClash(name);
   }
 
+  /** The Lease of the target cluster of all cells can be deleted by hand, and another process may take it. Never rejects. */
+  async #keepClaiming(): Promise<void> {
+    const { claims, process } = this.#options;
+    const { signal } = this.#ending;
+    while (!signal.aborted) {
+      try {
+        await process.options.clock.sleep(LOOK_AGAIN_MS, signal);
+        await claims.lookAgain(signal);
+      } catch {
+        // Ended, or refused: then each cell finds that out, and ends.
+        if (!signal.aborted) for (const name of this.running.keys()) this.#unclaimed(name);
+      }
+    }
+  }
+
   #claimAgain(name: string): void {
     this.#options.claims.setBack();
+    this.#unclaimed(name);
+  }
+
+  #unclaimed(name: string): void {
     const known = this.#known.get(name);
     if (known?.running === undefined) return;
     this.#known.set(name, { ...known, isUnclaimed: true });

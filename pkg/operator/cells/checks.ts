@@ -26,7 +26,7 @@ function cellsResult(cells: Cells, shards: Shards): CheckResult {
       return (why === undefined ? troublesOf(cell) : [why]).map((one) => `cell ${name}: ${one}`);
     }),
   ];
-  const counts = `${running.size} cells running in ${shards.held.length} shards, ${shards.replicas} replicas`;
+  const counts = `${running.size - taken.size} cells running in ${shards.held.length} shards, ${shards.replicas} replicas`;
   const shown = wrong.slice(0, SHOWN);
   const more = wrong.length > SHOWN ? [`and ${wrong.length - SHOWN} more`] : [];
   const detail = [counts, ...shown, ...more].join('; ');

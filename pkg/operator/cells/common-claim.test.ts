@@ -10,7 +10,7 @@ const { signal } = new AbortController();
 function start() {
   const clock = new FakeClock();
   const done: string[] = [];
-  const state = { uid: 'u1', failing: '' };
+  const state = { uid: 'u1', failing: '', isThere: true };
   const note = async (what: string): Promise<void> => {
     done.push(what);
     if (state.failing !== '' && what.startsWith(state.failing)) throw new Error(`${what} failed`);
@@ -18,7 +18,14 @@ function start() {
   const get = async (): Promise<unknown> => ({ metadata: { name: 'kube-system', uid: state.uid } });
   const claim = new CommonClaim({
     reader: { get: get as Reader['get'] },
-    claims: { claimForAll: (uid) => note(`claim ${uid}`), requireNone: (namespace) => note(`none ${namespace}`) },
+    claims: {
+      claimForAll: (uid) => note(`claim ${uid}`),
+      requireNone: (namespace) => note(`none ${namespace}`),
+      async isOfAll(uid) {
+        await note(`look ${uid}`);
+        return state.isThere;
+      },
+    },
     untilPresent: () => note('present'),
     requireSettled: () => note('settled'),
     clock,
@@ -36,24 +43,28 @@ test('many cells that begin at once claim it once, when it is known who has Mach
 });
 
 test.each(['present', 'none', 'settled', 'claim'])(
-  'a cell whose claim fails at step %s has none; others share the failure for a moment, and the next attempt makes it',
+  'a cell whose claim fails at step %s has none, and the next attempt makes it',
   async (step) => {
     const { claim, done, state, clock } = start();
     state.failing = step;
     await expect(Promise.all([claim.takeFor('a', signal), claim.takeFor('b', signal)])).rejects.toThrow(step);
     state.failing = '';
-    const before = done.length;
-    if (step !== 'none') {
-      await expect(claim.takeFor('c', signal)).rejects.toThrow(step);
-      expect(done.slice(before).filter((what) => what !== 'none c')).toEqual([]);
-    }
-
     clock.advance(5_000);
     await claim.takeFor('a', signal);
 
     expect(done.at(-1)).toBe('claim u1');
   },
 );
+
+test('cells that begin shortly after a failure share it, so that hundreds do not ask', async () => {
+  const { claim, done, state, clock } = start();
+  state.failing = 'claim';
+  await expect(claim.takeFor('a', signal)).rejects.toThrow('claim u1 failed');
+  clock.advance(1_000);
+  await expect(claim.takeFor('b', signal)).rejects.toThrow('claim u1 failed');
+
+  expect(done).toEqual(['present', 'none a', 'settled', 'claim u1', 'none b']);
+});
 
 test('a process that has had the cluster claims it again without waiting for others; one of another cluster waits', async () => {
   const { claim, done, state } = start();
@@ -71,7 +82,7 @@ test('a process that has had the cluster claims it again without waiting for oth
 });
 
 test('a cell that begins later looks again, because a Lease can be deleted by hand', async () => {
-  const { claim, done, clock } = start();
+  const { claim, done, state, clock } = start();
   await claim.takeFor('a', signal);
   clock.advance(30_000);
   await claim.takeFor('b', signal);
@@ -80,7 +91,20 @@ test('a cell that begins later looks again, because a Lease can be deleted by ha
   clock.advance(40_000);
   await claim.takeFor('c', signal);
 
-  expect(done.slice(5)).toEqual(['present', 'none c', 'claim u1']);
+  expect(done.slice(5)).toEqual(['present', 'none c', 'look u1']);
+
+  state.isThere = false;
+  clock.advance(61_000);
+  await claim.lookAgain(signal);
+  expect(done.slice(8)).toEqual(['look u1', 'claim u1']);
+});
+
+test('a process that has not had the cluster does not look for it', async () => {
+  const { claim, done } = start();
+
+  await claim.lookAgain(signal);
+
+  expect(done).toEqual([]);
 });
 
 test('who ends waits no longer, and the others go on', async () => {
@@ -88,7 +112,11 @@ test('who ends waits no longer, and the others go on', async () => {
   const ended = new AbortController();
   const waiting = new CommonClaim({
     reader: { get: (async () => ({ metadata: { uid: 'u1' } })) as unknown as Reader['get'] },
-    claims: { claimForAll: () => claimed.promise, requireNone: () => Promise.resolve() },
+    claims: {
+      claimForAll: () => claimed.promise,
+      requireNone: () => Promise.resolve(),
+      isOfAll: () => Promise.resolve(true),
+    },
     untilPresent: () => Promise.resolve(),
     requireSettled: () => Promise.resolve(),
     clock: new FakeClock(),

@@ -7,7 +7,7 @@ import type { TargetClaims } from './target-claims.ts';
 export interface CommonClaimOptions {
   /** Of the target cluster. */
   readonly reader: Pick<Reader, 'get'>;
-  readonly claims: Pick<TargetClaims, 'claimForAll' | 'requireNone'>;
+  readonly claims: Pick<TargetClaims, 'claimForAll' | 'requireNone' | 'isOfAll'>;
   /** Resolves when it is known which namespaces have Machines, as of the present. Throws ApiError. */
   readonly untilPresent: (signal: AbortSignal) => Promise<void>;
   /** Asked by a process that does not have the cluster yet: throws ApiError while those who have it may have to claim it again. */
@@ -30,6 +30,7 @@ export class CommonClaim {
   readonly #taken: Shared;
   /** UID of the cluster that this process has had. */
   #had: string | undefined;
+  #mayBeLost = false;
 
   constructor(options: CommonClaimOptions) {
     this.#options = options;
@@ -47,8 +48,14 @@ export class CommonClaim {
     await untilAborted(this.#taken.done(), signal);
   }
 
+  /** Whether a claim that was taken is still there; it is taken again if nobody has it. Throws as `takeFor`; a failure takes nothing away. */
+  async lookAgain(signal: AbortSignal): Promise<void> {
+    if (this.#had !== undefined) await untilAborted(this.#taken.done(), signal);
+  }
+
   /** The control cluster was set back: what is known of it, and the claim, may be of another time. */
   mayBeLost(): void {
+    this.#mayBeLost = true;
     this.#present.forget();
     this.#taken.forget();
   }
@@ -57,6 +64,8 @@ export class CommonClaim {
     const { reader, claims, requireSettled } = this.#options;
     const { metadata } = await reader.get(namespaces, { name: 'kube-system' });
     if (metadata.uid !== this.#had) await requireSettled(NEVER);
+    else if (!this.#mayBeLost && (await claims.isOfAll(metadata.uid, NEVER))) return;
+    this.#mayBeLost = false;
     await claims.claimForAll(metadata.uid, NEVER);
     this.#had = metadata.uid;
   }

@@ -60,6 +60,8 @@ export interface RunningCellOptions {
   readonly claimTarget: (uid: string, signal: AbortSignal) => Promise<void>;
   /** The same of the target of all cells: rejects while it must not be that of this one, too. */
   readonly claimCommonTarget: (signal: AbortSignal) => Promise<void>;
+  /** Asked by one that has no target: rejects while its Machines have Nodes in one. The text is shown. */
+  readonly claimNoTarget: (signal: AbortSignal) => Promise<void>;
   /** The same of a workload cluster, to which the kubeconfig in this Secret leads. */
   readonly claimWorkload: (uid: string, secret: string, signal: AbortSignal) => Promise<void>;
   /** Told when it has read what it needs, and its work has begun. */
@@ -202,8 +204,9 @@ export class RunningCell {
 
   /** Makes sure that the target is its own, once that was read, and its workload clusters. Throws TargetRefusedError, and ApiError. */
   async claim(signal: AbortSignal): Promise<void> {
-    const { commonTarget, claimTarget, claimCommonTarget } = this.#options;
+    const { commonTarget, endpoint, claimTarget, claimCommonTarget, claimNoTarget } = this.#options;
     if (commonTarget !== undefined) await claimCommonTarget(signal);
+    else if (endpoint === undefined) await claimNoTarget(signal);
     if (this.#targetUID !== undefined) await claimTarget(this.#targetUID, signal);
     await this.#targets.claimAgain(signal);
   }
@@ -226,20 +229,20 @@ export class RunningCell {
 
   async #begin(signal: AbortSignal): Promise<void> {
     await this.#control.own?.start(signal);
-    if (this.#options.commonTarget !== undefined) await this.#untilClaimed(signal);
+    if (this.#options.endpoint === undefined) await this.#untilClaimed(signal);
     await this.#work.begin(signal);
   }
 
   /**
-   * Its Machines may be from a time when each cell had a target cluster of its own, or all had another one. Nothing is done before: the Nodes
-   * that are cached would be taken for those of its Machines.
+   * Its Machines may be from a time when each cell had a target cluster of its own, or all had another one, or any. Nothing is done before: the
+   * Nodes that are cached would be taken for those of its Machines.
    */
   async #untilClaimed(signal: AbortSignal): Promise<void> {
-    const { process } = this.#options;
+    const { process, namespace } = this.#options;
     const { clock, log } = process.options;
     const hold = this.held.hold({ work: 'process', waitsFor: 'catch-up', of: TARGET });
-    const how = { clock, log, random: process.random, hold };
-    await retryUntilDone(how, 'claiming the target cluster of all cells', (s) => this.claim(s), signal);
+    const how = { clock, log: log.child({ cell: namespace.metadata.name }), random: process.random, hold };
+    await retryUntilDone(how, 'claiming the target cluster', (s) => this.claim(s), signal);
   }
 
   #sharedTarget(): SharedTarget | undefined {

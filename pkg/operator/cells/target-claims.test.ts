@@ -380,3 +380,33 @@ test('a claim of all namespaces of which nobody knows whether they have Machines
 
   await expect(claims.claim(UID, 'a', signal)).rejects.toThrow(`delete Lease ${NAME} in namespace ns`);
 });
+
+test('a namespace whose Machines have Nodes in a target cluster is not managed without one', async () => {
+  const machines = new Set(['a', 'b']);
+  const { claims, stored } = start(new Set(['a', 'b', ALL_NAMESPACES]), machines);
+  await claims.requireNoNodes('a', signal);
+  await claims.claim(UID, 'a', signal).catch(() => undefined);
+
+  await expect(claims.requireNoNodes('a', signal)).rejects.toMatchObject({ event: 'TargetClusterChanged' });
+  await claims.requireNoNodes('b', signal);
+  stored.clear();
+  await claims.claimForAll('c3', signal);
+  await expect(claims.requireNoNodes('b', signal)).rejects.toThrow('delete Lease machinist-target-c3');
+  machines.clear();
+  await claims.requireNoNodes('b', signal);
+});
+
+test('whether a cluster is that of all namespaces is seen by its Lease, and by no other being there', async () => {
+  const { claims, stored, leases } = start(new Set());
+  expect(await claims.isOfAll(UID, signal)).toBe(false);
+  await claims.claimForAll(UID, signal);
+  expect(await claims.isOfAll(UID.toLowerCase(), signal)).toBe(true);
+  expect(await claims.isOfAll('c3', signal)).toBe(false);
+
+  await leases.create({
+    metadata: { name: 'machinist-target-c3', labels: { [CELL_TARGET_LABEL]: '' } },
+    spec: { holderIdentity: ALL_NAMESPACES },
+  });
+  expect(stored.size).toBe(2);
+  expect(await claims.isOfAll(UID, signal)).toBe(false);
+});

@@ -151,6 +151,27 @@ export class TargetClaims {
     await leases.release(own, notTarget, signal);
   }
 
+  /** As a cell without a target cluster begins. Throws TargetRefusedError while its Machines have Nodes in one, and ApiError. */
+  async requireNoNodes(namespace: string, signal: AbortSignal): Promise<void> {
+    const { list, hasMachines } = this.#options;
+    if (!hasMachines(namespace)) return;
+    const own = (await list(namespace, signal)).filter((lease) => holderOf(lease) === namespace);
+    const [claim] = [...own, ...(await list(OF_ALL, signal))];
+    if (claim === undefined) return;
+    throw new TargetRefusedError(
+      'TargetClusterChanged',
+      `Its Machines have Nodes in a target cluster, and this manager has none for them: they would not be drained, and their Nodes would be left. Start the manager with the flags for it; or, if that is meant, delete Lease ${claim.metadata.name} in namespace ${claim.metadata.namespace}.`,
+      undefined,
+      AGAIN_MS,
+    );
+  }
+
+  /** Whether the cluster, and no other one, is that of all namespaces. Throws ApiError. */
+  async isOfAll(uid: string, signal: AbortSignal): Promise<boolean> {
+    const claims = await this.#options.list(OF_ALL, signal);
+    return claims.length === 1 && claims[0]?.metadata.name === targetLeaseName(uid);
+  }
+
   /** Deletes the claims of namespaces that do not need the cluster any more. Throws ApiError. */
   async tidy(signal: AbortSignal): Promise<void> {
     const { leases, list } = this.#options;
