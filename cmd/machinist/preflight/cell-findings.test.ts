@@ -89,8 +89,21 @@ test('a cell with Machines and without a claim gets no other target cluster than
   const claims = [claim('v', ALL_NAMESPACES, { hasMachines: true })];
   const of = (...owners: readonly string[]) => targetFindings([{ cell: 'a', uid: 'u' }], claims, new Set(owners));
 
-  expect(of('a').get('a')?.detail).toContain('another target cluster is that of all namespaces');
+  expect(of('a').get('a')).toMatchObject({
+    detail: expect.stringContaining('another target cluster is that of all namespaces'),
+    remedy: expect.stringContaining('delete Lease machinist-target-v'),
+  });
   expect(of('b').size).toBe(0);
+  // That of its own, and that which it leads to itself.
+  const own = claim('u', 'a', { isSelected: true, hasMachines: true });
+  expect(targetFindings([{ cell: 'a', uid: 'u' }], [...claims, own], new Set(['a'])).size).toBe(0);
+  const same = [claim('u', ALL_NAMESPACES, { hasMachines: true })];
+  expect(targetFindings([{ cell: 'a', uid: 'u' }], same, new Set(['a'])).get('a')?.detail).toContain(
+    'its target cluster is',
+  );
+  // Nobody has Machines there any more, or it is another namespace's.
+  const others = [claim('v', ALL_NAMESPACES), claim('w', 'b', { hasMachines: true, isSelected: true })];
+  expect(targetFindings([{ cell: 'a', uid: 'u' }], others, new Set(['a'])).size).toBe(0);
 });
 
 test.each([
@@ -115,7 +128,11 @@ test.each([
     want: ['a: its Machines have Nodes in a target cluster of its own; nothing is done for them'],
   },
 ])('against one target cluster of all cells stands $what', ({ claims, want }) => {
-  expect(commonTargetFindings('u', claims).map(({ detail }) => detail)).toEqual(want);
+  const found = commonTargetFindings('u', claims);
+
+  expect(found.map(({ detail }) => detail)).toEqual(want);
+  for (const { remedy } of found)
+    expect(remedy).toMatch(/delete Lease machinist-target-[uv] in the namespace of the Leases$/);
 });
 
 test.each([

@@ -67,12 +67,17 @@ test('cells that begin shortly after a failure share it, so that hundreds do not
 });
 
 test('a process that has had the cluster claims it again without waiting for others; one of another cluster waits', async () => {
-  const { claim, done, state } = start();
+  const { claim, done, state, clock } = start();
   await claim.takeFor('a', signal);
   done.length = 0;
   claim.mayBeLost();
   await claim.takeFor('a', signal);
   expect(done).toEqual(['present', 'none a', 'claim u1']);
+
+  done.length = 0;
+  clock.advance(61_000);
+  await claim.lookAgain(signal);
+  expect(done).toEqual(['look u1']);
 
   done.length = 0;
   state.uid = 'u2';
@@ -97,6 +102,16 @@ test('a cell that begins later looks again, because a Lease can be deleted by ha
   clock.advance(61_000);
   await claim.lookAgain(signal);
   expect(done.slice(8)).toEqual(['look u1', 'claim u1']);
+});
+
+test('who looks again hears of a refusal', async () => {
+  const { claim, state, clock } = start();
+  await claim.takeFor('a', signal);
+  state.isThere = false;
+  state.failing = 'claim';
+  clock.advance(61_000);
+
+  await expect(claim.lookAgain(signal)).rejects.toThrow('claim u1 failed');
 });
 
 test('a process that has not had the cluster does not look for it', async () => {

@@ -383,11 +383,15 @@ test('a claim of all namespaces of which nobody knows whether they have Machines
 
 test('a namespace whose Machines have Nodes in a target cluster is not managed without one', async () => {
   const machines = new Set(['a', 'b']);
-  const { claims, stored } = start(new Set(['a', 'b', ALL_NAMESPACES]), machines);
+  const { claims, stored, leases } = start(new Set(['a', 'b', ALL_NAMESPACES]), machines);
   await claims.requireNoNodes('a', signal);
   await claims.claim(UID, 'a', signal).catch(() => undefined);
 
   await expect(claims.requireNoNodes('a', signal)).rejects.toMatchObject({ event: 'TargetClusterChanged' });
+  await claims.requireNoNodes('b', signal);
+  // What somebody else holds under its name says nothing of it.
+  const labels = { [CELL_TARGET_LABEL]: 'b' };
+  await leases.create({ metadata: { name: 'machinist-target-odd', labels }, spec: { holderIdentity: 'a' } });
   await claims.requireNoNodes('b', signal);
   stored.clear();
   await claims.claimForAll('c3', signal);
