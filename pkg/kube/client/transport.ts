@@ -258,7 +258,7 @@ export class Transport {
     let used: UsedDispatcher | undefined;
     const flow = lane === 'requests' ? call.flow : undefined;
     let turn: Disposable | undefined;
-    let isSent = false;
+    let onWayMs = Infinity;
     let code = 0;
     let date: string | undefined;
     try {
@@ -275,7 +275,7 @@ export class Transport {
         const nowMs = clock.monotonicMs();
         return nowMs < untilMs && (call.admittedMs?.() ?? sentMs + admittedMs - nowMs) > 0;
       };
-      isSent = true;
+      onWayMs = clock.monotonicMs();
       const answer = await this.#send(call, used, deadline.signal, { ...NO_TIMEOUTS, mayStart });
       const text = await answer.body.text();
       code = answer.statusCode;
@@ -290,8 +290,8 @@ export class Transport {
       // Anyone who broke it off: that nothing came for so long tells about the connection.
       const silentMs =
         lane === 'leases' ? Math.min(SILENT_MS, SILENT_SHARE * (call.timeoutMs ?? SILENT_MS)) : SILENT_MS;
-      const isSilent = clock.monotonicMs() - sentMs >= silentMs;
-      if (isSilent && isSent && used !== undefined) this.#dispatchers.renew(lane, used.dispatcher);
+      const isSilent = clock.monotonicMs() - onWayMs >= silentMs;
+      if (isSilent && used !== undefined) this.#dispatchers.renew(lane, used.dispatcher);
       if (deadline.expired && used === undefined)
         throw this.#waitedForCredentials(call, clock.monotonicMs() - sentMs, err);
       if (deadline.expired || err instanceof NotStartedError) throw expired(call, clock.monotonicMs() - sentMs, err);

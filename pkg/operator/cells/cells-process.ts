@@ -105,11 +105,12 @@ export class CellsProcess {
     const shared = config.names === undefined ? this.#sharedCaches() : new NamedCaches(process);
     this.#commonTarget = this.#openTarget(() => selected.names());
     const shards = (): Shards => this.shards;
-    const isNeededByAll = (): boolean | 'unknown' => {
+    const isNeededByAll = async (): Promise<boolean | 'unknown'> => {
       if (config.hasOneTarget) return true;
-      // Nobody knows whether their Nodes are there.
-      const areKnown = config.names === undefined && this.shards.areSettled;
-      return shared.withMachines().length > 0 || !areKnown ? 'unknown' : false;
+      if (config.names !== undefined || !this.shards.areSettled) return 'unknown';
+      // Of those that have a target cluster of their own, Nodes are there; of the others nobody knows.
+      const owners = new Set((await this.#claimsOf(CELL_TARGET_LABEL, undefined, NEVER)).map(holderOf));
+      return shared.withMachines().every((name) => owners.has(name)) ? false : 'unknown';
     };
     const isNeededBy = async (name: string): Promise<boolean | 'unknown'> =>
       selected.get(name) !== undefined || shared.machinesIn(name) > 0 || (await this.#isNeeded(name));
@@ -119,7 +120,7 @@ export class CellsProcess {
         const isWorkload = lease.metadata.labels?.[CELL_WORKLOAD_LABEL] !== undefined;
         const isTarget = !isWorkload || lease.metadata.labels?.[CELL_TARGET_LABEL] !== undefined;
         const holder = holderOf(lease);
-        if (holder === ALL_NAMESPACES) return isNeededByAll();
+        if (holder === ALL_NAMESPACES) return await isNeededByAll();
         const isNeeded = isTarget && (await isNeededBy(holder));
         if (isNeeded !== false) return isNeeded;
         return isWorkload && (await this.#hasSecretOf(lease, shared.secretsIn(holder)));
@@ -130,10 +131,11 @@ export class CellsProcess {
       list: (name, signal) => this.#claimsOf(CELL_TARGET_LABEL, name, signal),
       hasMachines: (name) => shared.machinesIn(name) > 0,
       withMachines: () => shared.withMachines(),
+      hasNodes: (name) => shared.showNodes(name),
       findMachines: (name, signal) => this.#findMachines(name, signal),
       replicas: {
-        get areAlike() {
-          return shards().areAlike;
+        get haveOneTarget() {
+          return shards().haveOneTarget;
         },
         get areSettled() {
           return shards().areSettled;

@@ -364,7 +364,8 @@ export class Cells {
         await claims.lookAgain(signal);
       } catch {
         // Ended, or refused: then each cell finds that out, and ends.
-        if (!signal.aborted) for (const name of this.running.keys()) this.#unclaimed(name);
+        if (signal.aborted) return;
+        for (const name of this.running.keys()) if (!claims.taken.has(name)) this.#unclaimed(name);
       }
     }
   }

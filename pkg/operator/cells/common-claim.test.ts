@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import type { Reader } from '../../kube/client/client.ts';
+import { ApiError } from '../../kube/client/errors.ts';
 import { CommonClaim } from './common-claim.ts';
 
 const { signal } = new AbortController();
@@ -10,12 +11,15 @@ const { signal } = new AbortController();
 function start() {
   const clock = new FakeClock();
   const done: string[] = [];
-  const state = { uid: 'u1', failing: '', isThere: true };
+  const state = { uid: 'u1', failing: '', isThere: true, isAway: false };
   const note = async (what: string): Promise<void> => {
     done.push(what);
     if (state.failing !== '' && what.startsWith(state.failing)) throw new Error(`${what} failed`);
   };
-  const get = async (): Promise<unknown> => ({ metadata: { name: 'kube-system', uid: state.uid } });
+  const get = async (): Promise<unknown> => {
+    if (state.isAway) throw new ApiError(0, 'Unreachable', 'away');
+    return { metadata: { name: 'kube-system', uid: state.uid } };
+  };
   const claim = new CommonClaim({
     reader: { get: get as Reader['get'] },
     claims: {
@@ -102,6 +106,30 @@ test('a cell that begins later looks again, because a Lease can be deleted by ha
   clock.advance(61_000);
   await claim.lookAgain(signal);
   expect(done.slice(8)).toEqual(['look u1', 'claim u1']);
+});
+
+test('a cluster that this process has had is its own also while it cannot be asked, but not after a restore of the control cluster', async () => {
+  const { claim, done, state, clock } = start();
+  state.isAway = true;
+  await expect(claim.takeFor('a', signal)).rejects.toThrow('away');
+  state.isAway = false;
+  clock.advance(5_000);
+  await claim.takeFor('a', signal);
+  state.isAway = true;
+  clock.advance(61_000);
+  done.length = 0;
+
+  await claim.takeFor('b', signal);
+  expect(done).toEqual(['present', 'none b', 'look u1']);
+  claim.mayBeLost();
+  await expect(claim.takeFor('b', signal)).rejects.toThrow('away');
+});
+
+test('a cluster without a UID is none', async () => {
+  const { claim, state } = start();
+  state.uid = '';
+
+  await expect(claim.takeFor('a', signal)).rejects.toThrow('has no UID');
 });
 
 test('who looks again hears of a refusal', async () => {

@@ -1,8 +1,10 @@
 import { untilAborted } from '../../base/clock/deadline.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Reader } from '../../kube/client/client.ts';
+import { ApiError } from '../../kube/client/errors.ts';
 import { namespaces } from '../../kube/client/resource.ts';
 import type { TargetClaims } from './target-claims.ts';
+import { requireUID } from './target-uid.ts';
 
 export interface CommonClaimOptions {
   /** Of the target cluster. */
@@ -31,6 +33,7 @@ export class CommonClaim {
   /** UID of the cluster that this process has had. */
   #had: string | undefined;
   #mayBeLost = false;
+  #setBacks = 0;
 
   constructor(options: CommonClaimOptions) {
     this.#options = options;
@@ -56,18 +59,31 @@ export class CommonClaim {
   /** The control cluster was set back: what is known of it, and the claim, may be of another time. */
   mayBeLost(): void {
     this.#mayBeLost = true;
+    this.#setBacks += 1;
     this.#present.forget();
     this.#taken.forget();
   }
 
   async #take(): Promise<void> {
     const { reader, claims, requireSettled } = this.#options;
-    const { metadata } = await reader.get(namespaces, { name: 'kube-system' });
-    if (metadata.uid !== this.#had) await requireSettled(NEVER);
-    else if (!this.#mayBeLost && (await claims.isOfAll(metadata.uid, NEVER))) return;
-    this.#mayBeLost = false;
-    await claims.claimForAll(metadata.uid, NEVER);
-    this.#had = metadata.uid;
+    const uid = await this.#readUID(reader);
+    if (uid !== this.#had) await requireSettled(NEVER);
+    else if (!this.#mayBeLost && (await claims.isOfAll(uid, NEVER))) return;
+    const setBacks = this.#setBacks;
+    await claims.claimForAll(uid, NEVER);
+    this.#had = uid;
+    if (this.#setBacks === setBacks) this.#mayBeLost = false;
+  }
+
+  /** A cluster that this process has had is taken for the same while it cannot be asked: with another server the process ends. */
+  async #readUID(reader: CommonClaimOptions['reader']): Promise<string> {
+    try {
+      const { metadata } = await reader.get(namespaces, { name: 'kube-system' });
+      return requireUID(metadata.uid);
+    } catch (err) {
+      if (!(err instanceof ApiError) || this.#had === undefined || this.#mayBeLost) throw err;
+      return this.#had;
+    }
   }
 }
 

@@ -8,7 +8,7 @@ import { accessFor } from '../clusters.ts';
 import type { ManagerProcess } from '../manager-process.ts';
 import { CELL_ROLES } from '../preflight/roles/machinist.ts';
 import { probesOf } from '../probes.ts';
-import type { CellCaches, CellControl, ReadingCell } from './cell-caches.ts';
+import { type CellCaches, type CellControl, type ReadingCell, showNodes } from './cell-caches.ts';
 
 /**
  * Caches of the control cluster for cells that are named: each has those of its namespace alone, with watches, probes and outages of its own,
@@ -67,6 +67,10 @@ export class NamedCaches implements CellCaches {
 
   machinesIn(namespace: string): number {
     return this.#open.get(namespace)?.machines.list().length ?? 0;
+  }
+
+  showNodes(namespace: string): boolean {
+    return showNodes(this.#open.get(namespace)?.machines.list() ?? []);
   }
 
   withMachines(): readonly string[] {

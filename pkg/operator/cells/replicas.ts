@@ -1,4 +1,8 @@
-import { CELL_REPLICA_LABEL, CELL_REVISION_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import {
+  CELL_REPLICA_LABEL,
+  CELL_REVISION_LABEL,
+  CELL_TARGET_SERVER_LABEL,
+} from '../../apis/machine/v1alpha1/labels.ts';
 import type { Lease } from '../../apis/wire.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Informer } from '../../kube/cache/lister.ts';
@@ -11,6 +15,8 @@ export interface Replica {
   readonly shards: string;
   /** See revisionOf. */
   readonly revision: string;
+  /** See targetServerOf; '' of one that does not tell. */
+  readonly target: string;
   /** When the API server says that it came; of a Lease that was deleted and made again, as it said at first. */
   readonly since: string;
 }
@@ -79,5 +85,6 @@ export class Replicas {
 function replicaOf({ lease, since }: Seen): Replica {
   const { labels = {} } = lease.metadata;
   const { [CELL_REPLICA_LABEL]: shards = '', [CELL_REVISION_LABEL]: revision = '' } = labels;
-  return { identity: holderOf(lease), shards, revision, since };
+  const { [CELL_TARGET_SERVER_LABEL]: target = '' } = labels;
+  return { identity: holderOf(lease), shards, revision, target, since };
 }

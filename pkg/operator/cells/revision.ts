@@ -10,6 +10,14 @@ const POD = /^(?<replicaSet>.+-[bcdfghjklmnpqrstvwxz2456789]{6,10})-[bcdfghjklmn
  */
 export function revisionOf(identity: string, version: string, target: string | undefined): string {
   const { replicaSet = '' } = POD.exec(identity)?.groups ?? {};
-  const of = target === undefined ? `${version}/${replicaSet}` : `${version}/${replicaSet}/${target}`;
-  return createHash('sha256').update(of).digest('hex').slice(0, 16);
+  return hashOf(target === undefined ? `${version}/${replicaSet}` : `${version}/${replicaSet}/${target}`);
+}
+
+/** Which target cluster all cells of a replica have, as the value of a label. */
+export function targetServerOf(target: string | undefined): string {
+  return target === undefined ? 'own' : hashOf(target);
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }

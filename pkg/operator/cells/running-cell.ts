@@ -6,7 +6,6 @@ import { heldWorkMetrics } from '../../base/metrics/held-work.ts';
 import { HeldWork } from '../../health/held-work.ts';
 import type { WorkInProgress } from '../../health/work-in-progress.ts';
 import type { Endpoint } from '../../kube/client/endpoint.ts';
-import { ApiError } from '../../kube/client/errors.ts';
 import { namespaces } from '../../kube/client/resource.ts';
 import type { EventSubject } from '../../kube/events/correlator.ts';
 import { subjectOf } from '../../kube/events/event-object.ts';
@@ -33,6 +32,7 @@ import { openedNow } from './cell-fence.ts';
 import type { CellsService } from './service.ts';
 import type { SharedDrivers } from './shared-drivers.ts';
 import type { HeldShard } from './shards.ts';
+import { requireUID } from './target-uid.ts';
 
 /** What a cell is made of. */
 export interface RunningCellOptions {
@@ -281,10 +281,4 @@ export class RunningCell {
       },
     };
   }
-}
-
-/** What a target answers that may send anything. Throws ApiError. */
-function requireUID(uid: unknown): string {
-  if (typeof uid === 'string' && uid !== '') return uid;
-  throw new ApiError(502, 'BadGateway', 'Namespace kube-system of the target cluster has no UID');
 }

@@ -1,6 +1,10 @@
 import { createHash } from 'node:crypto';
 
-import { CELL_REPLICA_LABEL, CELL_REVISION_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import {
+  CELL_REPLICA_LABEL,
+  CELL_REVISION_LABEL,
+  CELL_TARGET_SERVER_LABEL,
+} from '../../apis/machine/v1alpha1/labels.ts';
 import type { Lease } from '../../apis/wire.ts';
 import type { Informer } from '../../kube/cache/lister.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
@@ -12,7 +16,7 @@ import type { Member } from '../process/lifecycle.ts';
 import { applicantsAmong, inTheWayOf, isMixed, replicaFor } from './assignment.ts';
 import { shardLeaseName } from './lease-names.ts';
 import { type Replica, Replicas } from './replicas.ts';
-import { revisionOf } from './revision.ts';
+import { revisionOf, targetServerOf } from './revision.ts';
 
 /** A part of the cells, for as long as this process looks after them. */
 export interface HeldShard {
@@ -66,6 +70,7 @@ export class Shards implements Member {
   readonly #options: ShardsOptions;
   readonly #replicas: Replicas;
   readonly #revision: string;
+  readonly #target: string;
   readonly #candidacies = new Map<number, Candidacy>();
   readonly #stopping = new AbortController();
   #membership: Election | undefined;
@@ -78,7 +83,9 @@ export class Shards implements Member {
   constructor(options: ShardsOptions) {
     const { clock, identity, version } = options.process.options;
     this.#options = options;
-    this.#revision = revisionOf(identity, version, options.process.clusters.target?.server);
+    const { target } = options.process.clusters;
+    this.#revision = revisionOf(identity, version, target?.server);
+    this.#target = targetServerOf(target?.server);
     this.#replicas = new Replicas({ clock, leases: options.leases });
     this.#changedMs = clock.monotonicMs();
   }
@@ -105,7 +112,8 @@ export class Shards implements Member {
     const { identity } = this.#options.process.options;
     const { live } = this.#replicas;
     if (this.#own !== undefined) return live;
-    return [...live, { identity, shards: String(this.#options.count), revision: this.#revision, since: '' }];
+    const shards = String(this.#options.count);
+    return [...live, { identity, shards, revision: this.#revision, target: this.#target, since: '' }];
   }
 
   /** How many replicas live. */
@@ -114,14 +122,14 @@ export class Shards implements Member {
     return Math.max(1, this.#replicas.live.length);
   }
 
-  /** Whether all that live are of one revision, so that none has cells by other flags. */
-  get areAlike(): boolean {
-    return !isMixed(this.#live);
+  /** Whether no other one is known to live that has another target cluster for all cells, or one for each. */
+  get haveOneTarget(): boolean {
+    return this.#live.every(({ target }) => ['', this.#target].includes(target));
   }
 
-  /** The same for so long that what another one has begun has ended, too. */
+  /** Whether all are of one revision, for so long that what another one has begun has ended, too. */
   get areSettled(): boolean {
-    return this.areAlike && this.#options.process.options.clock.monotonicMs() - this.#changedMs >= ENDED_MS;
+    return !isMixed(this.#live) && this.#options.process.options.clock.monotonicMs() - this.#changedMs >= ENDED_MS;
   }
 
   /** Why no further shard is applied for; undefined: nothing keeps us from it. */
@@ -143,7 +151,11 @@ export class Shards implements Member {
       return;
     }
     const name = `machinist-replica-${createHash('sha256').update(identity).digest('hex').slice(0, 16)}`;
-    const labels = { [CELL_REPLICA_LABEL]: String(count), [CELL_REVISION_LABEL]: this.#revision };
+    const labels = {
+      [CELL_REPLICA_LABEL]: String(count),
+      [CELL_REVISION_LABEL]: this.#revision,
+      [CELL_TARGET_SERVER_LABEL]: this.#target,
+    };
     const { election } = process;
     // Nobody else can hold it: it says nothing about who leads.
     const elector = { ...election.elector, metrics: UNCOUNTED };

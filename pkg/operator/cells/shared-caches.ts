@@ -12,7 +12,7 @@ import { addCaches, type Caches } from '../caches.ts';
 import { MACHINE_INDEXES } from '../indexes/machine-indexes.ts';
 import type { ManagerProcess } from '../manager-process.ts';
 import type { World } from '../world.ts';
-import type { CellCaches, CellControl, ReadingCell } from './cell-caches.ts';
+import { type CellCaches, type CellControl, type ReadingCell, showNodes } from './cell-caches.ts';
 import { OpenedCaches } from './opened-caches.ts';
 
 /** Indexes of Machines by what a Node shows of its own. */
@@ -106,6 +106,10 @@ export class SharedCaches implements CellCaches {
   machinesIn(namespace: string): number {
     const counts = this.#machineKinds.map((kind) => this.#views.get(kind)?.of(namespace).list().length ?? 0);
     return counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  showNodes(namespace: string): boolean {
+    return showNodes(this.#viewIn(machines, namespace).list());
   }
 
   withMachines(): readonly string[] {

@@ -12,7 +12,7 @@ const UID = 'A1-b2';
 const NAME = 'machinist-target-a1-b2';
 
 /** Replicas of one revision, for a while already. */
-const ALIKE = { areAlike: true, areSettled: true };
+const ALIKE = { haveOneTarget: true, areSettled: true };
 
 /** Leases, and how they are listed. */
 function memory() {
@@ -31,7 +31,7 @@ function claimsOf(
 
 function start(needed: ReadonlySet<string>, withMachines: ReadonlySet<string> = new Set()) {
   const { stored, leases, list } = memory();
-  const state = { ...ALIKE, found: new Set<string>() };
+  const state = { ...ALIKE, found: new Set<string>(), withoutNodes: new Set<string>() };
   const claims = new TargetClaims({
     leases: claimsOf(leases, (namespace) => (namespace === 'unknown' ? namespace : needed.has(namespace))),
     list,
@@ -39,6 +39,7 @@ function start(needed: ReadonlySet<string>, withMachines: ReadonlySet<string> = 
     withMachines: () => [...withMachines],
     findMachines: (namespace) =>
       Promise.resolve(namespace === undefined ? state.found.size > 0 : state.found.has(namespace)),
+    hasNodes: (namespace) => withMachines.has(namespace) && !state.withoutNodes.has(namespace),
     replicas: state,
   });
   const holder = (): string | undefined => stored.get(NAME)?.spec?.holderIdentity;
@@ -88,6 +89,7 @@ test('of two that take over the same claim at once, one is refused by the API se
     hasMachines: () => false,
     withMachines: () => [],
     findMachines: () => Promise.resolve(false),
+    hasNodes: () => false,
     replicas: ALIKE,
   });
   await claims.claim(UID, 'b', signal);
@@ -107,6 +109,7 @@ test('claims of namespaces that need their cluster no longer are deleted, others
     hasMachines: () => false,
     withMachines: () => [],
     findMachines: () => Promise.resolve(false),
+    hasNodes: () => false,
     replicas: ALIKE,
   });
 
@@ -140,6 +143,7 @@ test('a claim that is taken again is not deleted by whoever found before that no
     hasMachines: () => false,
     withMachines: () => [],
     findMachines: () => Promise.resolve(false),
+    hasNodes: () => false,
     replicas: ALIKE,
   });
 
@@ -276,15 +280,15 @@ test('the target cluster of all namespaces is not changed while replicas of anot
 
 test('no target cluster is claimed for all namespaces while replicas of another revision may use one without a claim', async () => {
   const { claims, stored, state } = start(new Set());
-  state.areAlike = false;
+  state.haveOneTarget = false;
 
   await expect(claims.claimForAll(UID, signal)).rejects.toMatchObject({ code: 503 });
   expect(stored.size).toBe(0);
 
-  state.areAlike = true;
+  state.haveOneTarget = true;
   state.areSettled = false;
   await claims.claimForAll(UID, signal);
-  state.areAlike = false;
+  state.haveOneTarget = false;
   await claims.claimForAll(UID, signal);
   expect([...stored.keys()]).toEqual([NAME]);
 });
@@ -307,6 +311,7 @@ test('of two processes that claim different clusters for all namespaces at once,
       hasMachines: () => true,
       withMachines: () => ['a'],
       findMachines: () => Promise.resolve(false),
+      hasNodes: () => false,
       replicas: ALIKE,
     });
 
@@ -374,6 +379,7 @@ test('a claim of all namespaces of which nobody knows whether they have Machines
     hasMachines: () => false,
     withMachines: () => [],
     findMachines: () => Promise.resolve(false),
+    hasNodes: () => false,
     replicas: ALIKE,
   });
   await claims.claimForAll(UID, signal);
@@ -383,7 +389,7 @@ test('a claim of all namespaces of which nobody knows whether they have Machines
 
 test('a namespace whose Machines have Nodes in a target cluster is not managed without one', async () => {
   const machines = new Set(['a', 'b']);
-  const { claims, stored, leases } = start(new Set(['a', 'b', ALL_NAMESPACES]), machines);
+  const { claims, stored, leases, state } = start(new Set(['a', 'b', ALL_NAMESPACES]), machines);
   await claims.requireNoNodes('a', signal);
   await claims.claim(UID, 'a', signal).catch(() => undefined);
 
@@ -396,7 +402,8 @@ test('a namespace whose Machines have Nodes in a target cluster is not managed w
   stored.clear();
   await claims.claimForAll('c3', signal);
   await expect(claims.requireNoNodes('b', signal)).rejects.toThrow('delete Lease machinist-target-c3');
-  machines.clear();
+  // What was made since was never there.
+  state.withoutNodes.add('b');
   await claims.requireNoNodes('b', signal);
 });
 

@@ -5,6 +5,7 @@ import { holderOf } from '../../kube/leader/lease.ts';
 import { takenBy, TargetRefusedError } from '../target-refused-error.ts';
 import type { ClaimLeases, ClaimMarks } from './claim-leases.ts';
 import { targetLeaseName } from './lease-names.ts';
+import type { Shards } from './shards.ts';
 
 export interface TargetClaimsOptions {
   readonly leases: ClaimLeases;
@@ -15,8 +16,10 @@ export interface TargetClaimsOptions {
   readonly withMachines: () => readonly string[];
   /** Whether any namespace, or this one, has Machines by a live read. Throws ApiError. */
   readonly findMachines: (namespace: string | undefined, signal: AbortSignal) => Promise<boolean>;
-  /** Whether all replicas that live are of one revision: another one may have another target cluster. Settled: for a while already. */
-  readonly replicas: { readonly areAlike: boolean; readonly areSettled: boolean };
+  /** Whether a namespace has Machines of ours that show a Node. */
+  readonly hasNodes: (namespace: string) => boolean;
+  /** See Shards. */
+  readonly replicas: Pick<Shards, 'haveOneTarget' | 'areSettled'>;
 }
 
 /** Holder of a target cluster that all namespaces have together; no namespace has this name. */
@@ -103,7 +106,7 @@ export class TargetClaims {
         `--target-kubeconfig leads to another target cluster than before: the Machines${whose} would all be replaced. Correct it; or, if that is meant, delete Lease ${other.metadata.name} in namespace ${other.metadata.namespace}.`;
       throw new TargetRefusedError('TargetClusterChanged', text(''), text(` of ${someOf(owners)}`), AGAIN_MS);
     }
-    const isFree = other === undefined ? claims.length > 0 || replicas.areAlike : replicas.areSettled;
+    const isFree = other === undefined ? claims.length > 0 || replicas.haveOneTarget : replicas.areSettled;
     if (!isFree || (other !== undefined && (await findMachines(undefined, signal)))) {
       const message = 'other replicas are live, or were a moment ago, which may have another target cluster';
       throw new ApiError(503, 'ServiceUnavailable', message, { retryAfterMs: AGAIN_MS });
@@ -153,8 +156,8 @@ export class TargetClaims {
 
   /** As a cell without a target cluster begins. Throws TargetRefusedError while its Machines have Nodes in one, and ApiError. */
   async requireNoNodes(namespace: string, signal: AbortSignal): Promise<void> {
-    const { list, hasMachines } = this.#options;
-    if (!hasMachines(namespace)) return;
+    const { list, hasNodes } = this.#options;
+    if (!hasNodes(namespace)) return;
     const own = (await list(namespace, signal)).filter((lease) => holderOf(lease) === namespace);
     const [claim] = [...own, ...(await list(OF_ALL, signal))];
     if (claim === undefined) return;

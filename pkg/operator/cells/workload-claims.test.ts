@@ -31,7 +31,8 @@ function start() {
     hasMachines: () => false,
     withMachines: () => [],
     findMachines: () => Promise.resolve(false),
-    replicas: { areAlike: true, areSettled: true },
+    hasNodes: () => false,
+    replicas: { haveOneTarget: true, areSettled: true },
   });
   const workloads = new WorkloadClaims({ leases, list: listBy(CELL_WORKLOAD_LABEL) });
   const claim = async (uid: string, namespace: string, name: string): Promise<void> => {

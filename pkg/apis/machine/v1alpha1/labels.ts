@@ -100,6 +100,8 @@ export const MADE_FOR_LABEL = 'machine.sapcloud.io/made-for';
 export const CELL_REPLICA_LABEL = 'machine.sapcloud.io/cell-replica';
 /** On Leases of replicas with `--cells`: the replicas of one version of a Deployment have the same, so that an upgrade is recognized. */
 export const CELL_REVISION_LABEL = 'machine.sapcloud.io/cell-revision';
+/** On Leases of replicas with `--cells`: a hash of the server of the one target cluster of all cells, or `own` where there is none. */
+export const CELL_TARGET_SERVER_LABEL = 'machine.sapcloud.io/cell-target-server';
 /** On Leases: by them, namespaces with `--cells` hold their target clusters; the value is the namespace. */
 export const CELL_TARGET_LABEL = 'machine.sapcloud.io/cell-target';
 /** On Leases: by them, namespaces with `--cells` hold the workload clusters of their Clusters of Cluster API; the value is the namespace. */
