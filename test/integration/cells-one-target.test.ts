@@ -449,6 +449,12 @@ test(
     const { spec, status, metadata } = await untilRunning(one, NAME);
     const joined = await nodeNamed(NAME);
     const path = `/apis/machine.sapcloud.io/v1alpha1/namespaces/${other.namespace}/machines/${NAME}`;
+    // Of two that are created in one second, nobody can say which is the copy.
+    await eventually(async () => {
+      const now = { metadata: { generateName: 'now-' } };
+      const made = await control.api.send<Machine>('POST', `/api/v1/namespaces/${other.namespace}/secrets`, now);
+      expect(made.metadata.creationTimestamp > metadata.creationTimestamp).toBe(true);
+    }, PATIENCE);
     await other.pool.postMachine({ providerID: spec.providerID }, NAME);
     await other.pool.label(NAME, { node: metadata.labels?.['node'] ?? '' });
     await control.api.send('PATCH', `${path}/status`, { status });

@@ -75,6 +75,14 @@ describe('a Node that shows the name of two machines', () => {
       owner: 'b',
       goesWith: ['b'],
     },
+    {
+      what: 'that have one VM, and were made in one second, so that nobody can say which is the copy',
+      onNode: 'vm-1',
+      a: RUNS,
+      b: RUNS,
+      owner: 'a',
+      goesWith: [],
+    },
     { what: 'that have other VMs', onNode: 'vm-3', a: RUNS, b: { ...OTHER, created: YOUNG }, owner: 'a', goesWith: [] },
     {
       what: 'and whose VM nobody knows',

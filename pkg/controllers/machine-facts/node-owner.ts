@@ -52,7 +52,8 @@ export function belongsTo(node: Node, machine: Machine, machines: MachineIndex):
 /**
  * Whether a Node may be drained and deleted with this machine, or take it along: what a doubt must not do. A Node shows no namespace and no UID:
  * its label alone may name a Machine of another manager's namespace. What this machine has recorded must agree, and where a namesake has a VM
- * too, it must be of the VM of this machine; of two that have recorded that VM it is removed with the older:
+ * too, it must be of the VM of this machine; of two that have recorded that VM it is removed with the older, and with neither of two that are
+ * equally old:
  *
  * | label `node` of the Machine  | provider ids of Node and Machine | the Node shows      | goes with it                      |
  * |------------------------------|----------------------------------|---------------------|-----------------------------------|
@@ -180,7 +181,12 @@ function isOfNamesake(node: Node, machine: Machine, machines: MachineIndex): boo
 function mayBeOfNamesake(node: Node, machine: Machine, machines: MachineIndex): boolean {
   const rivals = namesakesOf(machine, machines).filter((one) => claimOf(node, one) > CLAIM.none);
   if (rivals.length === 0) return false;
-  return claimOf(node, machine) !== CLAIM.itsVM || isOfNamesake(node, machine, machines);
+  if (claimOf(node, machine) !== CLAIM.itsVM || isOfNamesake(node, machine, machines)) return true;
+  // Of two that were made in one second, nobody can say which is the copy.
+  const { creationTimestamp } = machine.metadata;
+  return rivals.some(
+    (one) => claimOf(node, one) === CLAIM.itsVM && one.metadata.creationTimestamp === creationTimestamp,
+  );
 }
 
 function labelOf({ metadata }: Node): string {
