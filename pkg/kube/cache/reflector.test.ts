@@ -8,9 +8,10 @@ import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { ApiError } from '../client/errors.ts';
 import type { ListWatch, WatchOptions } from '../client/list-watch.ts';
 import { machines } from '../client/resource.ts';
+import type { WatchEvent } from '../client/watch.ts';
 import { silentLogger } from '../../base/log/logger.ts';
 import { ReflectedInformer } from './reflected-informer.ts';
-import { Reflector } from './reflector.ts';
+import { Reflector, type WatchSeconds } from './reflector.ts';
 
 const PAUSES = 7;
 /** Longer than the pauses of a server that is starting. */
@@ -208,56 +209,43 @@ test.each([
   expect(await pausesBetween(watch, answeredSince)).toEqual(pauses);
 });
 
+/** For how long a cache asks for watches that bring these events, one each, and for the next one. */
+async function secondsOf(
+  events: readonly WatchEvent<Machine>[],
+  { random, watchSeconds }: { readonly random: number; readonly watchSeconds: WatchSeconds },
+): Promise<readonly (number | undefined)[]> {
+  const enough = new AbortController();
+  const seconds: (number | undefined)[] = [];
+  const source: ListWatch<Machine> = {
+    resource: machines,
+    selection: {},
+    list: () => Promise.resolve({ metadata: { resourceVersion: '1' }, items: [] }),
+    async *watch({ timeoutSeconds }) {
+      await Promise.resolve(seconds.push(timeoutSeconds));
+      const event = events[seconds.length - 1];
+      if (event === undefined) enough.abort();
+      else yield event;
+    },
+    answeredSince: atOnce,
+  };
+  const how = { clock: new HastyClock(), log: silentLogger, streamLists: false, random: () => random, watchSeconds };
+  await new ReflectedInformer({ source, cluster: 'target', ...how }).run(enough.signal);
+  return seconds;
+}
+
+const BOOKMARK: WatchEvent<Machine> = { type: 'BOOKMARK', object: BOOKMARKED };
+
 test.each([
   { random: 0, asked: 40 },
   { random: 0.99, asked: 56 },
 ])('watches of a cache last as long as it is told: $asked s', async ({ random, asked }) => {
-  const enough = new AbortController();
-  const seconds: (number | undefined)[] = [];
-  const source: ListWatch<Machine> = {
-    resource: machines,
-    selection: {},
-    list: () => Promise.resolve({ metadata: { resourceVersion: '1' }, items: [] }),
-    async *watch({ timeoutSeconds }) {
-      await Promise.resolve(seconds.push(timeoutSeconds));
-      enough.abort();
-      yield { type: 'BOOKMARK', object: BOOKMARKED } as const;
-    },
-    answeredSince: atOnce,
-  };
-  const watchSeconds = { least: 40, spread: 16 };
-  const how = { clock: new HastyClock(), log: silentLogger, streamLists: false, random: () => random, watchSeconds };
-
-  await new ReflectedInformer({ source, cluster: 'target', ...how }).run(enough.signal);
-
-  expect(seconds).toEqual([asked]);
+  expect(await secondsOf([], { random, watchSeconds: { least: 40, spread: 16 } })).toEqual([asked]);
 });
 
 test('a watch lasts longer once a server has sent bookmarks in the one before, and the usual time after one without', async () => {
-  const enough = new AbortController();
-  const bookmarks = [true, true, false, true];
-  const seconds: (number | undefined)[] = [];
-  const source: ListWatch<Machine> = {
-    resource: machines,
-    selection: {},
-    list: () => Promise.resolve({ metadata: { resourceVersion: '1' }, items: [] }),
-    async *watch({ timeoutSeconds }) {
-      await Promise.resolve(seconds.push(timeoutSeconds));
-      const isBookmarked = bookmarks[seconds.length - 1];
-      if (isBookmarked === undefined) enough.abort();
-      else if (isBookmarked) yield { type: 'BOOKMARK', object: BOOKMARKED } as const;
-      else
-        yield {
-          type: 'MODIFIED',
-          object: machine((m) => Object.assign(m.metadata, { resourceVersion: '71' })),
-        } as const;
-    },
-    answeredSince: atOnce,
-  };
+  const changed = machine((m) => Object.assign(m.metadata, { resourceVersion: '71' }));
+  const events: readonly WatchEvent<Machine>[] = [BOOKMARK, BOOKMARK, { type: 'MODIFIED', object: changed }, BOOKMARK];
   const watchSeconds = { least: 70, spread: 16, bookmarked: { least: 280, spread: 40 } };
-  const how = { clock: new HastyClock(), log: silentLogger, streamLists: false, random: () => 0, watchSeconds };
 
-  await new ReflectedInformer({ source, cluster: 'target', ...how }).run(enough.signal);
-
-  expect(seconds).toEqual([70, 280, 280, 70, 280]);
+  expect(await secondsOf(events, { random: 0, watchSeconds })).toEqual([70, 280, 280, 70, 280]);
 });

@@ -14,6 +14,15 @@ const NAME = 'machinist-target-a1-b2';
 /** Replicas of one revision, for a while already. */
 const ALIKE = { haveOneTarget: true, areSettled: true };
 
+/** No namespace has any. */
+const WITHOUT_MACHINES = {
+  hasMachines: () => false,
+  withMachines: () => [],
+  findMachines: () => Promise.resolve(false),
+  hasNodes: () => false,
+  replicas: ALIKE,
+};
+
 /** Leases, and how they are listed. */
 function memory() {
   const leases = new MemoryLeases();
@@ -86,11 +95,7 @@ test('of two that take over the same claim at once, one is refused by the API se
       () => false,
     ),
     list,
-    hasMachines: () => false,
-    withMachines: () => [],
-    findMachines: () => Promise.resolve(false),
-    hasNodes: () => false,
-    replicas: ALIKE,
+    ...WITHOUT_MACHINES,
   });
   await claims.claim(UID, 'b', signal);
 
@@ -106,11 +111,7 @@ test('claims of namespaces that need their cluster no longer are deleted, others
   const late = new TargetClaims({
     leases: claimsOf(leases, (name) => name === 'a'),
     list: () => Promise.resolve(before),
-    hasMachines: () => false,
-    withMachines: () => [],
-    findMachines: () => Promise.resolve(false),
-    hasNodes: () => false,
-    replicas: ALIKE,
+    ...WITHOUT_MACHINES,
   });
 
   await claims.tidy(signal);
@@ -140,11 +141,7 @@ test('a claim that is taken again is not deleted by whoever found before that no
   const late = new TargetClaims({
     leases: claimsOf(leases, () => false),
     list: () => Promise.resolve(before),
-    hasMachines: () => false,
-    withMachines: () => [],
-    findMachines: () => Promise.resolve(false),
-    hasNodes: () => false,
-    replicas: ALIKE,
+    ...WITHOUT_MACHINES,
   });
 
   needed.add('a');
@@ -376,11 +373,7 @@ test('a claim of all namespaces of which nobody knows whether they have Machines
   const claims = new TargetClaims({
     leases: claimsOf(leases, () => 'unknown'),
     list,
-    hasMachines: () => false,
-    withMachines: () => [],
-    findMachines: () => Promise.resolve(false),
-    hasNodes: () => false,
-    replicas: ALIKE,
+    ...WITHOUT_MACHINES,
   });
   await claims.claimForAll(UID, signal);
 

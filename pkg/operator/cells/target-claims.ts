@@ -56,14 +56,14 @@ export class TargetClaims {
     if (former !== undefined) {
       throw new TargetRefusedError(
         'TargetClusterChanged',
-        `Another target cluster is that of all namespaces, by --target-kubeconfig, and its Machines may have their Nodes there: they would all be replaced. Correct the kubeconfig; or, if no Machines of any namespace have Nodes there, delete Lease ${former.metadata.name} in namespace ${former.metadata.namespace}.`,
+        `Another target cluster is that of all namespaces, by --target-kubeconfig, and its Machines may have their Nodes there: they would all be replaced. Correct the kubeconfig; or, if no Machines of any namespace have Nodes there, ${deletionOf(former)}.`,
       );
     }
     const [other] = others;
     if (other !== undefined && hasMachines(namespace)) {
       throw new TargetRefusedError(
         'TargetClusterChanged',
-        `Its kubeconfig leads to another target cluster than that of its Machines, which would all be replaced. Correct the kubeconfig; or, if that is meant, delete Lease ${other.metadata.name} in namespace ${other.metadata.namespace}.`,
+        `Its kubeconfig leads to another target cluster than that of its Machines, which would all be replaced. Correct the kubeconfig; or, if that is meant, ${deletionOf(other)}.`,
       );
     }
     // Whoever corrects a kubeconfig gives the cluster that it named by mistake to the namespace to which it belongs; first, or two that were
@@ -73,10 +73,7 @@ export class TargetClaims {
       {
         name,
         namespace,
-        marked: ({ labels, annotations }) => ({
-          labels: { ...labels, [CELL_TARGET_LABEL]: namespace },
-          ...(annotations && { annotations }),
-        }),
+        marked: asTargetOf(namespace),
         refused: (holder, unknown) =>
           holder === ALL_NAMESPACES
             ? takenByAll('Its target cluster', unknown)
@@ -103,7 +100,7 @@ export class TargetClaims {
     const owners = withMachines();
     if (other !== undefined && owners.length > 0) {
       const text = (whose: string): string =>
-        `--target-kubeconfig leads to another target cluster than before: the Machines${whose} would all be replaced. Correct it; or, if that is meant, delete Lease ${other.metadata.name} in namespace ${other.metadata.namespace}.`;
+        `--target-kubeconfig leads to another target cluster than before: the Machines${whose} would all be replaced. Correct it; or, if that is meant, ${deletionOf(other)}.`;
       throw new TargetRefusedError('TargetClusterChanged', text(''), text(` of ${someOf(owners)}`), AGAIN_MS);
     }
     const isFree = other === undefined ? claims.length > 0 || replicas.haveOneTarget : replicas.areSettled;
@@ -116,10 +113,7 @@ export class TargetClaims {
       {
         name,
         namespace: ALL_NAMESPACES,
-        marked: ({ labels, annotations }) => ({
-          labels: { ...labels, [CELL_TARGET_LABEL]: OF_ALL },
-          ...(annotations && { annotations }),
-        }),
+        marked: asTargetOf(OF_ALL),
         refused: (holder) =>
           takenBy(
             holder,
@@ -142,13 +136,13 @@ export class TargetClaims {
    * TargetRefusedError, and ApiError.
    */
   async requireNone(namespace: string, signal: AbortSignal): Promise<void> {
-    const { leases, list, hasMachines, findMachines } = this.#options;
-    const own = (await list(namespace, signal)).filter((lease) => holderOf(lease) === namespace);
+    const { leases, hasMachines, findMachines } = this.#options;
+    const own = await this.#ownOf(namespace, signal);
     const [claim] = own;
     if (claim !== undefined && (hasMachines(namespace) || (await findMachines(namespace, signal)))) {
       throw new TargetRefusedError(
         'TargetClusterChanged',
-        `Its Machines have Nodes in a target cluster of its own, and in the one of --target-kubeconfig they would all be replaced. Start the manager with --cell-kubeconfig-secret; or, if it is the same cluster, or that is meant, delete Lease ${claim.metadata.name} in namespace ${claim.metadata.namespace}.`,
+        `Its Machines have Nodes in a target cluster of its own, and in the one of --target-kubeconfig they would all be replaced. Start the manager with --cell-kubeconfig-secret; or, if it is the same cluster, or that is meant, ${deletionOf(claim)}.`,
       );
     }
     await leases.release(own, notTarget, signal);
@@ -158,12 +152,12 @@ export class TargetClaims {
   async requireNoNodes(namespace: string, signal: AbortSignal): Promise<void> {
     const { list, hasNodes } = this.#options;
     if (!hasNodes(namespace)) return;
-    const own = (await list(namespace, signal)).filter((lease) => holderOf(lease) === namespace);
+    const own = await this.#ownOf(namespace, signal);
     const [claim] = [...own, ...(await list(OF_ALL, signal))];
     if (claim === undefined) return;
     throw new TargetRefusedError(
       'TargetClusterChanged',
-      `Its Machines have Nodes in a target cluster, and this manager has none for them: they would not be drained, and their Nodes would be left. Start the manager with the flags for it; or, if that is meant, delete Lease ${claim.metadata.name} in namespace ${claim.metadata.namespace}.`,
+      `Its Machines have Nodes in a target cluster, and this manager has none for them: they would not be drained, and their Nodes would be left. Start the manager with the flags for it; or, if that is meant, ${deletionOf(claim)}.`,
       undefined,
       AGAIN_MS,
     );
@@ -180,6 +174,19 @@ export class TargetClaims {
     const { leases, list } = this.#options;
     await leases.tidy(await list(undefined, signal), signal);
   }
+
+  /** Those that it holds itself. */
+  async #ownOf(namespace: string, signal: AbortSignal): Promise<readonly Lease[]> {
+    return (await this.#options.list(namespace, signal)).filter((lease) => holderOf(lease) === namespace);
+  }
+}
+
+/** What says whose target cluster it is: the namespace, or `OF_ALL`. */
+function asTargetOf(whose: string): (before: ClaimMarks) => ClaimMarks {
+  return ({ labels, annotations }) => ({
+    labels: { ...labels, [CELL_TARGET_LABEL]: whose },
+    ...(annotations && { annotations }),
+  });
 }
 
 function notTarget({ labels = {}, annotations }: ClaimMarks): ClaimMarks {
@@ -189,10 +196,7 @@ function notTarget({ labels = {}, annotations }: ClaimMarks): ClaimMarks {
 
 /** All namespaces have it together, or had it; `claim`: if it is not known whether they still do. */
 export function takenByAll(what: string, claim: Lease | undefined): TargetRefusedError {
-  const remedy =
-    claim === undefined
-      ? ''
-      : `; or, if no other namespace has Machines there, delete Lease ${claim.metadata.name} in namespace ${claim.metadata.namespace}`;
+  const remedy = claim === undefined ? '' : `; or, if no other namespace has Machines there, ${deletionOf(claim)}`;
   return new TargetRefusedError(
     'TargetClusterTaken',
     `${what} is that of all namespaces, by --target-kubeconfig: Nodes of other Machines are there. Correct the kubeconfig${remedy}.`,
@@ -205,6 +209,10 @@ function someOf(owners: readonly string[]): string {
 }
 
 /** What helps where nobody knows whether the other namespace still needs the cluster. */
-export function instead({ metadata: { name, namespace = '' } }: Lease): string {
-  return `; or, if that namespace is gone, or has no Machines, delete Lease ${name} in namespace ${namespace}`;
+export function instead(claim: Lease): string {
+  return `; or, if that namespace is gone, or has no Machines, ${deletionOf(claim)}`;
+}
+
+function deletionOf({ metadata: { name, namespace = '' } }: Lease): string {
+  return `delete Lease ${name} in namespace ${namespace}`;
 }

@@ -124,6 +124,11 @@ export function cellsFrom(
   };
 }
 
+/** Whether the flags say which namespaces are cells. */
+export function namesCells({ text, list }: Pick<ValueReader, 'text' | 'list'>): boolean {
+  return text('cells') !== '' || list('cell-namespaces').length > 0;
+}
+
 /**
  * Whether the target cluster of the flags is that of all cells. A kubeconfig beside no other one has always been that of the control cluster.
  * Throws FlagError.
@@ -131,7 +136,7 @@ export function cellsFrom(
 export function hasOneTarget({ text, list }: Pick<ValueReader, 'text' | 'list'>): boolean {
   const target = text('target-kubeconfig');
   const isNamed = list('cell-namespaces').length > 0;
-  if (text('cells') === '' && !isNamed) return false;
+  if (!namesCells({ text, list })) return false;
   if (text('control-kubeconfig') === '' || ['', 'none'].includes(target)) return false;
   if (isNamed) {
     throw new FlagError(

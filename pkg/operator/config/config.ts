@@ -1,6 +1,6 @@
 import { parseGoFloat } from '../../apis/go-number.ts';
 import { type AutoscalerConfig, autoscalerFrom } from './autoscaler.ts';
-import { type CellsConfig, cellsFrom, hasOneTarget } from './cells.ts';
+import { type CellsConfig, cellsFrom, hasOneTarget, namesCells } from './cells.ts';
 import { controllersFrom, OWN_CONTROLLERS } from './controllers.ts';
 import type { FlagSection, SettingsOf } from './flag-section.ts';
 import { defaultOf, type Flag, flagsOf, OWN_FLAGS, type Program } from './flags.ts';
@@ -167,7 +167,7 @@ export function configFrom(
 /** Leases of shards are many: three renewals fit in the time within which one must succeed, as those of a single leader do with room to spare. */
 function leaderFrom({ text, number, bool, list }: ValueReader): Config['leader'] {
   const [renewDeadlineMs, retryPeriodMs] = [number('leader-elect-renew-deadline'), number('leader-elect-retry-period')];
-  const hasCells = text('cells') !== '' || list('cell-namespaces').length > 0;
+  const hasCells = namesCells({ text, list });
   return {
     enabled: bool(LEADER_ELECT),
     leaseDurationMs: number('leader-elect-lease-duration'),
@@ -203,7 +203,7 @@ function clustersFrom({ text, list }: ValueReader, leases: ReadonlySet<string>):
       '--control-kubeconfig is required when --target-kubeconfig is none, because there is no target cluster to use instead',
     );
   }
-  const hasCells = text('cells') !== '' || list('cell-namespaces').length > 0;
+  const hasCells = namesCells({ text, list });
   const hasTarget = !hasCells || hasOneTarget({ text, list });
   return servesOwnKinds(leases) && hasTarget
     ? { controlKubeconfig, targetKubeconfig, namespace }
