@@ -23,12 +23,14 @@ import { FaultProxy } from '../proxy/fault-proxy.ts';
 const TEST_MS = 300_000;
 const PATIENCE = { timeoutMs: 90_000, intervalMs: 100 };
 const SELECTED = { labels: { cell: '' } };
-const NAME = 'twin';
 
 let control: Site;
 let target: Site;
 let one: TestCell;
 let other: TestCell;
+/** Of machines in two namespaces; each test has its own, since machines of the tests before may be left, and would have it. */
+let twin: string;
+let tests = 0;
 /** What managers have written. */
 let written: string[];
 
@@ -47,6 +49,7 @@ afterAll(async () => {
 
 beforeEach(async () => {
   written = [];
+  twin = `twin-${(tests += 1)}`;
   target = await Site.drawnTarget();
   one = await TestCell.create(control, 'one', { replicas: 0, target });
   other = await TestCell.create(control, 'other', { replicas: 0, target });
@@ -188,27 +191,27 @@ test(
   async () => {
     await using _manager = await start();
     await select();
-    await one.pool.postMachine({}, NAME);
-    await untilRunning(one, NAME);
-    const joined = await nodeNamed(NAME);
+    await one.pool.postMachine({}, twin);
+    await untilRunning(one, twin);
+    const joined = await nodeNamed(twin);
 
-    await other.pool.postMachine({}, NAME);
-    const waiting = await untilWaiting(other, NAME);
+    await other.pool.postMachine({}, twin);
+    const waiting = await untilWaiting(other, twin);
     expect(waiting.status?.lastOperation?.description).toContain('a Machine in another namespace, which has it');
     expect(waiting.status?.conditions ?? []).toEqual([]);
-    await other.pool.deleteMachine(NAME);
-    await untilGone(other, NAME);
+    await other.pool.deleteMachine(twin);
+    await untilGone(other, twin);
 
-    expect((await nodeNamed(NAME))?.metadata.uid).toBe(joined?.metadata.uid);
-    expect((await untilRunning(one, NAME)).metadata.deletionTimestamp).toBeUndefined();
+    expect((await nodeNamed(twin))?.metadata.uid).toBe(joined?.metadata.uid);
+    expect((await untilRunning(one, twin)).metadata.deletionTimestamp).toBeUndefined();
     expect(other.cloud.created).toEqual([]);
-    await other.pool.postMachine({}, NAME);
-    await untilWaiting(other, NAME);
-    await one.pool.deleteMachine(NAME);
-    await untilGone(one, NAME);
-    await untilRunning(other, NAME);
+    await other.pool.postMachine({}, twin);
+    await untilWaiting(other, twin);
+    await one.pool.deleteMachine(twin);
+    await untilGone(one, twin);
+    await untilRunning(other, twin);
 
-    expect((await nodeNamed(NAME))?.metadata.uid).not.toBe(joined?.metadata.uid);
+    expect((await nodeNamed(twin))?.metadata.uid).not.toBe(joined?.metadata.uid);
     expect(one.cloud.created).toHaveLength(1);
     expect(other.cloud.created).toHaveLength(1);
     expect(await one.cloud.vms()).toEqual([]);
@@ -221,13 +224,13 @@ test(
   async () => {
     await using _manager = await start();
     await one.mark(control, SELECTED);
-    await one.pool.postMachine({}, NAME);
-    await untilRunning(one, NAME);
+    await one.pool.postMachine({}, twin);
+    await untilRunning(one, twin);
     await target.api.send('POST', '/api/v1/nodes', { metadata: { name: 'nobody' } });
-    const before = await Promise.all(['nobody', NAME].map(nodeNamed));
+    const before = await Promise.all(['nobody', twin].map(nodeNamed));
     const claims = [
       ['first', 'nobody'],
-      ['second', NAME],
+      ['second', twin],
     ] as const;
     for (const [name, node] of claims) {
       await other.pool.postMachine({ providerID: `sim:///${name}` }, name);
@@ -243,13 +246,13 @@ test(
       await untilGone(other, name);
     }
 
-    expect(written.filter((text) => text.includes('nodes nobody') || text === `DELETE nodes ${NAME}`)).toEqual([]);
-    const after = await Promise.all(['nobody', NAME].map(nodeNamed));
+    expect(written.filter((text) => text.includes('nodes nobody') || text === `DELETE nodes ${twin}`)).toEqual([]);
+    const after = await Promise.all(['nobody', twin].map(nodeNamed));
     const shapes = [before, after].map((all) =>
       all.map((node) => [node?.metadata.uid, node?.metadata.finalizers, node?.metadata.labels, node?.spec]),
     );
     expect(shapes[1]).toEqual(shapes[0]);
-    expect((await untilRunning(one, NAME)).metadata.deletionTimestamp).toBeUndefined();
+    expect((await untilRunning(one, twin)).metadata.deletionTimestamp).toBeUndefined();
   },
   TEST_MS,
 );
@@ -259,10 +262,10 @@ test(
   async () => {
     await using _manager = await start();
     await one.mark(control, SELECTED);
-    await other.pool.postMachine({ providerID: 'sim:///elsewhere' }, NAME);
+    await other.pool.postMachine({ providerID: 'sim:///elsewhere' }, twin);
 
-    await one.pool.postMachine({}, NAME);
-    await untilWaiting(one, NAME);
+    await one.pool.postMachine({}, twin);
+    await untilWaiting(one, twin);
 
     expect(one.cloud.created).toEqual([]);
   },
@@ -422,18 +425,18 @@ test(
   async () => {
     await using _manager = await start();
     await select();
-    await one.pool.postMachine({}, NAME);
-    await untilRunning(one, NAME);
-    const joined = await nodeNamed(NAME);
-    await other.pool.postMachine({}, NAME);
-    await untilWaiting(other, NAME);
+    await one.pool.postMachine({}, twin);
+    await untilRunning(one, twin);
+    const joined = await nodeNamed(twin);
+    await other.pool.postMachine({}, twin);
+    await untilWaiting(other, twin);
 
-    await other.pool.label(NAME, { [FORCE_DELETION_LABEL]: 'True' });
-    await other.pool.deleteMachine(NAME);
-    await untilGone(other, NAME);
+    await other.pool.label(twin, { [FORCE_DELETION_LABEL]: 'True' });
+    await other.pool.deleteMachine(twin);
+    await untilGone(other, twin);
 
-    expect((await nodeNamed(NAME))?.metadata.uid).toBe(joined?.metadata.uid);
-    expect((await untilRunning(one, NAME)).metadata.deletionTimestamp).toBeUndefined();
+    expect((await nodeNamed(twin))?.metadata.uid).toBe(joined?.metadata.uid);
+    expect((await untilRunning(one, twin)).metadata.deletionTimestamp).toBeUndefined();
     expect(await one.cloud.vms()).toHaveLength(1);
     expect(other.cloud.created).toEqual([]);
   },
@@ -445,35 +448,35 @@ test(
   async () => {
     await using _manager = await start();
     await one.mark(control, SELECTED);
-    await one.pool.postMachine({}, NAME);
-    const { spec, status, metadata } = await untilRunning(one, NAME);
-    const joined = await nodeNamed(NAME);
-    const path = `/apis/machine.sapcloud.io/v1alpha1/namespaces/${other.namespace}/machines/${NAME}`;
+    await one.pool.postMachine({}, twin);
+    const { spec, status, metadata } = await untilRunning(one, twin);
+    const joined = await nodeNamed(twin);
+    const path = `/apis/machine.sapcloud.io/v1alpha1/namespaces/${other.namespace}/machines/${twin}`;
     // Of two that are created in one second, nobody can say which is the copy.
     await eventually(async () => {
       const now = { metadata: { generateName: 'now-' } };
       const made = await control.api.send<Machine>('POST', `/api/v1/namespaces/${other.namespace}/secrets`, now);
       expect(made.metadata.creationTimestamp > metadata.creationTimestamp).toBe(true);
     }, PATIENCE);
-    await other.pool.postMachine({ providerID: spec.providerID }, NAME);
-    await other.pool.label(NAME, { node: metadata.labels?.['node'] ?? '' });
+    await other.pool.postMachine({ providerID: spec.providerID }, twin);
+    await other.pool.label(twin, { node: metadata.labels?.['node'] ?? '' });
     await control.api.send('PATCH', `${path}/status`, { status });
 
     await other.mark(control, SELECTED);
     for (const label of [{}, { [FORCE_DELETION_LABEL]: 'True' }]) {
-      await other.pool.label(NAME, label);
+      await other.pool.label(twin, label);
       await eventually(async () => {
-        expect((await other.pool.machine(NAME)).status?.lastOperation).toBeDefined();
+        expect((await other.pool.machine(twin)).status?.lastOperation).toBeDefined();
       }, PATIENCE);
     }
-    await other.pool.deleteMachine(NAME);
-    await untilGone(other, NAME);
+    await other.pool.deleteMachine(twin);
+    await untilGone(other, twin);
 
-    const left = await nodeNamed(NAME);
+    const left = await nodeNamed(twin);
     expect(left?.metadata.uid).toBe(joined?.metadata.uid);
     expect(left?.metadata.deletionTimestamp).toBeUndefined();
     expect(left?.spec?.unschedulable ?? false).toBe(false);
-    expect((await untilRunning(one, NAME)).metadata.deletionTimestamp).toBeUndefined();
+    expect((await untilRunning(one, twin)).metadata.deletionTimestamp).toBeUndefined();
     expect(await one.cloud.vms()).toHaveLength(1);
     expect(one.cloud.deleted).toBe(0);
   },

@@ -62,6 +62,17 @@ test('a Lease is ours as it was answered last, or as it was sent since then with
   expect(isOurs('2')).toBe(false);
 });
 
+test('a server that refuses is not away because the last renewal before the deadline had a millisecond', () => {
+  const clock = new FakeClock();
+  const missed = new MissedRenewals(clock);
+  missed.failed(REFUSED, clock.monotonicMs());
+  clock.advance(REFUSAL_PATIENCE_MS);
+
+  missed.failed(new DeadlineError('a request for the Lease', 1), clock.monotonicMs(), { isCutShort: true });
+
+  expect([missed.wasAway, missed.isRefused, missed.why]).toEqual([false, true, ': no leases for you']);
+});
+
 test('one that had less time than others says nothing of a cause where one is known', () => {
   const missed = new MissedRenewals(new FakeClock());
   const cutShort = new DeadlineError('a request for the Lease', 1);

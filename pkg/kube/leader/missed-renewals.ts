@@ -42,9 +42,10 @@ export class MissedRenewals {
     );
   }
 
-  /** `isCutShort`: it had less time than others, so that its end says nothing of a cause; that of the one before is kept. */
+  /** `isCutShort`: it had less time than others, so that its end says nothing of a server whose last answer is known. */
   failed(err: unknown, sentMs: number, { isCutShort = false }: { readonly isCutShort?: boolean } = {}): void {
-    if (!isCutShort || this.#error === undefined) this.#error = err instanceof Error ? err : new Error(String(err));
+    if (isCutShort && this.#error !== undefined) return;
+    this.#error = err instanceof Error ? err : new Error(String(err));
     this.#wasAway ||= isAway(err);
     this.#refusedSinceMs = isAway(err) ? undefined : (this.#refusedSinceMs ?? sentMs);
   }
