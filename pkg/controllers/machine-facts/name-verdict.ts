@@ -1,12 +1,9 @@
 import { CREATION_SENT_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted, keyOf } from '../../apis/meta.ts';
-import { fromTimestamp, MINUTE_MS } from '../../base/clock/clock.ts';
+import { isClearlyOlder } from './clearly-older.ts';
 import { hasRecordedVM } from './node-owner.ts';
 import { wasNeverRequested } from './status.ts';
-
-/** Timestamps are of clocks of several API servers: of two that are closer, nobody can say which is older. */
-const CLEARLY_MS = MINUTE_MS;
 
 /** The Machine that holds another one of its name. */
 export interface Held {
@@ -32,9 +29,8 @@ const RANK: Readonly<Record<Held['why'], number>> = { 'has-begun': 0, 'is-older'
  * | all are being deleted, and none was ever requested | free                                     |
  */
 export function judgeName(machine: Machine, others: readonly Machine[]): NameVerdict {
-  const createdMs = createdAt(machine);
   const held = others
-    .map((heldBy) => ({ heldBy, why: whyHeld(createdMs, heldBy) }))
+    .map((heldBy) => ({ heldBy, why: whyHeld(machine, heldBy) }))
     .filter((one): one is Held => one.why !== undefined)
     .toSorted((a, b) => RANK[a.why] - RANK[b.why] || (keyOf(a.heldBy) < keyOf(b.heldBy) ? -1 : 1));
   return held[0] ?? 'free';
@@ -47,14 +43,9 @@ export function hasBegun(machine: Machine): boolean {
   return type !== undefined && errorCode !== 'NameTaken' && !wasNeverRequested(machine);
 }
 
-function whyHeld(createdMs: number, by: Machine): Held['why'] | undefined {
+function whyHeld({ metadata }: Machine, by: Machine): Held['why'] | undefined {
   if (hasBegun(by)) return 'has-begun';
   if (isBeingDeleted(by) && wasNeverRequested(by)) return undefined;
-  const youngerMs = createdAt(by) - createdMs;
-  if (youngerMs > CLEARLY_MS) return undefined;
-  return youngerMs < -CLEARLY_MS ? 'is-older' : 'is-as-old';
-}
-
-function createdAt({ metadata }: Machine): number {
-  return fromTimestamp(metadata.creationTimestamp) ?? 0;
+  if (isClearlyOlder(metadata, by.metadata)) return undefined;
+  return isClearlyOlder(by.metadata, metadata) ? 'is-older' : 'is-as-old';
 }

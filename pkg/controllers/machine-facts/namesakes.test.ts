@@ -75,13 +75,21 @@ describe('a Node that shows the name of two machines', () => {
       owner: 'b',
       goesWith: ['b'],
     },
-    {
-      what: 'that have one VM, and were made in one second, so that nobody can say which is the copy',
+    ...[OLD, '2026-01-01T00:01:00Z'].map((created) => ({
+      what: `that have one VM, and were made at ${OLD} and ${created}, so that nobody can say which is the copy`,
       onNode: 'vm-1',
       a: RUNS,
-      b: RUNS,
+      b: { ...RUNS, created },
       owner: 'a',
       goesWith: [],
+    })),
+    {
+      what: 'that have one VM, and of which one was made more than a minute later',
+      onNode: 'vm-1',
+      a: RUNS,
+      b: { ...RUNS, created: '2026-01-01T00:01:01Z' },
+      owner: 'a',
+      goesWith: ['a'],
     },
     { what: 'that have other VMs', onNode: 'vm-3', a: RUNS, b: { ...OTHER, created: YOUNG }, owner: 'a', goesWith: [] },
     {

@@ -4,6 +4,7 @@ import { MACHINE_NAME_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
+import { isClearlyOlder } from './clearly-older.ts';
 import { isSameVM, schemeOf } from './same-vm.ts';
 
 /** Phases in which a machine may be without a VM. */
@@ -52,8 +53,8 @@ export function belongsTo(node: Node, machine: Machine, machines: MachineIndex):
 /**
  * Whether a Node may be drained and deleted with this machine, or take it along: what a doubt must not do. A Node shows no namespace and no UID:
  * its label alone may name a Machine of another manager's namespace. What this machine has recorded must agree, and where a namesake has a VM
- * too, it must be of the VM of this machine; of two that have recorded that VM it is removed with the older, and with neither of two that are
- * equally old:
+ * too, it must be of the VM of this machine; of two that have recorded that VM it is removed with the one that is clearly older, and with neither
+ * if none is:
  *
  * | label `node` of the Machine  | provider ids of Node and Machine | the Node shows      | goes with it                      |
  * |------------------------------|----------------------------------|---------------------|-----------------------------------|
@@ -182,11 +183,8 @@ function mayBeOfNamesake(node: Node, machine: Machine, machines: MachineIndex): 
   const rivals = namesakesOf(machine, machines).filter((one) => claimOf(node, one) > CLAIM.none);
   if (rivals.length === 0) return false;
   if (claimOf(node, machine) !== CLAIM.itsVM || isOfNamesake(node, machine, machines)) return true;
-  // Of two that were made in one second, nobody can say which is the copy.
-  const { creationTimestamp } = machine.metadata;
-  return rivals.some(
-    (one) => claimOf(node, one) === CLAIM.itsVM && one.metadata.creationTimestamp === creationTimestamp,
-  );
+  // Else nobody can say which is the copy.
+  return rivals.some((one) => claimOf(node, one) === CLAIM.itsVM && !isClearlyOlder(machine.metadata, one.metadata));
 }
 
 function labelOf({ metadata }: Node): string {

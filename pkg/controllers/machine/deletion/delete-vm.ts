@@ -101,7 +101,7 @@ function deletionOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): M
       if (!(await deps.cursor.isStillOurs(ctx, signal)))
         throw new StaleCallError('the Machine no longer exists, or was replaced by another one of the same name');
       const request = { machine: asOwnVM(deps, ctx), machineClass, secretData };
-      if (await isVMOfNamesake(deps, driver, request, signal))
+      if (await isVMOfNamesake(deps, driver, request, ctx.observed, signal))
         return { lastKnownState: undefined, wasFound: false, isAnothers: true };
       const answer = await deps.deletionTimes.during({ account, timeouts, signal }, (bounded) =>
         driver.delete(request, bounded),
@@ -163,6 +163,8 @@ function textOfDeleted(
   const { providerID = '' } = spec;
   const isOwn = providerID !== '' && sharedWith(observed, machines, nodes) === undefined;
   const what = isOwn ? `VM ${providerID}` : `VM of name ${metadata.name}`;
+  if (isAnothers && providerID !== '')
+    return `No VM was deleted: VM ${providerID} is also that of a Machine in another namespace, and stays while that exists.`;
   if (isAnothers) return `No VM was deleted: the ${what} is that of a Machine in another namespace.`;
   if (!found) return `The provider has no ${what}.`;
   const wasTold = nodes === undefined || nodeNameOf({ metadata }) !== '';

@@ -1,6 +1,7 @@
 import { nodeNameOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { DriverError } from '../../../driver/error.ts';
+import { isClearlyOlder } from '../../machine-facts/clearly-older.ts';
 import { hasBegun } from '../../machine-facts/name-verdict.ts';
 import { isSameVM } from '../../machine-facts/same-vm.ts';
 import type { Collaborators } from '../collaborators.ts';
@@ -24,12 +25,21 @@ export async function begunNamesakes(
 
 /**
  * Where namespaces share a target cluster: whether the driver, which may know VMs by their names only, takes that of a namesake for the one of
- * this machine, of which nothing is recorded. Throws ApiError and DriverError, also while that cannot be told.
+ * this machine, of which it was told nothing. `observed` has what is recorded. Throws ApiError and DriverError, also while that cannot be told.
+ *
+ * | the driver answers with | namesakes                                                | the VM is |
+ * |-------------------------|----------------------------------------------------------|-----------|
+ * | what is recorded        | those that have it too are copies: clearly younger       | its own   |
+ * | what is recorded        | one that has it too is not clearly younger               | another's |
+ * | the VM of one of them   | any                                                      | another's |
+ * | another one             | all have recorded theirs                                 | its own   |
+ * | anything else           | any                                                      | unknown   |
  */
 export async function isVMOfNamesake(
   deps: Deps,
   driver: ResolvedClass['driver'],
   request: { readonly machine: Machine } & Parameters<ResolvedClass['driver']['getStatus']>[0],
+  observed: Machine,
   signal: AbortSignal,
 ): Promise<boolean> {
   const others = await begunNamesakes(deps, request.machine, signal);
@@ -41,11 +51,12 @@ export async function isVMOfNamesake(
   });
   if (vm === undefined) return false;
   const { providerID = '', nodeName = '' } = vm;
-  const isOf = (one: Machine): boolean =>
-    providerIDOf(one) === ''
-      ? nodeNameOf(one) !== '' && nodeNameOf(one) === nodeName
-      : isSameVM(providerIDOf(one), providerID) === true;
-  if (others.some(isOf)) return true;
+  const owners = others.filter((one) => isSameVM(providerIDOf(one), providerID) === true);
+  if (isSameVM(providerIDOf(observed), providerID) === true && owners.length > 0)
+    return !owners.every(({ metadata }) => isClearlyOlder(observed.metadata, metadata));
+  const isShownBy = (one: Machine): boolean =>
+    providerIDOf(one) === '' && nodeNameOf(one) !== '' && nodeNameOf(one) === nodeName;
+  if (owners.length > 0 || others.some(isShownBy)) return true;
   if (providerID !== '' && others.every((one) => providerIDOf(one) !== '')) return false;
   throw new DriverError(
     'Aborted',

@@ -11,7 +11,7 @@ import { OwnerlessVMs } from '../ownerless-vms.ts';
 import { wakeOrphanVMs } from './wake.ts';
 
 /** Tells of Machines as a cache does, and counts how often that makes the loop look. */
-function watching(leads: boolean) {
+function watching(leads: boolean, others: readonly Machine[] = []) {
   const handlers: ChangeHandler<Machine>[] = [];
   const seen = { looks: 0, warnings: 0 };
   const removed = new RemovedMachines();
@@ -20,7 +20,10 @@ function watching(leads: boolean) {
   gone.onLate(({ name }) => late.push(name));
   const ownerless = new OwnerlessVMs();
   wakeOrphanVMs({
-    machines: { onChange: (handler: ChangeHandler<Machine>) => void handlers.push(handler) } as Informer<Machine>,
+    machines: {
+      ...({ onChange: (handler: ChangeHandler<Machine>) => void handlers.push(handler) } as Informer<Machine>),
+      byIndex: (_index, providerID) => others.filter(({ spec }) => spec.providerID === providerID),
+    },
     classes: { onChange: () => undefined } as unknown as Informer<MachineClass>,
     queue: { add: () => undefined, addAfter: () => undefined },
     controller: { hurry: () => void (seen.looks += 1) },
@@ -146,3 +149,21 @@ test.each([
 
   expect(seen.looks).toBe(looks);
 });
+
+test.each([
+  { where: 'another namespace', namespace: 'other', isGone: false },
+  { where: 'its namespace', namespace: 'default', isGone: true },
+])(
+  'the VM of a Machine that went in order, and that one in $where has too, is gone: $isGone',
+  ({ namespace, isGone }) => {
+    const copy = machine((m) => Object.assign(m.metadata, { namespace, uid: 'copy' }));
+    const world = watching(true, [copy]);
+    const old = machine();
+    world.removed.deletingVM(old.metadata.uid);
+    world.removed.deletedVM(old.metadata.uid);
+
+    world.tell(old, undefined);
+
+    expect(world.gone.has(old.spec.providerID ?? '')).toBe(isGone);
+  },
+);

@@ -2,7 +2,7 @@ import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted, keyOf } from '../../../apis/meta.ts';
-import type { Informer } from '../../../kube/cache/lister.ts';
+import type { Informer, Lister } from '../../../kube/cache/lister.ts';
 import type { Trust } from '../../../kube/gate/leader-gate.ts';
 import { reportsSeveralVMs } from '../../machine-facts/original-texts.ts';
 import type { Queue } from '../../../work/workqueue/queue.ts';
@@ -15,7 +15,7 @@ export const ORPHAN_VMS_KEY = 'orphan-vms';
 const GATHER_MS = 1_000;
 
 export interface OrphanVMsWakeDeps extends Pick<OrphanVMsDeps, 'removed' | 'gone' | 'ownerless' | 'log'> {
-  readonly machines: Informer<Machine>;
+  readonly machines: Informer<Machine> & Pick<Lister<Machine>, 'byIndex'>;
   readonly classes: Informer<MachineClass>;
   readonly queue: Queue;
   readonly controller: Pick<OrphanVMsController, 'hurry'>;
@@ -56,7 +56,7 @@ export function wakeOrphanVMs(deps: OrphanVMsWakeDeps): void {
     switch (removed.record(old)) {
       case 'in-order':
         ownerless.remove(providerIDOf(old));
-        gone.add(remainsOf(old));
+        if (!isKept(old, machines)) gone.add(remainsOf(old));
         return;
       case 'deleting':
         return log[level](fields, 'machine vanished during the deletion of its VM');
@@ -68,6 +68,12 @@ export function wakeOrphanVMs(deps: OrphanVMsWakeDeps): void {
   classes.onChange((old, current) => {
     if (current !== undefined && isBeingDeleted(current) && (old === undefined || !isBeingDeleted(old))) look();
   });
+}
+
+/** Whether its VM may be there for a Machine in another namespace with the same target cluster. */
+function isKept(machine: Machine, machines: OrphanVMsWakeDeps['machines']): boolean {
+  const { namespace } = machine.metadata;
+  return machines.byIndex('providerID', providerIDOf(machine)).some(({ metadata }) => metadata.namespace !== namespace);
 }
 
 function hasSeveralVMs({ status }: Machine): boolean {

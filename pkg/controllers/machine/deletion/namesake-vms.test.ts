@@ -1,0 +1,94 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { worldInDeletion } from '../../../../test/fakes/deletion-world.ts';
+import type { FakeWorld } from '../../../../test/fakes/machine-world.ts';
+import { machine } from '../../../../test/builders.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+
+const KEY = 'default/m-1';
+const AT_ONCE = '2026-01-01T00:01:00Z';
+const LATER = '2026-01-01T00:01:01Z';
+const EARLIER = '2025-12-31T23:58:59Z';
+
+type Change = (m: ReturnType<typeof machine>) => void;
+
+/** Of another namespace, with the same name. */
+function namesake(providerID: string, change: Change = () => undefined): Machine {
+  return machine((m) => {
+    Object.assign(m.metadata, { namespace: 'other', uid: 'other-m-1' });
+    m.spec.providerID = providerID;
+    change(m);
+  });
+}
+
+const created =
+  (at: string): Change =>
+  (m) => {
+    m.metadata.creationTimestamp = at;
+  };
+
+/** A Machine that is being deleted, has no Node, and shares a target cluster with these. */
+function start(others: readonly Machine[], change: Change = () => undefined): FakeWorld {
+  const world = worldInDeletion((m) => {
+    m.spec.providerID = 'sim:///m-1';
+    m.metadata.labels = { node: 'm-1' };
+    change(m);
+  });
+  for (const one of others) world.machines.put(one);
+  world.namesakes = () => Promise.resolve([...others, world.machines.get(KEY) as Machine]);
+  world.nodes.live.set('m-1', undefined);
+  world.restart();
+  return world;
+}
+
+/** Passes until nothing moves. */
+async function run(world: FakeWorld): Promise<void> {
+  for (let i = 0; i < 20 && world.machines.get(KEY) !== undefined; i++) {
+    await world.reconcile();
+    await world.settle();
+  }
+}
+
+const textsOf = (world: FakeWorld): readonly string[] =>
+  world.events.filter(({ reason }) => reason === 'VMDeleted').map(({ message }) => message);
+
+describe('the VM of a machine that has copies in other namespaces', () => {
+  test('is deleted with the machine, if the copies are more than a minute younger', async () => {
+    const world = start([namesake('sim:///m-1', created(LATER))]);
+
+    await run(world);
+
+    expect(world.driver.calls).toEqual(['status', 'delete']);
+    expect(world.driver.vms.size).toBe(0);
+    expect(world.machines.get(KEY)).toBeUndefined();
+  });
+
+  test.each([
+    { what: 'is older', at: EARLIER },
+    { what: 'may be the older', at: AT_ONCE },
+  ])('stays for one that $what', async ({ at }) => {
+    const world = start([namesake('sim:///m-1', created(at))]);
+
+    await run(world);
+
+    expect(world.driver.calls).toEqual(['status']);
+    expect(world.machines.get(KEY)).toBeUndefined();
+    expect(textsOf(world)).toEqual([
+      'No VM was deleted: VM sim:///m-1 is also that of a Machine in another namespace, and stays while that exists.',
+    ]);
+  });
+
+  test('stays if the driver knows another one by that name', async () => {
+    const other = namesake('sim:///m-2', created(LATER));
+    const world = start([
+      namesake('sim:///m-1', created(LATER)),
+      { ...other, metadata: { ...other.metadata, uid: 'third', namespace: 'third' } },
+    ]);
+    world.driver.vms.set('m-1', { providerID: 'sim:///m-2', nodeName: 'm-1', addresses: [] });
+
+    await run(world);
+
+    expect(world.driver.calls).toEqual(['status']);
+    expect(world.driver.vms.size).toBe(1);
+  });
+});

@@ -1,0 +1,118 @@
+import { describe, expect, jest, test } from '@jest/globals';
+
+import type { Machine } from '../../../../pkg/apis/machine/v1alpha1/machine.ts';
+import type { Node } from '../../../../pkg/apis/wire.ts';
+import { MachinesWorld } from '../../world/machines-world.ts';
+import { Cell } from './cell.ts';
+import { Cells, withCells } from './cells-world.ts';
+
+// Seconds of the processor, which a busy host takes long to give: a life is bounded by its own time.
+jest.setTimeout(300_000);
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60_000;
+const SHARDS = 2;
+const NAMES = ['cell-1', 'cell-2'];
+const TWIN = 'twin';
+
+/** Two cells with one target cluster, without machines; the second may be a namespace that is not managed. */
+async function start(isSelected = true) {
+  const plan = { names: NAMES, shards: SHARDS, managers: 1, shareTarget: true };
+  const world = await MachinesWorld.create(withCells({ seed: 1, flags: {} }, plan));
+  const [one, other] = [
+    await Cell.create(world, 'cell-1', SHARDS, { replicas: 0 }),
+    await Cell.create(world, 'cell-2', SHARDS, { replicas: 0 }),
+  ];
+  other.isWanted = isSelected;
+  for (const cell of [one, other]) cell.setRight();
+  while (world.processes.lacksOne) await world.processes.start();
+  const population = new Cells(world, [one, other], () => 1);
+  return {
+    world,
+    one,
+    other,
+    findings: () => population.ledger.findings,
+    twinOf: (cell: Cell): Machine | undefined => cell.world.machines.find(({ metadata }) => metadata.name === TWIN),
+    node: (): Node | undefined => one.world.nodes.find(({ metadata }) => metadata.name === TWIN),
+    until: async (isSo: () => boolean): Promise<void> => {
+      for (let i = 0; i < 600 && !isSo(); i++) await world.time.advance(SECOND_MS);
+      expect(isSo()).toBe(true);
+    },
+    remove: (cell: Cell): void => {
+      cell.pool.ledger.askedFor(TWIN);
+      world.act('DELETE', cell.world.pathOf('machines', TWIN), {});
+    },
+    [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
+  };
+}
+
+type Scene = Awaited<ReturnType<typeof start>>;
+
+/** The machine of the first cell runs, and the second has a copy of it, with all that is recorded. */
+async function withCopy({ world, one, other, until, twinOf }: Scene, createdAfterMs: number): Promise<void> {
+  one.createLone(TWIN);
+  await until(() => one.world.cloud.size > 0);
+  await world.time.advance(createdAfterMs);
+  other.createLone(TWIN);
+  await until(() => twinOf(one)?.status?.currentStatus?.phase === 'Running');
+  const { metadata, spec, status } = twinOf(one) as Machine;
+  const { labels, annotations, finalizers } = metadata;
+  const path = other.world.pathOf('machines', TWIN);
+  world.act('PATCH', path, { metadata: { labels, annotations, finalizers }, spec });
+  world.act('PATCH', `${path}/status`, { status });
+  await world.time.advance(MINUTE_MS);
+}
+
+describe.each([{ isSelected: true }, { isSelected: false }])(
+  'of a machine with a copy in another namespace (managed: $isSelected)',
+  ({ isSelected }) => {
+    test('VM and Node are deleted with the machine, if it is more than a minute older', async () => {
+      await using scene = await start(isSelected);
+      const { one, other, until, twinOf, node } = scene;
+      await withCopy(scene, 2 * MINUTE_MS);
+      expect(node()).toBeDefined();
+
+      scene.remove(one);
+      await until(() => twinOf(one) === undefined);
+
+      expect(one.world.cloud.size).toBe(0);
+      expect(node()).toBeUndefined();
+      expect(twinOf(other)).toBeDefined();
+      expect(scene.findings()).toEqual([]);
+    });
+
+    test('both stay for the copy, if that was created within a minute', async () => {
+      await using scene = await start(isSelected);
+      const { world, one, until, twinOf, node } = scene;
+      await withCopy(scene, 0);
+      const before = node()?.metadata;
+
+      scene.remove(one);
+      await until(() => twinOf(one) === undefined);
+      await world.time.advance(MINUTE_MS);
+
+      expect(one.world.cloud.size).toBe(1);
+      expect(node()?.metadata.uid).toBe(before?.uid);
+      expect(node()?.metadata.deletionTimestamp).toBeUndefined();
+      expect(scene.findings()).toEqual([]);
+    });
+  },
+);
+
+test.each([{ createdAfterMs: 0 }, { createdAfterMs: 2 * MINUTE_MS }])(
+  'a copy that was created $createdAfterMs ms later is deleted, and the VM and the Node stay',
+  async ({ createdAfterMs }) => {
+    await using scene = await start();
+    const { one, other, until, twinOf, node } = scene;
+    await withCopy(scene, createdAfterMs);
+    const before = node()?.metadata;
+
+    scene.remove(other);
+    await until(() => twinOf(other) === undefined);
+
+    expect(one.world.cloud.size).toBe(1);
+    expect(node()?.metadata.uid).toBe(before?.uid);
+    expect(twinOf(one)?.status?.currentStatus?.phase).toBe('Running');
+    expect(scene.findings()).toEqual([]);
+  },
+);
