@@ -12,7 +12,7 @@ import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import { describeRival, sharedWith } from '../identity/identity-claims.ts';
 import type { ActivityResults } from '../calls/results.ts';
 import { isAt, untilRecorded } from './cursor.ts';
-import { isVMOfNamesake } from './namesake-vms.ts';
+import { isVMOfNamesake, VMInDoubtError } from './namesake-vms.ts';
 import { orForcedRemoval, type ForcedRemovalDeps } from './forced-removal.ts';
 
 /** So long a deletion without an end is nothing that anybody has to look at. */
@@ -117,8 +117,10 @@ function deletionOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): M
 function show({ cursor }: Deps, ctx: MachineContext, failure: CallFailure): void {
   const { error } = failure;
   storeDriverState(ctx.machine, 'delete', error);
-  if (goesOn(ctx, failure)) return cursor.resume(ctx, 'delete-vm', `The VM is still being deleted: ${error.detail}.`);
-  const text = `Cloud provider message - ${error.message}.`;
+  const isInDoubt = error instanceof VMInDoubtError;
+  const how = isInDoubt ? 'not deleted yet' : 'still being deleted';
+  if (goesOn(ctx, failure)) return cursor.resume(ctx, 'delete-vm', `The VM is ${how}: ${error.detail}.`);
+  const text = isInDoubt ? `The VM cannot be deleted: ${error.detail}.` : `Cloud provider message - ${error.message}.`;
   // Much the same again is no write and no Event.
   if (cursor.stay(ctx, 'delete-vm', text)) ctx.pass.event('VMDeletionFailed', text);
 }

@@ -97,13 +97,13 @@ function ask(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): StepResu
   return next;
 }
 
-/** Whether the driver says that there is no VM. Throws what else it does not know. */
+/** Whether the driver says that there is no VM; one that knows names only may find that of a namesake too. Throws what else it does not know. */
 async function isNotFound(told: Promise<unknown>): Promise<boolean> {
   try {
     await told;
     return false;
   } catch (err) {
-    if (DriverError.hasCode(err, ...ENOUGH)) return err.code === 'NotFound';
+    if (DriverError.hasCode(err, ...ENOUGH, 'OutOfRange')) return err.code === 'NotFound';
     throw err;
   }
 }

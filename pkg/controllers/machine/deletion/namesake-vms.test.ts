@@ -3,7 +3,9 @@ import { describe, expect, test } from '@jest/globals';
 import { worldInDeletion } from '../../../../test/fakes/deletion-world.ts';
 import type { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { machine } from '../../../../test/builders.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { MINUTE, SECOND } from '../../../../test/durations.ts';
+import { DriverError } from '../../../driver/error.ts';
+import type { LastOperation, Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 
 const KEY = 'default/m-1';
 const AT_ONCE = '2026-01-01T00:01:00Z';
@@ -49,6 +51,8 @@ async function run(world: FakeWorld): Promise<void> {
   }
 }
 
+const WAITS = 'waiting until that Machine records its VM or is deleted';
+const operationOf = (world: FakeWorld): LastOperation | undefined => world.machines.get(KEY)?.status?.lastOperation;
 const textsOf = (world: FakeWorld): readonly string[] =>
   world.events.filter(({ reason }) => reason === 'VMDeleted').map(({ message }) => message);
 
@@ -91,4 +95,64 @@ describe('the VM of a machine that has copies in other namespaces', () => {
     expect(world.driver.calls).toEqual(['status']);
     expect(world.driver.vms.size).toBe(1);
   });
+});
+
+describe('the VM of a machine that has recorded none', () => {
+  const unrecorded: Change = (m) => {
+    m.spec = { class: { kind: 'MachineClass', name: 'class-1' } };
+    m.metadata.labels = {};
+    m.status.conditions = [];
+  };
+
+  test('is in doubt while a namesake has only a label: waits, says for what, and is deleted when that is gone', async () => {
+    const labelled = namesake('', (m) => {
+      m.metadata.labels = { node: 'm-1' };
+      m.status = {} as (typeof m)['status'];
+    });
+    const world = start([labelled], unrecorded);
+
+    await run(world);
+    expect(operationOf(world)).toMatchObject({ state: 'Processing', description: expect.stringContaining(WAITS) });
+    world.clock.advance(2 * MINUTE);
+    await run(world);
+
+    expect(world.driver.calls).not.toContain('delete');
+    expect(operationOf(world)).toMatchObject({ state: 'Failed', description: expect.stringContaining(WAITS) });
+    expect(world.events.map(({ reason, message }) => [reason, message])).toContainEqual([
+      'VMDeletionFailed',
+      `The VM cannot be deleted: the VM that the driver returns (sim:///m-1) may be that of a Machine of the same name in another namespace, which has recorded no VM; ${WAITS}.`,
+    ]);
+
+    world.namesakes = () => Promise.resolve([]);
+    world.restart();
+    await run(world);
+    expect(world.driver.vms.size).toBe(0);
+    expect(world.machines.get(KEY)).toBeUndefined();
+  });
+
+  test.each([{ code: 'OutOfRange' as const }, { code: 'Unimplemented' as const }])(
+    'waits for the namesake if the driver answers with $code, and is deleted when that is gone',
+    async ({ code }) => {
+      const world = start([namesake('sim:///m-2')], unrecorded);
+      world.driver.getStatus = () => Promise.reject(new DriverError(code, 'as the driver says'));
+
+      await run(world);
+      world.clock.advance(2 * MINUTE);
+      await run(world);
+
+      expect(world.driver.calls).not.toContain('delete');
+      expect(operationOf(world)).toMatchObject({
+        state: 'Failed',
+        description: expect.stringContaining(
+          `a Machine in another namespace has the same name, and the driver does not tell their VMs apart (${code}: as the driver says); waiting until that Machine is deleted`,
+        ),
+      });
+      world.namesakes = () => Promise.resolve([]);
+      world.restart();
+      world.clock.advance(5 * SECOND);
+      await run(world);
+      expect(world.driver.calls).toContain('delete');
+      expect(world.machines.get(KEY)).toBeUndefined();
+    },
+  );
 });

@@ -1,6 +1,6 @@
-import { nodeNameOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { DriverError } from '../../../driver/error.ts';
+import { DriverError, type DriverCode } from '../../../driver/error.ts';
 import { isClearlyOlder } from '../../machine-facts/clearly-older.ts';
 import { hasBegun } from '../../machine-facts/name-verdict.ts';
 import { isSameVM } from '../../machine-facts/same-vm.ts';
@@ -23,9 +23,20 @@ export async function begunNamesakes(
   return all.filter((one) => one.metadata.uid !== metadata.uid && hasBegun(one));
 }
 
+/** Nobody can say whether the VM that a driver would delete is that of a namesake: this deletion waits for that one. */
+export class VMInDoubtError extends DriverError {
+  constructor(why: string) {
+    super('Aborted', why);
+  }
+}
+
+/** Answers that do not say which VM is that of which machine. */
+const UNDECIDED: readonly DriverCode[] = ['OutOfRange', 'Unimplemented'];
+
 /**
  * Where namespaces share a target cluster: whether the driver, which may know VMs by their names only, takes that of a namesake for the one of
- * this machine, of which it was told nothing. `observed` has what is recorded. Throws ApiError and DriverError, also while that cannot be told.
+ * this machine, of which it was told nothing. `observed` has what is recorded. Throws ApiError, DriverError, and VMInDoubtError while that cannot
+ * be told.
  *
  * | the driver answers with | namesakes                                                | the VM is |
  * |-------------------------|----------------------------------------------------------|-----------|
@@ -33,6 +44,7 @@ export async function begunNamesakes(
  * | what is recorded        | one that has it too is not clearly younger               | another's |
  * | the VM of one of them   | any                                                      | another's |
  * | another one             | all have recorded theirs                                 | its own   |
+ * | another one             | one has recorded none, whatever its label `node` says    | unknown   |
  * | anything else           | any                                                      | unknown   |
  */
 export async function isVMOfNamesake(
@@ -47,19 +59,23 @@ export async function isVMOfNamesake(
   const vm = await driver.getStatus(request, signal).catch((err: unknown) => {
     if (DriverError.hasCode(err, 'NotFound')) return undefined;
     if (err instanceof DriverError && err.code === 'Uninitialized') return err.result ?? {};
+    if (DriverError.hasCode(err, ...UNDECIDED)) throw undecided(err);
     throw err;
   });
   if (vm === undefined) return false;
-  const { providerID = '', nodeName = '' } = vm;
+  const { providerID = '' } = vm;
   const owners = others.filter((one) => isSameVM(providerIDOf(one), providerID) === true);
   if (isSameVM(providerIDOf(observed), providerID) === true && owners.length > 0)
     return !owners.every(({ metadata }) => isClearlyOlder(observed.metadata, metadata));
-  const isShownBy = (one: Machine): boolean =>
-    providerIDOf(one) === '' && nodeNameOf(one) !== '' && nodeNameOf(one) === nodeName;
-  if (owners.length > 0 || others.some(isShownBy)) return true;
+  if (owners.length > 0) return true;
   if (providerID !== '' && others.every((one) => providerIDOf(one) !== '')) return false;
-  throw new DriverError(
-    'Aborted',
-    `VM ${providerID} may be that of a Machine of the same name in another namespace, which has not recorded its VM yet`,
+  throw new VMInDoubtError(
+    `the VM that the driver returns (${providerID === '' ? 'without provider ID' : providerID}) may be that of a Machine of the same name in another namespace, which has recorded no VM; waiting until that Machine records its VM or is deleted`,
+  );
+}
+
+function undecided({ code, detail }: DriverError): VMInDoubtError {
+  return new VMInDoubtError(
+    `a Machine in another namespace has the same name, and the driver does not tell their VMs apart (${code}: ${detail}); waiting until that Machine is deleted`,
   );
 }
