@@ -1,6 +1,8 @@
 import { providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Capabilities, ListedMachine } from '../../driver/driver.ts';
+import type { MachineIndex } from '../machine-facts/node-owner.ts';
+import { isSameVM } from '../machine-facts/same-vm.ts';
 import { isBeingCreated } from '../machine-facts/status.ts';
 
 /**
@@ -14,6 +16,22 @@ export function isOfNamespace(
   listScope: Capabilities['listScope'],
 ): boolean {
   return machineNamespace === undefined ? listScope === 'class' : machineNamespace === namespace;
+}
+
+/**
+ * Whether a listed VM that carries no namespace may be that of a Machine in another one with the same target cluster: one that has recorded it, or
+ * that has its name and has recorded none. Where each namespace has its own target, it never is.
+ */
+export function mayBeOfOther(vm: ListedMachine, namespace: string, machines: MachineIndex): boolean {
+  if (vm.machineNamespace !== undefined) return false;
+  const isElsewhere = ({ metadata }: Machine): boolean => metadata.namespace !== namespace;
+  const isTagged = ({ metadata: { uid } }: Machine): boolean => vm.machineUID === undefined || vm.machineUID === uid;
+  return (
+    machines.byIndex('providerID', vm.providerID).some(isElsewhere) ||
+    machines
+      .byIndex('name', vm.machineName)
+      .some((one) => isElsewhere(one) && isTagged(one) && isSameVM(providerIDOf(one), vm.providerID) !== false)
+  );
 }
 
 /** Whose a VM is: a Machine's, perhaps that of a Machine which is still being made or that knows it by another id, or nobody's. */

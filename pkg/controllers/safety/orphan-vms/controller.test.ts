@@ -174,7 +174,7 @@ class World {
       isDryRun,
       namesakes: () => this.namesakes,
       isVMTaken: () => false,
-      liveNamesake: () => Promise.resolve(this.liveNamesake),
+      liveNamesakes: () => Promise.resolve(this.liveNamesake === undefined ? [] : [this.liveNamesake]),
       collected: ({ name }) => void this.cleaned.push(name),
     });
     this.#controller = new OrphanVMsController({

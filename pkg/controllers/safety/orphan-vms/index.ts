@@ -11,11 +11,12 @@ import { orphanVMMetrics } from './metrics.ts';
 import type { Operator } from '../../../operator/operator.ts';
 import type { Controller } from '../../../work/reconcile/controller.ts';
 import type { SecretContents } from '../../class-secrets/secret-contents.ts';
+import { machinesNamed } from '../../machine-facts/namesakes.ts';
 import { MACHINE_EVENT_SOURCE } from '../../machine-facts/events.ts';
 import type { ReplacementBudget } from '../../machine-facts/replacement-budget.ts';
 import type { ReplacementPace } from '../../machine-facts/pace.ts';
 import type { VMStates } from '../../machine-facts/vm-states.ts';
-import { identify, ownershipOf } from '../../vms/ownership.ts';
+import { identify, mayBeOfOther, ownershipOf } from '../../vms/ownership.ts';
 import type { RemovedMachines } from '../removed-machines.ts';
 import type { DeletedMachines } from '../deleted-machines.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
@@ -69,7 +70,7 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
     metrics: { track: () => undefined, settled: (...ended) => operator.metrics.activity.settled(...ended) },
     limits: ACTIVITY_LIMITS,
   });
-  // Where namespaces share a target, names are found in all of them: a VM that is listed is of this one.
+  // Where namespaces share a target, names are found in all of them.
   const named = (name: string): Machine | undefined => machines.get(keyBeside(ofNamespace, name));
   const ofIt = (vm: ListedMachine): Machine[] => [
     ...machines.byIndex('providerID', vm.providerID),
@@ -78,7 +79,8 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
   const collector = new Collector(ORPHAN_VMS_KEY, {
     ...told,
     activities,
-    isOwned: (vm, isListed) => ownershipOf(vm, identify(ofIt(vm)), isListed) !== 'none',
+    isOwned: (vm, isListed) =>
+      ownershipOf(vm, identify(ofIt(vm)), isListed) !== 'none' || mayBeOfOther(vm, config.clusters.namespace, machines),
     namesakeOf: ({ machineName }) => named(machineName),
     collected({ providerID, machineName }) {
       ownerless.remove(providerID);
@@ -89,12 +91,14 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
   const leftBehind = new LeftBehind(ORPHAN_VMS_KEY, {
     ...told,
     activities,
-    namesakes: (name) => [named(name)].flatMap((one) => one?.metadata.uid ?? []),
+    namesakes: (name) => machines.byIndex('name', name).map(({ metadata }) => metadata.uid),
     isVMTaken: (providerID) => machines.byIndex('providerID', providerID).length > 0,
-    liveNamesake: async (name, signal) => {
+    liveNamesakes: async (name, signal) => {
+      if (operator.sharedTarget !== undefined)
+        return (await machinesNamed(name, reader, signal)).map(({ metadata }) => metadata.uid);
       const place = { namespace: config.clusters.namespace, name };
       const live = await reader.get(machineResource, place, { signal, metadataOnly: true }).catch(ignoreNotFound);
-      return live?.metadata.uid;
+      return live === undefined ? [] : [live.metadata.uid];
     },
     collected(machine) {
       ownerless.remove(machine.providerID);

@@ -21,12 +21,15 @@ export interface LeftBehindDeps {
   readonly recorder: ObjectEvents<MachineClass>;
   readonly log: Logger;
   readonly isDryRun: boolean;
-  /** UIDs of the Machines that have a name, as the caches show it: drivers that know VMs by name alone would take their VM. */
+  /**
+   * UIDs of the Machines that have a name, as the caches show it, those of other namespaces with the same target cluster too: drivers that know
+   * VMs by name alone would take their VM.
+   */
   readonly namesakes: (name: string) => readonly string[];
   /** Whether a Machine has that VM, as the caches show it. */
   readonly isVMTaken: (providerID: string) => boolean;
-  /** UID of the Machine that has a name, read live: the last look before something is deleted. Throws ApiError. */
-  readonly liveNamesake: (name: string, signal: AbortSignal) => Promise<string | undefined>;
+  /** The same, read live: the last look before something is deleted. Throws ApiError. */
+  readonly liveNamesakes: (name: string, signal: AbortSignal) => Promise<readonly string[]>;
   /** A VM that was listed is gone: what is left of it can go too. */
   readonly collected: (machine: DeletedMachine) => void;
 }
@@ -117,8 +120,8 @@ export class LeftBehind {
     const owner = { uid: removal.machineUID, key: this.#key, account };
     this.#deps.activities.startOrGet(owner, 'delete', async (signal) => {
       await driver.turn(machineClass, signal);
-      const live = await this.#deps.liveNamesake(removal.machine, signal);
-      if ((live !== undefined && !apart.has(live)) || this.#isTaken(removal, apart))
+      const live = await this.#deps.liveNamesakes(removal.machine, signal);
+      if (live.some((uid) => !apart.has(uid)) || this.#isTaken(removal, apart))
         throw new DriverError('Canceled', 'a Machine with this name or VM exists now');
       await driver.delete({ machine: stubOf(removal, machineClass), machineClass, secretData }, signal);
     });

@@ -6,6 +6,8 @@ import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../../apis/machine/v1alph
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Capabilities, ListedMachine, VirtualMachine } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
+import { Store } from '../../../kube/cache/store.ts';
+import { MACHINE_INDEXES } from '../../../operator/indexes/machine-indexes.ts';
 import { FakeDriver } from '../../../../test/fakes/driver.ts';
 import { describeProof, Evidence, proofFields, type Snapshot } from './evidence.ts';
 import { releaseOf } from '../../vms/orphan-release.ts';
@@ -201,6 +203,7 @@ describe('a survey', () => {
           list: () => Promise.resolve({ metadata: { resourceVersion: '7' }, items: [] }),
         },
         namespace: 'default',
+        machines: new Store<Machine>(MACHINE_INDEXES),
       },
       classes,
       signal,

@@ -2,9 +2,13 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineClass } from '../../../../test/builders.ts';
 import { MemoryClient } from '../../../../test/memory-client.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { ListedMachine } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
+import { Store } from '../../../kube/cache/store.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { machines } from '../../../kube/client/resource.ts';
+import { MACHINE_INDEXES } from '../../../operator/indexes/machine-indexes.ts';
 import { FakeDriver } from '../../../../test/fakes/driver.ts';
 import { survey } from './survey.ts';
 
@@ -14,6 +18,7 @@ const signal = new AbortController().signal;
 function scene() {
   const reader = new MemoryClient();
   reader.put(machines, machine());
+  const known = new Store<Machine>(MACHINE_INDEXES);
   const good = new FakeDriver();
   const bad = new FakeDriver();
   for (const driver of [good, bad]) {
@@ -32,8 +37,9 @@ function scene() {
     secrets: { of: () => Promise.resolve({ data: {}, missing: [], fingerprint: '' }) },
     reader,
     namespace: 'default',
+    machines: known,
   };
-  return { reader, bad, look: () => survey(deps, classes, signal) };
+  return { reader, good, bad, known, look: () => survey(deps, classes, signal) };
 }
 
 describe('a look', () => {
@@ -76,5 +82,64 @@ describe('a look', () => {
     reader.readFailure = new ApiError(503, 'ServiceUnavailable', 'no answer');
 
     await expect(look()).rejects.toThrow('no answer');
+  });
+});
+
+describe('a VM that is listed by the name of a class alone, and carries no namespace,', () => {
+  const VM: ListedMachine = { providerID: 'sim:///vm-1', machineName: 'm-1', machineUID: undefined };
+  const inNamespace = (namespace: string, providerID: string): Machine =>
+    machine((m) => {
+      Object.assign(m.metadata, { namespace, uid: 'u-1' });
+      m.spec.providerID = providerID;
+    });
+
+  test.each([
+    { what: 'is ours if no Machine has it', known: [], vm: VM, isOurs: true },
+    { what: 'is ours if one of ours has it', known: [inNamespace('default', 'sim:///vm-1')], vm: VM, isOurs: true },
+    {
+      what: 'is not if one of another namespace has it',
+      known: [inNamespace('a', 'sim:///vm-1')],
+      vm: VM,
+      isOurs: false,
+    },
+    {
+      what: 'is not if one of another namespace with its name has none',
+      known: [inNamespace('a', '')],
+      vm: VM,
+      isOurs: false,
+    },
+    {
+      what: 'is not if one of another namespace writes its ID otherwise',
+      known: [inNamespace('a', 'sim://v2/vm-1')],
+      vm: VM,
+      isOurs: false,
+    },
+    {
+      what: 'is ours if one of its name has another VM',
+      known: [inNamespace('a', 'sim:///vm-2')],
+      vm: VM,
+      isOurs: true,
+    },
+    {
+      what: 'is ours if it has another UID than one of its name',
+      known: [inNamespace('a', '')],
+      vm: { ...VM, machineUID: 'u-2' },
+      isOurs: true,
+    },
+    {
+      what: 'is ours if it carries our namespace, whoever has that name',
+      known: [inNamespace('a', '')],
+      vm: { ...VM, machineNamespace: 'default' },
+      isOurs: true,
+    },
+  ])('$what', async ({ known: machinesOfAll, vm, isOurs }) => {
+    const { good, known, look } = scene();
+    good.list = () => Promise.resolve([vm] as readonly object[] as readonly never[]);
+    for (const one of machinesOfAll) known.put(one);
+
+    const { lists } = await look();
+
+    const found = lists.map(({ vms, foreign }) => [vms, foreign]);
+    expect(found[0]).toEqual(isOurs ? [[vm], []] : [[], [vm]]);
   });
 });

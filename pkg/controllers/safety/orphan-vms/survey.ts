@@ -7,7 +7,8 @@ import type { MachineDriver } from '../../../driver/gated-driver.ts';
 import type { Reader } from '../../../kube/client/client.ts';
 import { machines } from '../../../kube/client/resource.ts';
 import type { SecretContents } from '../../class-secrets/secret-contents.ts';
-import { isOfNamespace } from '../../vms/ownership.ts';
+import type { MachineIndex } from '../../machine-facts/node-owner.ts';
+import { isOfNamespace, mayBeOfOther } from '../../vms/ownership.ts';
 
 export interface ClassAccess {
   readonly key: string;
@@ -39,6 +40,8 @@ export interface SurveyDeps {
   readonly secrets: Pick<SecretContents, 'of'>;
   readonly reader: Reader;
   readonly namespace: string;
+  /** From the cache. */
+  readonly machines: MachineIndex;
 }
 
 /**
@@ -49,7 +52,7 @@ export async function survey(deps: SurveyDeps, classes: readonly MachineClass[],
   const outcomes = await Promise.allSettled(classes.map((one) => listClass(deps, one, signal)));
   signal.throwIfAborted();
   const seen = outcomes.flatMap((one) => (one.status === 'fulfilled' && one.value !== undefined ? [one.value] : []));
-  const lists = seen.filter(isListed);
+  const lists = seen.filter(isListed).map((list) => withoutOthers(deps, list));
   const unlistable = seen.filter((one) => !isListed(one));
   const failures = outcomes.flatMap((one, i) =>
     one.status === 'rejected' ? [{ key: keyOf(classes[i] as MachineClass), error: one.reason as unknown }] : [],
@@ -57,6 +60,13 @@ export async function survey(deps: SurveyDeps, classes: readonly MachineClass[],
   const { namespace, reader } = deps;
   const { items } = await reader.list(machines, { namespace, signal });
   return { lists, unlistable, failures, machines: items };
+}
+
+/** A list without those that may be of another namespace with the same target cluster. */
+function withoutOthers({ namespace, machines: known }: SurveyDeps, list: ClassList): ClassList {
+  const others = list.vms.filter((vm) => mayBeOfOther(vm, namespace, known));
+  if (others.length === 0) return list;
+  return { ...list, vms: list.vms.filter((vm) => !others.includes(vm)), foreign: [...list.foreign, ...others] };
 }
 
 /** The VMs of one class; without them where its driver cannot list, and undefined where there is none. */

@@ -1,8 +1,9 @@
 import { describe, expect, jest, test } from '@jest/globals';
 
+import type { ListedMachine } from '../../../../pkg/driver/driver.ts';
 import type { Machine } from '../../../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../../pkg/apis/wire.ts';
-import { MachinesWorld } from '../../world/machines-world.ts';
+import { MachinesWorld, POOL } from '../../world/machines-world.ts';
 import { Cell } from './cell.ts';
 import { Cells, withCells } from './cells-world.ts';
 
@@ -35,7 +36,7 @@ async function start(isSelected = true) {
     twinOf: (cell: Cell): Machine | undefined => cell.world.machines.find(({ metadata }) => metadata.name === TWIN),
     node: (): Node | undefined => one.world.nodes.find(({ metadata }) => metadata.name === TWIN),
     until: async (isSo: () => boolean): Promise<void> => {
-      for (let i = 0; i < 600 && !isSo(); i++) await world.time.advance(SECOND_MS);
+      for (let i = 0; i < 3_600 && !isSo(); i++) await world.time.advance(SECOND_MS);
       expect(isSo()).toBe(true);
     },
     remove: (cell: Cell): void => {
@@ -116,3 +117,38 @@ test.each([{ createdAfterMs: 0 }, { createdAfterMs: 2 * MINUTE_MS }])(
     expect(scene.findings()).toEqual([]);
   },
 );
+
+test('a cell whose driver lists VMs by the name of the class alone leaves those of a cell that does not run alone, and collects others', async () => {
+  await using scene = await start();
+  const { world, one, other, until } = scene;
+  one.isWanted = false;
+  one.select(false);
+  await world.time.advance(MINUTE_MS);
+  // Nobody has recorded the VM yet.
+  one.createLone(TWIN);
+  const plant = (machineName: string) =>
+    one.world.cloud.plant({ machineName, namespace: one.namespace, className: POOL, zone: one.namespace });
+  const vm = plant(TWIN);
+  const orphan = plant('nobody');
+  const { driver } = other.world.simulation;
+  const removed: string[] = [];
+  Object.assign(driver, {
+    listMachines: (): Promise<readonly ListedMachine[]> =>
+      Promise.resolve(
+        one.world.cloud
+          .all()
+          .map(({ providerID, machineName }) => ({ providerID, machineName, machineUID: undefined })),
+      ),
+    deleteMachine: ({ machine: { spec } }: Parameters<typeof driver.deleteMachine>[0]) => {
+      removed.push(spec?.providerID ?? '');
+      one.world.cloud.remove(spec?.providerID ?? '', 'deleted');
+      return Promise.resolve({ lastKnownState: undefined });
+    },
+  });
+
+  await until(() => removed.length > 0);
+  await world.time.advance(20 * MINUTE_MS);
+
+  expect(removed).toEqual([orphan.providerID]);
+  expect(one.world.cloud.get(vm.providerID)).toBeDefined();
+});
