@@ -1,4 +1,5 @@
-import { defaultOf, type Flag, flagsWith, IGNORED_FLAGS, type Program } from '../../pkg/operator/config/flags.ts';
+import { defaultOf, type Flag, type Program } from '../../pkg/operator/config/flag.ts';
+import { flagsWith, IGNORED_FLAGS } from '../../pkg/operator/config/flags.ts';
 import { WORLD_FLAGS } from '../../pkg/worlds/flags.ts';
 import { formatDuration } from '../../pkg/apis/duration.ts';
 import { table } from './table.ts';

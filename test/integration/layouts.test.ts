@@ -13,7 +13,7 @@ import { CELLS_FLAGS } from '../../hack/bench/bed.ts';
 import { resolveProgram } from '../../hack/control-plane/binaries.ts';
 import { applyManifests, type Manifest, parseManifests } from '../../hack/control-plane/apply.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
-import type { Program as FlagsOf } from '../../pkg/operator/config/flags.ts';
+import type { Program as FlagsOf } from '../../pkg/operator/config/flag.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { QUICK, SimulatedCloud } from '../cloud/sim-cloud.ts';
 import { Site } from '../cloud/site.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { Command, CommanderError } from 'commander';
 
 import { usageExitCode, normalizeFlags, type ParsedCommandLine, withFlags } from './command-line.ts';
-import type { Program } from './flags.ts';
+import type { Program } from './flag.ts';
 import { WORLD_FLAGS } from '../../worlds/flags.ts';
 
 /** Parses `argv` as `program` would; what it printed on refusal is in the error. */

@@ -1,7 +1,8 @@
 import { type Command, type CommanderError, Option } from 'commander';
 import { configFrom, type Config } from './config.ts';
 import type { FlagSection } from './flag-section.ts';
-import { defaultOf, type Flag, flagsWith, IGNORED_FLAGS, OWN_FLAGS, type Program } from './flags.ts';
+import { defaultOf, type Flag, type Program } from './flag.ts';
+import { flagsWith, IGNORED_FLAGS, OWN_FLAGS } from './flags.ts';
 import { FlagError } from './flag-error.ts';
 import type { TypedFlags } from './value-reader.ts';
 import { formatDuration, parseDuration } from '../../apis/duration.ts';

@@ -6,7 +6,8 @@ import { WORLD_FLAGS } from '../../worlds/flags.ts';
 import { type Config, configFrom as readConfig } from './config.ts';
 import { OWN_CONTROLLERS } from './controllers.ts';
 import { controllersIn } from './flag-section.ts';
-import { flagsWith, type Program } from './flags.ts';
+import type { Program } from './flag.ts';
+import { flagsWith } from './flags.ts';
 import type { TypedFlags } from './value-reader.ts';
 
 const configFrom = (program: Program, flags: TypedFlags): Config => readConfig(program, flags, WORLD_FLAGS);

@@ -1,5 +1,5 @@
 import { controllersIn, type FlagSection } from './flag-section.ts';
-import type { Program } from './flags.ts';
+import type { Program } from './flag.ts';
 import { leasesOf } from './lease-groups.ts';
 import { FlagError } from './flag-error.ts';
 

@@ -1,4 +1,4 @@
-import type { Flag } from './flags.ts';
+import type { FlagRow } from './flag.ts';
 import type { LeaseGroup } from './lease-groups.ts';
 import type { ValueReader } from './value-reader.ts';
 
@@ -6,7 +6,7 @@ import type { ValueReader } from './value-reader.ts';
 export interface FlagSection<Settings = unknown> {
   /** Of its flags, in `--help` and in the reference. */
   readonly heading: string;
-  readonly flags: readonly Omit<Flag, 'group' | 'programs'>[];
+  readonly flags: Readonly<Record<string, FlagRow>>;
   /** Its controllers, which run only where they are named, by their Leases. */
   readonly leases: readonly LeaseGroup[];
   /** What may be typed for several of them. */

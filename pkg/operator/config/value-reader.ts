@@ -1,4 +1,4 @@
-import { defaultOf, type Flag, type Program } from './flags.ts';
+import { defaultOf, type Flag, type Program } from './flag.ts';
 import { type FlagValue, parseValue } from './value.ts';
 
 /** What was typed, by flag name; a repeated flag has several texts. */

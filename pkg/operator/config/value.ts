@@ -4,7 +4,7 @@ import { DURATION_PATTERN, formatDuration, parseDuration } from '../../apis/dura
 import { parseGoBool } from '../../apis/go-bool.ts';
 import { parseGoFloat, parseGoInt } from '../../apis/go-number.ts';
 import { FlagError } from './flag-error.ts';
-import type { Flag } from './flags.ts';
+import type { Flag } from './flag.ts';
 
 /** A flag's value once parsed: durations in milliseconds, lists split and trimmed. */
 export type FlagValue = boolean | number | string | readonly string[];

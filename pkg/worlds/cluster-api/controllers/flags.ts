@@ -1,4 +1,5 @@
 import type { FlagSection } from '../../../operator/config/flag-section.ts';
+import { bool, list, text } from '../../../operator/config/flag.ts';
 import { FlagError } from '../../../operator/config/flag-error.ts';
 import type { ValueReader } from '../../../operator/config/value-reader.ts';
 import { MACHINE_LEASE } from '../../../kube/leader/names.ts';
@@ -14,29 +15,19 @@ export interface ClusterAPISettings {
 
 export const CLUSTER_API_FLAGS: FlagSection<ClusterAPISettings> = {
   heading: 'Cluster API',
-  flags: [
-    {
-      name: 'cluster-api-watch-filter',
-      kind: 'string',
-      help: 'For controller cluster-api: reconcile only Machines and Clusters of cluster.x-k8s.io whose label cluster.x-k8s.io/watch-filter has this value. If empty, all in the namespace are reconciled.',
-    },
-    {
-      name: 'cluster-api-all-namespaces',
-      kind: 'bool',
-      default: 'false',
-      help: 'For controller cluster-api: reconcile Machines and Clusters of cluster.x-k8s.io in all namespaces instead of --namespace. Requires deploy/rbac/cluster-api-all-namespaces.yaml.',
-    },
-    {
-      name: 'additional-sync-machine-labels',
-      kind: 'list',
-      help: 'With controller cluster-api: labels of Machines of cluster.x-k8s.io that their Nodes get too, beside those of the domains of Cluster API: regular expressions, of which one has to match a part of the key.',
-    },
-    {
-      name: 'additional-sync-machine-annotations',
-      kind: 'list',
-      help: 'The same of annotations.',
-    },
-  ],
+  flags: {
+    'cluster-api-watch-filter': text(
+      'For controller cluster-api: reconcile only Machines and Clusters of cluster.x-k8s.io whose label cluster.x-k8s.io/watch-filter has this value. If empty, all in the namespace are reconciled.',
+    ),
+    'cluster-api-all-namespaces': bool(
+      'For controller cluster-api: reconcile Machines and Clusters of cluster.x-k8s.io in all namespaces instead of --namespace. Requires deploy/rbac/cluster-api-all-namespaces.yaml.',
+      { default: 'false' },
+    ),
+    'additional-sync-machine-labels': list(
+      'With controller cluster-api: labels of Machines of cluster.x-k8s.io that their Nodes get too, beside those of the domains of Cluster API: regular expressions, of which one has to match a part of the key.',
+    ),
+    'additional-sync-machine-annotations': list('The same of annotations.'),
+  },
   leases: [{ lease: MACHINE_LEASE, needed: [], optional: ['cluster-api'] }],
   notInCells: ({ isEverywhere }, controllers) =>
     controllers.has('cluster-api') && isEverywhere
@@ -53,8 +44,8 @@ export const CLUSTER_API_FLAGS: FlagSection<ClusterAPISettings> = {
 };
 
 /** Regular expressions. Throws FlagError. */
-function patternsIn({ list }: ValueReader, name: string): readonly RegExp[] {
-  return list(name).map((pattern) => {
+function patternsIn(read: ValueReader, name: string): readonly RegExp[] {
+  return read.list(name).map((pattern) => {
     try {
       return new RegExp(pattern, 'u');
     } catch (err) {

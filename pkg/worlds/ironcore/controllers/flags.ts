@@ -1,5 +1,6 @@
 import { parseFieldPath, type DownwardAPI, type DownwardFields, type MetadataField } from '../api/downward-api.ts';
 import type { FlagSection } from '../../../operator/config/flag-section.ts';
+import { list, text } from '../../../operator/config/flag.ts';
 import { addressesFrom, refuseTwice } from '../../../operator/config/named-addresses.ts';
 import { FlagError } from '../../../operator/config/flag-error.ts';
 import type { ValueReader } from '../../../operator/config/value-reader.ts';
@@ -23,48 +24,32 @@ const SERVING = ['ironcore.pools', 'ironcore.machines'];
 
 export const IRONCORE_FLAGS: FlagSection<IronCoreSettings> = {
   heading: 'IronCore',
-  flags: [
-    {
-      name: 'ironcore-pool',
-      kind: 'list',
-      help: 'IronCore MachinePool to serve, as <name>=<address>; may be repeated. Adds controllers ironcore.pools and ironcore.machines. The address is that of a runtime that serves IRI: unix:///path, or dns:///host:port?ca=FILE&cert=FILE&key=FILE with mutual TLS; on loopback also dns:///127.0.0.1:port?insecure=true in plain text.',
-    },
-    {
-      name: 'ironcore-pool-provider-id',
-      kind: 'list',
-      help: 'spec.providerID of a MachinePool of --ironcore-pool, as <name>=<ID>; may be repeated. Set when the MachinePool is created: it cannot be changed afterwards.',
-    },
-    {
-      name: 'ironcore-watch-filter',
-      kind: 'string',
-      help: 'For --ironcore-pool: reconcile only Machines whose label common.ironcore.dev/watch-filter has this value. If empty, all in the pool are reconciled.',
-    },
-    {
-      name: 'machine-downward-api-label',
-      kind: 'list',
-      help: "For --ironcore-pool: label downward-api.machinepoollet.ironcore.dev/<name> of machines at the runtime, as <name>=<field>, where the field is metadata.name, metadata.namespace, metadata.uid, metadata.labels['KEY'] or metadata.annotations['KEY'] of the Machine; may be repeated. Set when a machine is created.",
-    },
-    {
-      name: 'machine-downward-api-annotation',
-      kind: 'list',
-      help: 'For --ironcore-pool: the same for annotations of machines at the runtime, which follow the Machine.',
-    },
-    {
-      name: 'volume-downward-api-label',
-      kind: 'list',
-      help: 'For --ironcore-pool: the same for labels in attribute rawVolumeLabels of volumes at the runtime, read from the Volume. Set when the volume is attached.',
-    },
-    {
-      name: 'nic-downward-api-label',
-      kind: 'list',
-      help: 'For --ironcore-pool: the same for attribute rawNICLabels of network interfaces, read from the NetworkInterface.',
-    },
-    {
-      name: 'network-downward-api-label',
-      kind: 'list',
-      help: 'For --ironcore-pool: the same for attribute rawNetworkLabels of network interfaces, read from the Network.',
-    },
-  ],
+  flags: {
+    'ironcore-pool': list(
+      'IronCore MachinePool to serve, as <name>=<address>; may be repeated. Adds controllers ironcore.pools and ironcore.machines. The address is that of a runtime that serves IRI: unix:///path, or dns:///host:port?ca=FILE&cert=FILE&key=FILE with mutual TLS; on loopback also dns:///127.0.0.1:port?insecure=true in plain text.',
+    ),
+    'ironcore-pool-provider-id': list(
+      'spec.providerID of a MachinePool of --ironcore-pool, as <name>=<ID>; may be repeated. Set when the MachinePool is created: it cannot be changed afterwards.',
+    ),
+    'ironcore-watch-filter': text(
+      'For --ironcore-pool: reconcile only Machines whose label common.ironcore.dev/watch-filter has this value. If empty, all in the pool are reconciled.',
+    ),
+    'machine-downward-api-label': list(
+      "For --ironcore-pool: label downward-api.machinepoollet.ironcore.dev/<name> of machines at the runtime, as <name>=<field>, where the field is metadata.name, metadata.namespace, metadata.uid, metadata.labels['KEY'] or metadata.annotations['KEY'] of the Machine; may be repeated. Set when a machine is created.",
+    ),
+    'machine-downward-api-annotation': list(
+      'For --ironcore-pool: the same for annotations of machines at the runtime, which follow the Machine.',
+    ),
+    'volume-downward-api-label': list(
+      'For --ironcore-pool: the same for labels in attribute rawVolumeLabels of volumes at the runtime, read from the Volume. Set when the volume is attached.',
+    ),
+    'nic-downward-api-label': list(
+      'For --ironcore-pool: the same for attribute rawNICLabels of network interfaces, read from the NetworkInterface.',
+    ),
+    'network-downward-api-label': list(
+      'For --ironcore-pool: the same for attribute rawNetworkLabels of network interfaces, read from the Network.',
+    ),
+  },
   leases: [
     { lease: IRONCORE_SCHEDULER_LEASE, needed: ['ironcore.scheduler'], optional: ['ironcore.lifecycle'] },
     { lease: IRONCORE_POOLS_LEASE, needed: SERVING, optional: [] },
@@ -117,9 +102,9 @@ function poolsFrom(items: readonly string[], providerIDs: readonly string[]): Po
 const RESERVED_FIELD = 'machinepool-uid';
 
 /** Fields of objects that runtimes are told of, by name. Throws FlagError. */
-function fieldsIn({ list }: ValueReader, flag: string): DownwardFields {
+function fieldsIn(read: ValueReader, flag: string): DownwardFields {
   const fields = new Map<string, MetadataField>();
-  for (const item of list(flag)) {
+  for (const item of read.list(flag)) {
     const [, name = '', path = ''] = /^([A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)=(.+)$/.exec(item) ?? [];
     const field = parseFieldPath(path);
     if (field === undefined) {
