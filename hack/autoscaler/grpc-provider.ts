@@ -1,8 +1,8 @@
 import { type ChannelCredentials, Client, Metadata } from '@grpc/grpc-js';
+import type { Client as NiceClient } from 'nice-grpc';
 
 import type { Node } from '../../pkg/apis/wire.ts';
 import {
-  type CloudProviderClient,
   CloudProviderDefinition,
   type ExternalGrpcNode,
   type Instance as WireInstance,
@@ -12,8 +12,9 @@ import type { CloudProvider, Group, GroupOptions, Instance, NodeRef } from './cl
 
 const { methods, fullName } = CloudProviderDefinition;
 type Method = keyof typeof methods;
-type Request<M extends Method> = Parameters<CloudProviderClient[M]>[0];
-type Response<M extends Method> = Awaited<ReturnType<CloudProviderClient[M]>>;
+type Rpcs = NiceClient<CloudProviderDefinition>;
+type Request<M extends Method> = Parameters<Rpcs[M]>[0];
+type Response<M extends Method> = Awaited<ReturnType<Rpcs[M]>>;
 
 /** How upstream's provider `externalgrpc` is set up by its cloud-config. */
 export interface GrpcProviderOptions {

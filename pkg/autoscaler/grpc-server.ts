@@ -6,16 +6,14 @@ import {
   type ServiceDefinition,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
+import type { ServiceImplementation } from 'nice-grpc';
 import type { PeerCertificate } from 'node:tls';
 
 import type { Clock } from '../base/clock/clock.ts';
 import type { ListenAddress } from '../operator/config/autoscaler.ts';
 import { PrivateSocket } from '../driver/grpc/private-socket.ts';
 import { ReloadedServerCredentials } from '../driver/grpc/reloaded-server-credentials.ts';
-import {
-  CloudProviderDefinition,
-  type CloudProviderServiceImplementation,
-} from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
+import { CloudProviderDefinition } from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
 import { type Admission, type ConnectedClient, SelectiveListener } from './selective-listener.ts';
 
 /** How long running calls may go on after `close`. */
@@ -25,7 +23,7 @@ const DROP_GRACE_MS = 1_000;
 
 export type { Admission, ConnectedClient } from './selective-listener.ts';
 
-type Implementation = CloudProviderServiceImplementation;
+type Implementation = ServiceImplementation<CloudProviderDefinition>;
 
 export type RpcName = keyof Implementation;
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { ServerError, Status, createChannel, createClient, createServer } from 'nice-grpc';
+import { ServerError, Status, createChannel, createClient, createServer, type ServiceImplementation } from 'nice-grpc';
 
 import { createPki, type PkiFiles, pkiFiles } from '../../hack/control-plane/pki.ts';
 import type { Clock } from '../../pkg/base/clock/clock.ts';
@@ -20,7 +20,6 @@ import {
   HealthCheckResponse_ServingStatus as Serving,
 } from '../../pkg/driver/grpc/gen/grpc/health/v1/health.ts';
 import { DriverServiceDefinition } from '../../pkg/driver/grpc/gen/machine/driver/v1/driver.ts';
-import type { DriverServiceImplementation } from '../../pkg/driver/grpc/gen/machine/driver/v1/driver.ts';
 import { DriverServer } from '../../pkg/driver/grpc/server.ts';
 import { silentLogger } from '../../pkg/base/log/logger.ts';
 import { callOf, classOf, requestOf } from '../drivers/requests.ts';
@@ -315,7 +314,7 @@ async function missing(): Promise<never> {
 }
 
 /** Serves raw answers. */
-async function serveRaw(methods: Partial<DriverServiceImplementation>) {
+async function serveRaw(methods: Partial<ServiceImplementation<DriverServiceDefinition>>) {
   const directory = await mkdtemp(join(tmpdir(), 'raw-'));
   const server = createServer();
   server.add(DriverServiceDefinition, {
@@ -373,7 +372,7 @@ describe('a gRPC server that does not keep the contract', () => {
     });
   });
 
-  test.each<{ what: string; methods: Partial<DriverServiceImplementation>; why: string }>([
+  test.each<{ what: string; methods: Partial<ServiceImplementation<DriverServiceDefinition>>; why: string }>([
     {
       what: 'speaks another version',
       methods: { getCapabilities: async () => ({ contractVersion: 'v2', name: 'raw' }) },

@@ -9,13 +9,13 @@ import {
   type CallContext,
   type CompatServiceDefinition,
   type Server,
+  type ServiceImplementation,
 } from 'nice-grpc';
 
 import type { Event } from '../../../pkg/worlds/ironcore/runtime/gen/ironcore/event/v1alpha1/event.ts';
 import {
   ListEventsResponse,
   MachineRuntimeDefinition,
-  type MachineRuntimeServiceImplementation,
 } from '../../../pkg/worlds/ironcore/runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import { MachineStore } from './store.ts';
 
@@ -187,7 +187,7 @@ export class IriRuntime implements AsyncDisposable {
 
   #service(): Record<string, Handler> {
     const { store } = this;
-    const service: MachineRuntimeServiceImplementation = {
+    const service: ServiceImplementation<MachineRuntimeDefinition> = {
       version: async () => ({ runtimeName: this.#name, runtimeVersion: this.#version }),
       listEvents: async ({ filter }) => {
         const { eventsFromTime = 0n, eventsToTime = 0n } = filter ?? {};

@@ -1,4 +1,4 @@
-import { ClientError, createClient, type CallOptions, type Status } from 'nice-grpc';
+import { ClientError, createClient, type CallOptions, type Client, type Status } from 'nice-grpc';
 
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { DeadlineError, withDeadline } from '../../base/clock/deadline.ts';
@@ -11,7 +11,6 @@ import {
   DriverServiceDefinition,
   type CreateMachineResponse,
   type DeleteMachineResponse,
-  type DriverServiceClient,
   type Failure,
   type GetCapabilitiesResponse,
   type GetMachineStatusResponse,
@@ -70,7 +69,7 @@ export class CallTimeout extends Violation {}
 export class Conversation {
   readonly #options: VerifyOptions;
   readonly #connection: DriverConnection;
-  readonly #client: DriverServiceClient;
+  readonly #client: Client<DriverServiceDefinition>;
   readonly #heard: string[] = [];
   /** Method of the first call since `forget`. */
   #first = '';

@@ -4,7 +4,14 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { describe, expect, jest, test } from '@jest/globals';
-import { createServer, ServerError, Status, type CallContext, type Server } from 'nice-grpc';
+import {
+  createServer,
+  ServerError,
+  Status,
+  type CallContext,
+  type Server,
+  type ServiceImplementation,
+} from 'nice-grpc';
 
 import { classOf } from '../../../test/drivers/requests.ts';
 import { SystemClock } from '../../base/clock/system-clock.ts';
@@ -17,7 +24,6 @@ import { HealthDefinition } from '../grpc/gen/grpc/health/v1/health.ts';
 import {
   DriverServiceDefinition,
   type Call,
-  type DriverServiceImplementation,
   type Machine,
   type MachineClass,
 } from '../grpc/gen/machine/driver/v1/driver.ts';
@@ -47,8 +53,10 @@ const notFound = { failure: toFailure(new DriverError('NotFound', 'there is no V
 const aborted = { failure: toFailure(new DriverError('Aborted', 'the VM is being deleted')) };
 const internal = { failure: toFailure(new DriverError('Internal', 'in a muddle')) };
 
+type Service = ServiceImplementation<DriverServiceDefinition>;
+
 /** What a deviation changes of a driver that keeps the contract; made anew with each start. */
-type Deviation = (right: DriverServiceImplementation, world: World) => Partial<DriverServiceImplementation>;
+type Deviation = (right: Service, world: World) => Partial<Service>;
 
 /** A driver of a simulated cloud that checks its password, and may deviate. Outlived by its cloud and its tokens. */
 class World implements AsyncDisposable {
@@ -93,7 +101,7 @@ class World implements AsyncDisposable {
     const driver = new SimDriver({ cloud, faults: new Faults('x'), clock, settings, capabilities: this.#capabilities });
     const fencing = await FencingGuard.open({ clock, store });
     const right = new DriverService({ driver, fencing, clock, log: silentLogger });
-    const careful: DriverServiceImplementation = {
+    const careful: Service = {
       getCapabilities: (request, context) => right.getCapabilities(request, context),
       createMachine: (request, context) => {
         const password = new TextDecoder().decode(request.secretData['password']);

@@ -1,4 +1,4 @@
-import { ClientError, Metadata, createClient, type CallOptions } from 'nice-grpc';
+import { ClientError, Metadata, createClient, type CallOptions, type Client } from 'nice-grpc';
 
 import type { Clock } from '../../base/clock/clock.ts';
 import { untilAborted } from '../../base/clock/deadline.ts';
@@ -17,12 +17,11 @@ import { DriverError } from '../error.ts';
 import type { DriverAddress } from './address.ts';
 import { DriverConnection } from './connection.ts';
 import { fromFailure } from './failure.ts';
-import { DriverServiceDefinition } from './gen/machine/driver/v1/driver.ts';
-import type {
-  DriverServiceClient,
-  Failure,
-  GetCapabilitiesResponse,
-  VirtualMachine as WireVM,
+import {
+  DriverServiceDefinition,
+  type Failure,
+  type GetCapabilitiesResponse,
+  type VirtualMachine as WireVM,
 } from './gen/machine/driver/v1/driver.ts';
 import { toGrpcTimeout } from './grpc-timeout.ts';
 import {
@@ -67,7 +66,7 @@ export class GrpcDriver implements Driver {
   /** `driver aws (unix:///run/driver/aws.sock)`. */
   readonly #label: string;
   readonly #connection: DriverConnection;
-  readonly #client: DriverServiceClient;
+  readonly #client: Client<DriverServiceDefinition>;
   readonly #greeted: (err: DriverError | undefined) => void;
   /** Answer of the present connection; undefined until it is asked for. */
   #capabilities: Promise<Capabilities> | undefined;

@@ -1,21 +1,21 @@
 import { on, EventEmitter } from 'node:events';
 
-import { ServerError, Status, type CallContext } from 'nice-grpc';
+import { ServerError, Status, type CallContext, type ServiceImplementation } from 'nice-grpc';
 
-import type {
-  DeepPartial,
-  HealthCheckRequest,
-  HealthCheckResponse,
-  HealthServiceImplementation,
+import {
+  type DeepPartial,
+  type HealthCheckRequest,
+  type HealthCheckResponse,
+  HealthCheckResponse_ServingStatus as ServingStatus,
+  type HealthDefinition,
 } from './gen/grpc/health/v1/health.ts';
-import { HealthCheckResponse_ServingStatus as ServingStatus } from './gen/grpc/health/v1/health.ts';
 import { DriverServiceDefinition } from './gen/machine/driver/v1/driver.ts';
 
 /** Names whose health is told: the server as a whole, and the driver service. */
 const SERVICES = ['', DriverServiceDefinition.fullName];
 
 /** grpc.health.v1 for a driver: serving from the start until it stops. */
-export class HealthService implements HealthServiceImplementation {
+export class HealthService implements ServiceImplementation<HealthDefinition> {
   readonly #changes = new EventEmitter().setMaxListeners(0);
   #status: ServingStatus = ServingStatus.SERVING;
 

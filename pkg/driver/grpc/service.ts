@@ -1,4 +1,4 @@
-import { ServerError, Status, type CallContext } from 'nice-grpc';
+import { ServerError, Status, type CallContext, type ServiceImplementation } from 'nice-grpc';
 
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Logger } from '../../base/log/logger.ts';
@@ -47,7 +47,7 @@ interface FailedAnswer {
  * Serves a Driver under the contract: translates messages, cuts lists into pages, refuses old fencing tokens before the
  * driver is called, aborts `call.signal` at the deadline, and puts what the driver throws into `failure`.
  */
-export class DriverService implements wire.DriverServiceImplementation {
+export class DriverService implements ServiceImplementation<wire.DriverServiceDefinition> {
   readonly #deps: ServiceDeps;
 
   constructor(deps: ServiceDeps) {

@@ -1,4 +1,4 @@
-import { ClientError, Metadata, createClient, type CallOptions } from 'nice-grpc';
+import { ClientError, Metadata, createClient, type CallOptions, type Client } from 'nice-grpc';
 
 import type { Clock } from '../../../base/clock/clock.ts';
 import { messageOf } from '../../../driver/errno.ts';
@@ -15,7 +15,6 @@ import {
   MachineRuntimeDefinition,
   type DeepPartial,
   type ListMachinesResponse,
-  type MachineRuntimeClient,
   type NetworkInterface,
   type Power,
   type Volume,
@@ -57,7 +56,7 @@ export class RuntimeClient implements IronCoreRuntime {
   readonly #clock: Clock;
   readonly #observe: (call: EndedCall) => void;
   readonly #connection: DriverConnection;
-  readonly #client: MachineRuntimeClient;
+  readonly #client: Client<MachineRuntimeDefinition>;
   /** Of the present connection; undefined until it is known. */
   #version: RuntimeVersion | undefined;
   #losses = 0;

@@ -6,7 +6,6 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
-import type { CallContext, CallOptions } from "nice-grpc-common";
 
 export const protobufPackage = "grpc.health.v1";
 
@@ -184,26 +183,6 @@ export const HealthDefinition = {
   },
 } as const;
 
-export interface HealthServiceImplementation<CallContextExt = {}> {
-  /** The present status. An unknown service is answered with the gRPC status NOT_FOUND. */
-  check(request: HealthCheckRequest, context: CallContext & CallContextExt): Promise<DeepPartial<HealthCheckResponse>>;
-  /** The present status, and every change of it, until the call is cancelled. */
-  watch(
-    request: HealthCheckRequest,
-    context: CallContext & CallContextExt,
-  ): ServerStreamingMethodResult<DeepPartial<HealthCheckResponse>>;
-}
-
-export interface HealthClient<CallOptionsExt = {}> {
-  /** The present status. An unknown service is answered with the gRPC status NOT_FOUND. */
-  check(request: DeepPartial<HealthCheckRequest>, options?: CallOptions & CallOptionsExt): Promise<HealthCheckResponse>;
-  /** The present status, and every change of it, until the call is cancelled. */
-  watch(
-    request: DeepPartial<HealthCheckRequest>,
-    options?: CallOptions & CallOptionsExt,
-  ): AsyncIterable<HealthCheckResponse>;
-}
-
 type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
 
 export type DeepPartial<T> = T extends bigint ? string | number | bigint
@@ -212,8 +191,6 @@ export type DeepPartial<T> = T extends bigint ? string | number | bigint
   : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
   : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
   : Partial<T>;
-
-export type ServerStreamingMethodResult<Response> = { [Symbol.asyncIterator](): AsyncIterator<Response, void> };
 
 export interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;

@@ -6,7 +6,6 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
-import type { CallContext, CallOptions } from "nice-grpc-common";
 import { Event } from "../../event/v1alpha1/event.ts";
 import { ObjectMetadata } from "../../meta/v1alpha1/meta.ts";
 
@@ -4089,116 +4088,6 @@ export const MachineRuntimeDefinition = {
     },
   },
 } as const;
-
-export interface MachineRuntimeServiceImplementation<CallContextExt = {}> {
-  version(request: VersionRequest, context: CallContext & CallContextExt): Promise<DeepPartial<VersionResponse>>;
-  listEvents(
-    request: ListEventsRequest,
-    context: CallContext & CallContextExt,
-  ): Promise<DeepPartial<ListEventsResponse>>;
-  /** An id that is not known is answered with an empty list. */
-  listMachines(
-    request: ListMachinesRequest,
-    context: CallContext & CallContextExt,
-  ): Promise<DeepPartial<ListMachinesResponse>>;
-  /** The machine has no id; the answer's has. */
-  createMachine(
-    request: CreateMachineRequest,
-    context: CallContext & CallContextExt,
-  ): Promise<DeepPartial<CreateMachineResponse>>;
-  /** Answers before the machine is gone. */
-  deleteMachine(
-    request: DeleteMachineRequest,
-    context: CallContext & CallContextExt,
-  ): Promise<DeepPartial<DeleteMachineResponse>>;
-  updateMachineAnnotations(
-    request: UpdateMachineAnnotationsRequest,
-    context: CallContext & CallContextExt,
-  ): Promise<DeepPartial<UpdateMachineAnnotationsResponse>>;
-  updateMachinePower(
-    request: UpdateMachinePowerRequest,
-    context: CallContext & CallContextExt,
-  ): Promise<DeepPartial<UpdateMachinePowerResponse>>;
-  attachVolume(
-    request: AttachVolumeRequest,
-    context: CallContext & CallContextExt,
-  ): Promise<DeepPartial<AttachVolumeResponse>>;
-  detachVolume(
-    request: DetachVolumeRequest,
-    context: CallContext & CallContextExt,
-  ): Promise<DeepPartial<DetachVolumeResponse>>;
-  updateVolume(
-    request: UpdateVolumeRequest,
-    context: CallContext & CallContextExt,
-  ): Promise<DeepPartial<UpdateVolumeResponse>>;
-  attachNetworkInterface(
-    request: AttachNetworkInterfaceRequest,
-    context: CallContext & CallContextExt,
-  ): Promise<DeepPartial<AttachNetworkInterfaceResponse>>;
-  detachNetworkInterface(
-    request: DetachNetworkInterfaceRequest,
-    context: CallContext & CallContextExt,
-  ): Promise<DeepPartial<DetachNetworkInterfaceResponse>>;
-  /** How many machines of each class there is room for in all. */
-  status(request: StatusRequest, context: CallContext & CallContextExt): Promise<DeepPartial<StatusResponse>>;
-  /** A URL at which the console of a machine is streamed once. */
-  exec(request: ExecRequest, context: CallContext & CallContextExt): Promise<DeepPartial<ExecResponse>>;
-}
-
-export interface MachineRuntimeClient<CallOptionsExt = {}> {
-  version(request: DeepPartial<VersionRequest>, options?: CallOptions & CallOptionsExt): Promise<VersionResponse>;
-  listEvents(
-    request: DeepPartial<ListEventsRequest>,
-    options?: CallOptions & CallOptionsExt,
-  ): Promise<ListEventsResponse>;
-  /** An id that is not known is answered with an empty list. */
-  listMachines(
-    request: DeepPartial<ListMachinesRequest>,
-    options?: CallOptions & CallOptionsExt,
-  ): Promise<ListMachinesResponse>;
-  /** The machine has no id; the answer's has. */
-  createMachine(
-    request: DeepPartial<CreateMachineRequest>,
-    options?: CallOptions & CallOptionsExt,
-  ): Promise<CreateMachineResponse>;
-  /** Answers before the machine is gone. */
-  deleteMachine(
-    request: DeepPartial<DeleteMachineRequest>,
-    options?: CallOptions & CallOptionsExt,
-  ): Promise<DeleteMachineResponse>;
-  updateMachineAnnotations(
-    request: DeepPartial<UpdateMachineAnnotationsRequest>,
-    options?: CallOptions & CallOptionsExt,
-  ): Promise<UpdateMachineAnnotationsResponse>;
-  updateMachinePower(
-    request: DeepPartial<UpdateMachinePowerRequest>,
-    options?: CallOptions & CallOptionsExt,
-  ): Promise<UpdateMachinePowerResponse>;
-  attachVolume(
-    request: DeepPartial<AttachVolumeRequest>,
-    options?: CallOptions & CallOptionsExt,
-  ): Promise<AttachVolumeResponse>;
-  detachVolume(
-    request: DeepPartial<DetachVolumeRequest>,
-    options?: CallOptions & CallOptionsExt,
-  ): Promise<DetachVolumeResponse>;
-  updateVolume(
-    request: DeepPartial<UpdateVolumeRequest>,
-    options?: CallOptions & CallOptionsExt,
-  ): Promise<UpdateVolumeResponse>;
-  attachNetworkInterface(
-    request: DeepPartial<AttachNetworkInterfaceRequest>,
-    options?: CallOptions & CallOptionsExt,
-  ): Promise<AttachNetworkInterfaceResponse>;
-  detachNetworkInterface(
-    request: DeepPartial<DetachNetworkInterfaceRequest>,
-    options?: CallOptions & CallOptionsExt,
-  ): Promise<DetachNetworkInterfaceResponse>;
-  /** How many machines of each class there is room for in all. */
-  status(request: DeepPartial<StatusRequest>, options?: CallOptions & CallOptionsExt): Promise<StatusResponse>;
-  /** A URL at which the console of a machine is streamed once. */
-  exec(request: DeepPartial<ExecRequest>, options?: CallOptions & CallOptionsExt): Promise<ExecResponse>;
-}
 
 type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
 
