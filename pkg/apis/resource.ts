@@ -27,14 +27,11 @@ export interface ShippedFiles {
   readonly roles?: string;
 }
 
-/** One of a group in a version, which is not namespaced if that is said. */
-export function defineResource<T extends KubeObject>(
-  group: string,
-  version: string,
-  plural: string,
-  kind: string,
-  namespaced = true,
-  shipped?: ShippedFiles,
-): Resource<T> {
-  return Object.freeze({ group, version, plural, kind, namespaced, ...(shipped !== undefined && { shipped }) });
+/** What of a resource differs from the others of its group; it is namespaced unless `namespaced` is false. */
+type Traits<T extends KubeObject> = Partial<Pick<Resource<T>, 'namespaced' | 'normalise' | 'toWire' | 'older'>>;
+
+/** Defines resources of a group in a version, with the files that are shipped for them. */
+export function resourcesOf(group: string, version: string, shipped?: ShippedFiles) {
+  return <T extends KubeObject>(plural: string, kind: string, more: Traits<T> = {}): Resource<T> =>
+    Object.freeze({ group, version, plural, kind, namespaced: true, ...(shipped && { shipped }), ...more });
 }

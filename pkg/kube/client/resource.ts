@@ -24,82 +24,57 @@ import type {
   Secret,
   VolumeAttachment,
 } from '../../apis/wire.ts';
-import { defineResource, type Resource } from '../../apis/resource.ts';
+import { resourcesOf, type Resource } from '../../apis/resource.ts';
 import { ApiError } from './errors.ts';
 
-function ours<T extends KubeObject>(plural: string, kind: string, normalise: (object: T) => T): Resource<T> {
-  return Object.freeze({
-    group: GROUP,
-    version: VERSION,
-    plural,
-    kind,
-    namespaced: true,
-    normalise,
-    shipped: { definitions: 'crds' },
-  });
-}
+const ours = resourcesOf(GROUP, VERSION, { definitions: 'crds' });
 
-export const machines = ours<Machine>('machines', 'Machine', normaliseMachine);
-export const machineSets = ours<MachineSet>('machinesets', 'MachineSet', normaliseMachineSet);
-export const machineDeployments = ours<MachineDeployment>(
-  'machinedeployments',
-  'MachineDeployment',
-  normaliseMachineDeployment,
-);
-export const machineClasses = ours<MachineClass>('machineclasses', 'MachineClass', normaliseMachineClass);
-export const nodeLabelPolicies = ours<NodeLabelPolicy>(
-  'nodelabelpolicies',
-  'NodeLabelPolicy',
-  normaliseNodeLabelPolicy,
-);
+export const machines = ours<Machine>('machines', 'Machine', { normalise: normaliseMachine });
+export const machineSets = ours<MachineSet>('machinesets', 'MachineSet', { normalise: normaliseMachineSet });
+export const machineDeployments = ours<MachineDeployment>('machinedeployments', 'MachineDeployment', {
+  normalise: normaliseMachineDeployment,
+});
+export const machineClasses = ours<MachineClass>('machineclasses', 'MachineClass', {
+  normalise: normaliseMachineClass,
+});
+export const nodeLabelPolicies = ours<NodeLabelPolicy>('nodelabelpolicies', 'NodeLabelPolicy', {
+  normalise: normaliseNodeLabelPolicy,
+});
 
-const core = <T extends KubeObject>(plural: string, kind: string, namespaced = true): Resource<T> =>
-  defineResource<T>('', 'v1', plural, kind, namespaced);
+const CLUSTER_WIDE = { namespaced: false };
+const core = resourcesOf('', 'v1');
+const policy = resourcesOf('policy', 'v1');
+const storage = resourcesOf('storage.k8s.io', 'v1');
+const coordination = resourcesOf('coordination.k8s.io', 'v1');
+const rbac = resourcesOf('rbac.authorization.k8s.io', 'v1');
+const apiExtensions = resourcesOf('apiextensions.k8s.io', 'v1');
+const authorization = resourcesOf('authorization.k8s.io', 'v1');
 
 export const configMaps = core<ConfigMap>('configmaps', 'ConfigMap');
 export const secrets = core<Secret>('secrets', 'Secret');
 export const events = core<Event>('events', 'Event');
-export const namespaces = core<KubeObject>('namespaces', 'Namespace', false);
-export const nodes = core<Node>('nodes', 'Node', false);
+export const namespaces = core('namespaces', 'Namespace', CLUSTER_WIDE);
+export const nodes = core<Node>('nodes', 'Node', CLUSTER_WIDE);
 export const pods = core<Pod>('pods', 'Pod');
-export const persistentVolumes = core<PersistentVolume>('persistentvolumes', 'PersistentVolume', false);
+export const persistentVolumes = core<PersistentVolume>('persistentvolumes', 'PersistentVolume', CLUSTER_WIDE);
 export const persistentVolumeClaims = core<PersistentVolumeClaim>('persistentvolumeclaims', 'PersistentVolumeClaim');
-export const podDisruptionBudgets = defineResource<PodDisruptionBudget>(
-  'policy',
-  'v1',
-  'poddisruptionbudgets',
-  'PodDisruptionBudget',
-);
-export const volumeAttachments = defineResource<VolumeAttachment>(
-  'storage.k8s.io',
-  'v1',
-  'volumeattachments',
-  'VolumeAttachment',
-  false,
-);
-export const leases = defineResource<Lease>('coordination.k8s.io', 'v1', 'leases', 'Lease');
-export const roleBindings = defineResource<KubeObject>(
-  'rbac.authorization.k8s.io',
-  'v1',
-  'rolebindings',
-  'RoleBinding',
-);
-export const customResourceDefinitions = defineResource<KubeObject>(
-  'apiextensions.k8s.io',
-  'v1',
+export const podDisruptionBudgets = policy<PodDisruptionBudget>('poddisruptionbudgets', 'PodDisruptionBudget');
+export const volumeAttachments = storage<VolumeAttachment>('volumeattachments', 'VolumeAttachment', CLUSTER_WIDE);
+export const leases = coordination<Lease>('leases', 'Lease');
+export const roleBindings = rbac('rolebindings', 'RoleBinding');
+export const customResourceDefinitions = apiExtensions(
   'customresourcedefinitions',
   'CustomResourceDefinition',
-  false,
+  CLUSTER_WIDE,
 );
 
-/** Asked by POST, and not stored. */
-const review = (plural: string, kind: string): Resource<KubeObject> =>
-  defineResource('authorization.k8s.io', 'v1', plural, kind, false);
-
-/** What we may do. */
-export const selfSubjectAccessReviews = review('selfsubjectaccessreviews', 'SelfSubjectAccessReview');
-/** All that we may do in a namespace. */
-export const selfSubjectRulesReviews = review('selfsubjectrulesreviews', 'SelfSubjectRulesReview');
+// Both are asked by POST, and not stored: what we may do, and all that we may do in a namespace.
+export const selfSubjectAccessReviews = authorization(
+  'selfsubjectaccessreviews',
+  'SelfSubjectAccessReview',
+  CLUSTER_WIDE,
+);
+export const selfSubjectRulesReviews = authorization('selfsubjectrulesreviews', 'SelfSubjectRulesReview', CLUSTER_WIDE);
 
 /** The kind of a provider, which is known only while the process runs. */
 export function providerResource(where: {
@@ -108,7 +83,7 @@ export function providerResource(where: {
   readonly plural: string;
   readonly kind: string;
 }): Resource<KubeObject> {
-  return defineResource(where.group, where.version, where.plural, where.kind);
+  return resourcesOf(where.group, where.version)(where.plural, where.kind);
 }
 
 export function apiVersionOf(r: Resource<KubeObject>): string {
