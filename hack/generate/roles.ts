@@ -147,7 +147,7 @@ function comment(text: string, indent = ''): string {
 
 /** What controllers that run together are granted: once for each resource; resources with equal rules in one. */
 function rulesOf(grants: readonly Grant[]): readonly Rule[] {
-  const single = grants.flatMap(({ group = '', resources, name, needed = [], optional = {}, why }) =>
+  const single = grants.flatMap(({ group, resources, name, needed = [], optional = {}, why }) =>
     resources.map((resource) => ({
       group,
       resource,

@@ -69,7 +69,7 @@ function namespaceOf(place: Place, { namespace, leaseNamespace }: Workload): str
 }
 
 function attributesOf(
-  { group = '', resources, name, needed = [], optional = {} }: Grant,
+  { group, resources, name, needed = [], optional = {} }: Grant,
   namespace: string | undefined,
 ): readonly Pick<Permission, 'attributes' | 'lost'>[] {
   const verbs = [

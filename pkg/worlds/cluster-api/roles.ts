@@ -1,52 +1,40 @@
 import { CLUSTER_API_FLAGS } from './controllers/flags.ts';
 import { CLUSTER_API_FILE } from './api/resources.ts';
 import { BOOTSTRAP_GROUP, CLUSTER_API_GROUP, CONTROL_PLANE_GROUP, INFRASTRUCTURE_GROUP } from './api/keys.ts';
-import { EVENTS, FOLLOW, READ, type Grant, type RoleFile } from '../../operator/preflight/roles/role.ts';
+import { EVENTS, FOLLOW, grant, READ, type Grant, type RoleFile } from '../../operator/preflight/roles/role.ts';
 
 /** Which kinds there are depends on the providers. */
 function ofProviders(group: string): Grant {
-  return {
-    group,
-    resources: ['*'],
+  return grant(group, ['*'], {
     optional: {
       'get, list, watch, patch, delete': `Machines whose objects are in API group ${group} are not reconciled`,
     },
     why: 'The kinds depend on the installed providers. Add the same rule for each provider whose kinds are in another API group.',
-  };
+  });
 }
 
 /** On the objects of a namespace. */
 const OBJECTS: readonly Grant[] = [
-  {
-    group: CLUSTER_API_GROUP,
-    resources: ['machines'],
+  grant(CLUSTER_API_GROUP, ['machines'], {
     needed: [...FOLLOW, 'patch', 'delete'],
     why: 'Created by users. The controller adds a finalizer, copies data of the infrastructure, and deletes them with their Cluster.',
-  },
-  {
-    group: CLUSTER_API_GROUP,
-    resources: ['clusters'],
+  }),
+  grant(CLUSTER_API_GROUP, ['clusters'], {
     needed: [...FOLLOW, 'patch'],
     why: 'The controller adds a finalizer and copies data of the infrastructure.',
-  },
-  {
-    group: CLUSTER_API_GROUP,
-    resources: ['machines/status', 'clusters/status'],
+  }),
+  grant(CLUSTER_API_GROUP, ['machines/status', 'clusters/status'], {
     needed: ['patch'],
     why: 'Conditions, phase and addresses.',
-  },
-  {
-    group: CLUSTER_API_GROUP,
-    resources: ['machinesets', 'machinedeployments'],
+  }),
+  grant(CLUSTER_API_GROUP, ['machinesets', 'machinedeployments'], {
     optional: { 'list, watch': 'Nodes of outdated revisions do not get a taint' },
     why: 'Reads the revisions of Machines that have such owners.',
-  },
-  {
-    group: CLUSTER_API_GROUP,
-    resources: ['machinedrainrules'],
+  }),
+  grant(CLUSTER_API_GROUP, ['machinedrainrules'], {
     optional: { 'list, watch': 'Nodes are not drained if MachineDrainRules exist' },
     why: 'Reads how drains treat pods, if Cluster API defines that kind.',
-  },
+  }),
   ofProviders(INFRASTRUCTURE_GROUP),
   ofProviders(BOOTSTRAP_GROUP),
   ofProviders(CONTROL_PLANE_GROUP),
@@ -70,24 +58,21 @@ export const CLUSTER_API_ROLES: readonly RoleFile[] = [
         place: 'cluster',
         comment: 'Target cluster.',
         grants: [
-          {
-            resources: ['namespaces'],
+          grant('', ['namespaces'], {
             optional: { list: 'Nodes are not drained if MachineDrainRules select namespaces by label' },
             why: 'Reads labels of namespaces, because MachineDrainRules can select pods by them.',
             isUsed: ({ hasTarget }) => hasTarget,
-          },
+          }),
         ],
       },
       {
         name: 'machinist-cluster-api-definitions',
         place: 'cluster',
         grants: [
-          {
-            group: 'apiextensions.k8s.io',
-            resources: ['customresourcedefinitions'],
+          grant('apiextensions.k8s.io', ['customresourcedefinitions'], {
             needed: FOLLOW,
             why: 'Reads the metadata of CustomResourceDefinitions: their labels say in which version the objects of a provider are read.',
-          },
+          }),
         ],
       },
     ],
@@ -104,11 +89,10 @@ export const CLUSTER_API_ROLES: readonly RoleFile[] = [
         place: 'cluster',
         grants: [
           ...OBJECTS,
-          {
-            resources: ['secrets'],
+          grant('', ['secrets'], {
             needed: READ,
             why: 'Listed and watched without data; bootstrap data and kubeconfigs are read when a Machine needs them.',
-          },
+          }),
           EVENTS,
         ],
       },

@@ -2,7 +2,7 @@ import { MIRANTIS_FILE } from './api/resources.ts';
 import { GROUP } from '../../apis/machine/v1alpha1/group.ts';
 import { CLUSTER_GROUP } from './api/machine.ts';
 import { KAAS_GROUP } from './api/pool.ts';
-import { FOLLOW, type Grant, type RoleFile } from '../../operator/preflight/roles/role.ts';
+import { FOLLOW, grant, type Grant, type RoleFile } from '../../operator/preflight/roles/role.ts';
 
 /** What does not work without the kinds that the front end can do without. */
 export const LOST_WITHOUT_CLUSTERS = 'maintenance does not wait for Clusters, and Clusters do not restrict labels';
@@ -11,67 +11,45 @@ export const LOST_WITHOUT_POOLS = 'MachinePools are not served';
 
 /** On the objects of a namespace. */
 const OBJECTS: readonly Grant[] = [
-  {
-    group: CLUSTER_GROUP,
-    resources: ['machines'],
+  grant(CLUSTER_GROUP, ['machines'], {
     needed: [...FOLLOW, 'patch', 'delete'],
     optional: { create: LOST_WITHOUT_POOLS },
     why: 'Created by users, or by the controller for a pool. The controller adds a finalizer and annotations, and deletes them after their underlying Machine is gone.',
-  },
-  {
-    group: CLUSTER_GROUP,
-    resources: ['machines/status'],
-    needed: ['patch'],
-    why: 'Reports their state.',
-  },
-  {
-    group: CLUSTER_GROUP,
-    resources: ['clusters'],
+  }),
+  grant(CLUSTER_GROUP, ['machines/status'], { needed: ['patch'], why: 'Reports their state.' }),
+  grant(CLUSTER_GROUP, ['clusters'], {
     optional: { 'list, watch': LOST_WITHOUT_CLUSTERS },
     why: 'Reads settings, and whether Machines may enter maintenance.',
-  },
-  {
-    group: CLUSTER_GROUP,
-    resources: ['clusters/status'],
+  }),
+  grant(CLUSTER_GROUP, ['clusters/status'], {
     optional: { patch: LOST_WITHOUT_CLUSTERS },
     why: 'Reports whether their Machines may enter maintenance.',
-  },
-  {
-    group: GROUP,
-    resources: ['nodelabelpolicies'],
+  }),
+  grant(GROUP, ['nodelabelpolicies'], {
     optional: { 'list, watch, create, patch, delete': LOST_WITHOUT_CLUSTERS },
     why: 'Created from the labels that Clusters allow.',
-  },
-  {
-    group: KAAS_GROUP,
-    resources: ['machinepools'],
+  }),
+  grant(KAAS_GROUP, ['machinepools'], {
     optional: { 'list, watch, patch': LOST_WITHOUT_POOLS },
     why: 'Adds a finalizer, and stores the number of replicas that an autoscaler has set.',
-  },
-  {
-    group: KAAS_GROUP,
-    resources: ['machinepools/status'],
+  }),
+  grant(KAAS_GROUP, ['machinepools/status'], {
     optional: { patch: LOST_WITHOUT_POOLS },
     why: 'Reports the number of their Machines.',
-  },
-  {
-    group: GROUP,
-    resources: ['machinedeployments'],
+  }),
+  grant(GROUP, ['machinedeployments'], {
     optional: { 'create, delete': LOST_WITHOUT_POOLS },
     why: 'Created for pools, and deleted with them.',
-  },
-  {
-    group: GROUP,
-    resources: ['machineclasses'],
+  }),
+  grant(GROUP, ['machineclasses'], {
     needed: [...FOLLOW, 'create', 'delete'],
     why: 'Created for these Machines, and deleted when no Machine uses them.',
-  },
-  {
-    resources: ['configmaps', 'secrets'],
+  }),
+  grant('', ['configmaps', 'secrets'], {
     needed: ['get'],
     optional: { 'list, watch': 'changes of Cluster settings are noticed with a delay' },
     why: 'Reads settings of Clusters, and only the metadata of the Secrets with their credentials.',
-  },
+  }),
 ];
 
 export const MIRANTIS_ROLES: readonly RoleFile[] = [

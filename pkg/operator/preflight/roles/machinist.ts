@@ -1,7 +1,7 @@
 import { GROUP } from '../../../apis/machine/v1alpha1/group.ts';
 import { MACHINE_LEASE, MANAGER_LEASE, servesOwnKinds } from '../../../kube/leader/names.ts';
 import type { Workload } from '../workload.ts';
-import { EVENTS, type Grant, leaseGrants, READ, type RoleFile, usedBy } from './role.ts';
+import { EVENTS, grant, type Grant, leaseGrants, READ, type RoleFile, usedBy } from './role.ts';
 
 /** What does not work without the RoleBindings in the namespace of the Machines. */
 export const LOST_WITHOUT_BINDINGS =
@@ -33,24 +33,15 @@ const OWN_STATUS = 'Each controller writes only the status of its own kind.';
 const MANAGER: readonly Grant[] = usedBy(
   ({ leases }) => leases.has(MANAGER_LEASE),
   [
-    {
-      group: GROUP,
-      resources: ['machinedeployments'],
+    grant(GROUP, ['machinedeployments'], {
       needed: [...READ, 'patch'],
       why: 'Created and deleted by users. The controller writes finalizers, revisions and annotations.',
-    },
-    {
-      group: GROUP,
-      resources: ['machinesets', 'machines'],
+    }),
+    grant(GROUP, ['machinesets', 'machines'], {
       needed: [...READ, 'create', 'patch', 'delete'],
       why: 'Creates, updates and deletes them for MachineDeployments and MachineSets.',
-    },
-    {
-      group: GROUP,
-      resources: ['machinedeployments/status', 'machinesets/status'],
-      needed: ['patch'],
-      why: OWN_STATUS,
-    },
+    }),
+    grant(GROUP, ['machinedeployments/status', 'machinesets/status'], { needed: ['patch'], why: OWN_STATUS }),
   ],
 );
 
@@ -58,20 +49,16 @@ const MANAGER: readonly Grant[] = usedBy(
 const AUTOSCALED: readonly Grant[] = usedBy(
   ({ leases, isAutoscaled }) => isAutoscaled && leases.has(MANAGER_LEASE),
   [
-    {
-      group: GROUP,
-      resources: ['machineclasses'],
+    grant(GROUP, ['machineclasses'], {
       optional: { 'get, list, watch, patch': 'autoscalers do not know the shape of new Nodes' },
       why: 'With --autoscaler-grpc-address: reads the shape of new Nodes, and stores the observed capacity of Nodes in an annotation.',
-    },
-    {
-      group: 'coordination.k8s.io',
-      resources: ['leases'],
+    }),
+    grant('coordination.k8s.io', ['leases'], {
       name: MACHINE_LEASE,
       optional: { get: 'autoscalers are refused, because it is unknown whether the machine controllers are running' },
       why: 'Checks for autoscalers whether the machine controllers are running.',
       isUsed: ({ isElected }) => isElected,
-    },
+    }),
   ],
 );
 
@@ -79,39 +66,30 @@ const AUTOSCALED: readonly Grant[] = usedBy(
 const MACHINE: readonly Grant[] = usedBy(
   ({ leases }) => leases.has(MACHINE_LEASE),
   [
-    {
-      group: GROUP,
-      resources: ['machines'],
+    grant(GROUP, ['machines'], {
       needed: [...READ, 'patch'],
       optional: { delete: 'the Machine of a deleted Node is not deleted' },
       why: 'Writes finalizer, provider ID and labels. Deletes a Machine when its Node was deleted.',
-    },
-    { group: GROUP, resources: ['machines/status'], needed: ['patch'], why: OWN_STATUS },
-    {
-      group: GROUP,
-      resources: ['machinesets', 'machinedeployments'],
+    }),
+    grant(GROUP, ['machines/status'], { needed: ['patch'], why: OWN_STATUS }),
+    grant(GROUP, ['machinesets', 'machinedeployments'], {
       optional: { 'get, list, watch': 'machines are replaced one at a time' },
       why: 'Reads the annotation max-replacements, which limits how many machines of a MachineDeployment are replaced at once.',
-    },
-    {
-      group: GROUP,
-      resources: ['machineclasses'],
+    }),
+    grant(GROUP, ['machineclasses'], {
       needed: READ,
       optional: { patch: 'a class can be deleted while Machines use it' },
       why: 'Reads classes; patches the finalizer, and a record of Machines that were deleted by force.',
-    },
-    {
-      group: GROUP,
-      resources: ['nodelabelpolicies'],
+    }),
+    grant(GROUP, ['nodelabelpolicies'], {
       optional: { 'list, watch': 'node templates may set any label' },
       why: 'Reads which labels node templates may set.',
-    },
-    {
-      resources: ['secrets'],
+    }),
+    grant('', ['secrets'], {
       needed: READ,
       optional: { patch: 'a Secret can be deleted while a class uses it' },
       why: 'Listed and watched without data; read when a MachineClass refers to them; patched to add the finalizer.',
-    },
+    }),
   ],
 );
 
@@ -119,54 +97,53 @@ const MACHINE: readonly Grant[] = usedBy(
 const BINDINGS: readonly Grant[] = usedBy(
   ({ leases }) => leases.has(MACHINE_LEASE),
   [
-    {
-      group: 'rbac.authorization.k8s.io',
-      resources: ['rolebindings'],
+    grant('rbac.authorization.k8s.io', ['rolebindings'], {
       optional: { 'list, watch': LOST_WITHOUT_BINDINGS },
       why: 'Keeps the RoleBinding of a namespace that is being deleted until its last Machine is gone.',
-    },
-    ...MACHINES_BINDINGS.map((name) => ({
-      group: 'rbac.authorization.k8s.io',
-      resources: ['rolebindings'],
-      name,
-      optional: { patch: LOST_WITHOUT_BINDINGS },
-      why: 'Removes its finalizer.',
-    })),
+    }),
+    ...MACHINES_BINDINGS.map((name) =>
+      grant('rbac.authorization.k8s.io', ['rolebindings'], {
+        name,
+        optional: { patch: LOST_WITHOUT_BINDINGS },
+        why: 'Removes its finalizer.',
+      }),
+    ),
   ],
 );
 
 /** The namespaces that are managed, and their shards. */
 const CELLS: readonly Grant[] = [
-  {
-    resources: ['namespaces'],
+  grant('', ['namespaces'], {
     needed: READ,
     why: 'Finds the namespaces that the label selector of --cells selects, with their settings; looks again before a target cluster changes hands.',
-  },
+  }),
 ];
 
 /** The namespace of a cell that is named. */
 const CELL: readonly Grant[] = [
-  {
-    resources: ['namespaces'],
+  grant('', ['namespaces'], {
     needed: ['get'],
     why: 'Reads the Namespace itself, with its settings, and no other one.',
-  },
+  }),
 ];
 
 /** Replicas share the shards; a new one appears under a name of its own, which RBAC cannot know. */
 const CELL_LEASES: readonly Grant[] = usedBy(
   ({ isElected }) => isElected,
   [
-    {
-      group: 'coordination.k8s.io',
-      resources: ['leases'],
+    grant('coordination.k8s.io', ['leases'], {
       needed: [...READ, 'create', 'update'],
       optional: { delete: 'Leases of replicas that are gone are not deleted' },
       why: 'Leader election of each shard; shows that the replica is alive, and finds the other replicas.',
-    },
+    }),
   ],
 );
 
+const LEASE_EVENTS: Grant = {
+  ...EVENTS,
+  why: 'Events of the Leases: changes of the leader.',
+  isUsed: ({ isElected }) => isElected,
+};
 const BOTH_LEASES = [...leaseGrants(MANAGER_LEASE), ...leaseGrants(MACHINE_LEASE)];
 
 /** The shipped files for a process that serves our own kinds. */
@@ -264,11 +241,7 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
         place: 'leases',
         comment:
           'In the namespace of the process, not of the Machines: a Lease cannot be renewed in a namespace that is being deleted.',
-        grants: [
-          ...BOTH_LEASES,
-          ...AUTOSCALED.filter(({ group }) => group !== GROUP),
-          { ...EVENTS, why: 'Events of the Leases: changes of the leader.', isUsed: ({ isElected }) => isElected },
-        ],
+        grants: [...BOTH_LEASES, ...AUTOSCALED.filter(({ group }) => group !== GROUP), LEASE_EVENTS],
       },
     ],
   },
@@ -301,10 +274,7 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
         name: 'machinist-cells-leases',
         place: 'leases',
         comment: 'In the namespace of the process.',
-        grants: [
-          ...CELL_LEASES,
-          { ...EVENTS, why: 'Events of the Leases: changes of the leader.', isUsed: ({ isElected }) => isElected },
-        ],
+        grants: [...CELL_LEASES, LEASE_EVENTS],
       },
     ],
   },
@@ -332,13 +302,11 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
         cluster: 'target',
         place: 'cluster',
         grants: [
-          {
-            group: '',
-            resources: ['namespaces'],
+          grant('', ['namespaces'], {
             name: 'kube-system',
             needed: ['get'],
             why: 'Its UID identifies the cluster, which belongs to one namespace only.',
-          },
+          }),
         ],
       },
     ],
@@ -352,12 +320,11 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
         name: 'machinist-control-identity',
         place: 'cluster',
         grants: [
-          {
-            resources: ['namespaces'],
+          grant('', ['namespaces'], {
             name: 'kube-system',
             needed: ['get'],
             why: "Its UID identifies the cluster. VMs are tagged with it, so that two clusters in one provider account do not see each other's VMs.",
-          },
+          }),
         ],
       },
     ],
@@ -372,12 +339,11 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
         cluster: 'target',
         place: 'cluster',
         grants: [
-          {
-            resources: ['nodes'],
+          grant('', ['nodes'], {
             needed: READ,
             optional: { patch: 'labels, annotations and taints of templates are not copied to Nodes' },
             why: 'Writes labels, annotations, taints and the cordon of Nodes during a rollout.',
-          },
+          }),
         ],
       },
     ],
@@ -392,48 +358,36 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
         cluster: 'target',
         place: 'cluster',
         grants: [
-          {
-            resources: ['nodes'],
+          grant('', ['nodes'], {
             needed: READ,
             optional: {
               patch: 'Nodes cannot be cordoned, labelled or tainted, so they are not drained',
               delete: 'Nodes of deleted Machines are not deleted',
             },
             why: 'Watches the health of Nodes; writes labels, annotations, taints, the cordon and the finalizer; deletes Nodes with their Machine.',
-          },
-          {
-            resources: ['nodes/status'],
+          }),
+          grant('', ['nodes/status'], {
             optional: { patch: 'Nodes do not show the conditions of their Machine' },
             why: 'Writes conditions (Terminating, InPlaceUpdate, Preserved, Maintenance) and virtual capacity.',
-          },
-          {
-            resources: ['pods'],
+          }),
+          grant('', ['pods'], {
             optional: { 'get, list, watch, delete': 'Nodes cannot be drained' },
             why: 'Reads the pods of a Node that is being drained; deletes them after the last eviction attempt and in a forced drain.',
-          },
-          {
-            resources: ['pods/eviction'],
-            optional: { create: 'Nodes cannot be drained' },
-            why: 'Drains.',
-          },
-          {
-            group: 'policy',
-            resources: ['poddisruptionbudgets'],
+          }),
+          grant('', ['pods/eviction'], { optional: { create: 'Nodes cannot be drained' }, why: 'Drains.' }),
+          grant('policy', ['poddisruptionbudgets'], {
             optional: { list: 'the budget that blocks a drain is not reported' },
             why: 'Reports the budget that blocks a drain.',
-          },
-          {
-            resources: ['persistentvolumeclaims', 'persistentvolumes'],
+          }),
+          grant('', ['persistentvolumeclaims', 'persistentvolumes'], {
             optional: { get: 'pods with volumes cannot be drained' },
             why: 'Reads which volumes move with a pod.',
-          },
-          {
-            group: 'storage.k8s.io',
-            resources: ['volumeattachments'],
+          }),
+          grant('storage.k8s.io', ['volumeattachments'], {
             needed: READ,
             optional: { delete: 'volumes stay attached after a forced drain' },
             why: 'Watched while volumes are detached; deleted after a forced drain, unless another controller detaches them.',
-          },
+          }),
         ],
       },
       {
@@ -441,13 +395,12 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
         cluster: 'target',
         place: { namespace: 'kube-system' },
         grants: [
-          {
-            resources: ['secrets'],
+          grant('', ['secrets'], {
             optional: {
               'get, create, patch, delete': 'machines whose user data requires a bootstrap token are not created',
             },
             why: 'Bootstrap tokens, one for each machine, deleted after the machine has joined.',
-          },
+          }),
         ],
       },
     ],

@@ -7,8 +7,8 @@ type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete';
 
 /** Verbs on resources of one group, as a rule of RBAC. */
 export interface Grant {
-  /** The core group if left out. */
-  readonly group?: string;
+  /** Empty: the core group. */
+  readonly group: string;
   /** A subresource follows a slash. */
   readonly resources: readonly string[];
   /** Of the only object. */
@@ -58,35 +58,39 @@ export const READ: readonly Verb[] = ['get', 'list', 'watch'];
 /** To keep a cache. */
 export const FOLLOW: readonly Verb[] = ['list', 'watch'];
 
+export function grant(group: string, resources: readonly string[], what: Omit<Grant, 'group' | 'resources'>): Grant {
+  return { group, resources, ...what };
+}
+
 /** The same grants, used by fewer processes. */
 export function usedBy(isUsed: (workload: Workload) => boolean, grants: readonly Grant[]): readonly Grant[] {
-  return grants.map((grant) => ({
-    ...grant,
-    isUsed: (workload) => isUsed(workload) && (grant.isUsed?.(workload) ?? true),
+  return grants.map((one) => ({
+    ...one,
+    isUsed: (workload) => isUsed(workload) && (one.isUsed?.(workload) ?? true),
   }));
 }
 
 /** To write Events. */
-export const EVENTS: Grant = {
-  resources: ['events'],
+export const EVENTS = grant('', ['events'], {
   optional: { 'create, patch': 'Events are not recorded' },
   why: 'Records Events, for kubectl describe.',
-};
+});
 
 /** To lead under a Lease. */
 export function leaseGrants(lease: string): readonly Grant[] {
-  const leases = { group: 'coordination.k8s.io', resources: ['leases'] };
   return usedBy(
     (workload) => workload.isElected && workload.leases.has(lease),
     [
-      { ...leases, needed: ['create'], why: 'Leader election. RBAC cannot restrict create by name.' },
-      {
-        ...leases,
+      grant('coordination.k8s.io', ['leases'], {
+        needed: ['create'],
+        why: 'Leader election. RBAC cannot restrict create by name.',
+      }),
+      grant('coordination.k8s.io', ['leases'], {
         name: lease,
         needed: ['get', 'update'],
         optional: { watch: 'a released Lease is taken over seconds later' },
         why: 'Updated by PUT with a resourceVersion; with watch, a takeover takes less than a second.',
-      },
+      }),
     ],
   );
 }
