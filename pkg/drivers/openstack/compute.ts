@@ -1,9 +1,9 @@
 import { DriverError } from '../../driver/error.ts';
 import { abortable, SHARED_MS } from './abortable.ts';
-import { type Answer, errorOf, NoAnswerError } from './answer.ts';
+import { type Answer, errorOf } from './answer.ts';
 import { allOf } from './pages.ts';
 import type { Server } from './server.ts';
-import { ServiceClient, unavailable } from './service-client.ts';
+import { ServiceClient, orUnavailable } from './service-client.ts';
 import type { Session } from './session.ts';
 
 /** With tags at creation (2.52), and flavors in servers (2.47). */
@@ -73,9 +73,7 @@ export class Compute {
     const path = `/servers/${encodeURIComponent(id)}/action`;
     const answer = await this.#client
       .raw('POST', path, signal, { body: { forceDelete: null } })
-      .catch((err: unknown) => {
-        throw err instanceof NoAnswerError ? unavailable(what, err) : err;
-      });
+      .catch(orUnavailable(what));
     if (answer.status === 403) return false;
     if (answer.status < 300 || answer.status === 404) return true;
     throw errorOf(answer, what);

@@ -1,9 +1,9 @@
 import type { Clock } from '../../base/clock/clock.ts';
 import { DriverError } from '../../driver/error.ts';
-import { type Answer, errorOf, NoAnswerError } from './answer.ts';
+import { type Answer, errorOf } from './answer.ts';
 import { allOf } from './pages.ts';
 import type { DesiredPortSettings } from './provider-spec.ts';
-import { ServiceClient, unavailable } from './service-client.ts';
+import { ServiceClient, orUnavailable } from './service-client.ts';
 import type { Session } from './session.ts';
 import { UnansweredRequests } from './unanswered.ts';
 
@@ -164,9 +164,7 @@ export class Network {
 
   async #make<T>(what: string, path: string, body: object, description: string, signal: AbortSignal): Promise<T> {
     const request = async (): Promise<Answer> => await this.#client.raw('POST', path, signal, { body });
-    const answer = await this.unanswered.during(description, signal, request).catch((err: unknown) => {
-      throw err instanceof NoAnswerError ? unavailable(what, err) : err;
-    });
+    const answer = await this.unanswered.during(description, signal, request).catch(orUnavailable(what));
     if (answer.status >= 300) throw errorOf(answer, what);
     return answer.body as T; // what Neutron's documentation promises
   }

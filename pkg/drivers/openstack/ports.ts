@@ -5,7 +5,7 @@ import { type Answer, errorOf, NoAnswerError } from './answer.ts';
 import { intentText, leftMsOf, mayStillRequest, ownerText, parseIntent, readyMsOf } from './intent.ts';
 import type { Port, DesiredPort } from './network.ts';
 import { marksIn, type OpenStackSpec, PLAIN_PORT, type DesiredNetwork } from './provider-spec.ts';
-import { unavailable } from './service-client.ts';
+import { orUnavailable, unavailable } from './service-client.ts';
 import type { MachineContext } from './settings.ts';
 
 type Deps = Pick<MachineContext, 'cloud' | 'machine' | 'clock' | 'settings'>;
@@ -150,9 +150,7 @@ export class Ports {
   /** False: somebody else has changed the port since it was read. */
   async #write(port: Pick<Port, 'id' | 'revision_number'>, description: string, signal: AbortSignal): Promise<boolean> {
     const what = 'writing to the port';
-    const answer = await this.#deps.cloud.network.describePort(port, description, signal).catch((err: unknown) => {
-      throw err instanceof NoAnswerError ? unavailable(what, err) : err;
-    });
+    const answer = await this.#deps.cloud.network.describePort(port, description, signal).catch(orUnavailable(what));
     if (answer.status === 412) return false;
     if (answer.status === 404) throw new DriverError('Aborted', `${what}: it no longer exists`);
     if (answer.status >= 300) throw errorOf(answer, what);

@@ -39,9 +39,7 @@ export class ServiceClient {
     more: Pick<HttpRequest, 'body' | 'headers'> & { readonly allowed?: readonly number[] } = {},
   ): Promise<T | undefined> {
     const { allowed = [], ...request } = more;
-    const answer = await this.raw(method, path, signal, request).catch((err: unknown) => {
-      throw err instanceof NoAnswerError ? unavailable(what, err) : err;
-    });
+    const answer = await this.raw(method, path, signal, request).catch(orUnavailable(what));
     if (answer.status < 300) return answer.body as T; // what the service's documentation promises
     if (allowed.includes(answer.status)) return undefined;
     throw errorOf(answer, what);
@@ -55,6 +53,13 @@ export class ServiceClient {
   ): Promise<T> {
     return (await this.call<T>(what, 'GET', path, signal, { headers })) as T;
   }
+}
+
+/** For `catch` of a request: throws Unavailable where there was no answer. */
+export function orUnavailable(what: string): (err: unknown) => never {
+  return (err) => {
+    throw err instanceof NoAnswerError ? unavailable(what, err) : err;
+  };
 }
 
 export function unavailable(what: string, err: NoAnswerError): DriverError {

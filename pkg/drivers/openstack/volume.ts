@@ -1,8 +1,8 @@
 import type { Clock } from '../../base/clock/clock.ts';
 import { DriverError } from '../../driver/error.ts';
-import { type Answer, codeOfFault, errorOf, NoAnswerError, errorTextOf } from './answer.ts';
+import { type Answer, codeOfFault, errorOf, errorTextOf } from './answer.ts';
 import { allOf } from './pages.ts';
-import { ServiceClient, unavailable } from './service-client.ts';
+import { ServiceClient, orUnavailable } from './service-client.ts';
 import type { Session } from './session.ts';
 import type { Users } from './users.ts';
 
@@ -272,9 +272,7 @@ export class Volumes {
   /** The answer: a success, 400 when Cinder does not delete it as it stands, or 404. */
   async #delete(volume: Volume, signal: AbortSignal): Promise<Answer> {
     const what = `deleting ${diskLabel(volume)}`;
-    const answer = await this.#client.raw('DELETE', `/volumes/${volume.id}`, signal).catch((err: unknown) => {
-      throw err instanceof NoAnswerError ? unavailable(what, err) : err;
-    });
+    const answer = await this.#client.raw('DELETE', `/volumes/${volume.id}`, signal).catch(orUnavailable(what));
     if (answer.status < 300 || answer.status === 400 || answer.status === 404) return answer;
     throw errorOf(answer, what);
   }
