@@ -36,9 +36,9 @@ export function callMetrics(registry: Registry): AutoscalerMetrics {
   return {
     duration: histogram(
       'machinist_autoscaler_request_duration_seconds',
-      'Duration in seconds of cluster-autoscaler calls, by method and gRPC code.',
-      { labelNames: ['method', 'code'], buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30] },
-    ),
+      ['method', 'code'],
+      [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30],
+    ).help('Duration in seconds of cluster-autoscaler calls, by method and gRPC code.'),
   };
 }
 

@@ -72,7 +72,7 @@ export function commandOf<O extends object>({ name, description, flags, open }: 
     const registry = createRegistry();
     const { histogram } = declaring(registry);
     const seconds = ({ name: metric, help, labelNames }: SecondsHistogram): ObserveSeconds => {
-      const declared = histogram(metric, help, { labelNames: [...labelNames] });
+      const declared = histogram(metric, labelNames).help(help);
       return (labels, took) => declared.observe(labels, took);
     };
     const driver = await open({ options, clock, log, stateDirectory: state.path, seconds });

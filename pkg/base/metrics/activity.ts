@@ -54,16 +54,14 @@ export function activityMetrics(registry: Registry): ActivityMetrics {
     (state) => state.oldestMs / 1_000,
     Math.max,
   );
-  const ended = counter(
-    'machinist_activities_total',
+  const ended = counter('machinist_activities_total', ['kind', 'result']).help(
     'Long-running tasks that ended, by kind and result (done, failed, aborted).',
-    ['kind', 'result'],
   );
   const duration = histogram(
     'machinist_activity_duration_seconds',
-    'Duration of long-running tasks, from the request to the end.',
-    { labelNames: ['kind'], buckets: [0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1_800, 3_600, 7_200] },
-  );
+    ['kind'],
+    [0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1_800, 3_600, 7_200],
+  ).help('Duration of long-running tasks, from the request to the end.');
   return {
     track(states) {
       registries.push(states);

@@ -1,9 +1,18 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
+/** A metric whose name and labels are known; it is registered with its help. */
+interface Named<M> {
+  help(text: string): M;
+}
+
 export interface Declaring {
-  readonly counter: <L extends string>(name: string, help: string, labelNames?: readonly L[]) => Counter<L>;
-  readonly gauge: <L extends string>(name: string, help: string, labelNames?: readonly L[]) => Gauge<L>;
-  readonly histogram: <L extends string>(name: string, help: string, more?: Buckets<L>) => Histogram<L>;
+  readonly counter: <L extends string>(name: string, labelNames?: readonly L[]) => Named<Counter<L>>;
+  readonly gauge: <L extends string>(name: string, labelNames?: readonly L[]) => Named<Gauge<L>>;
+  readonly histogram: <L extends string>(
+    name: string,
+    labelNames?: readonly L[],
+    buckets?: readonly number[],
+  ) => Named<Histogram<L>>;
   /** A gauge that is read at each scrape, so that nothing is left of what is gone. */
   readonly series: <L extends string>(
     name: string,
@@ -20,11 +29,6 @@ export interface Declaring {
   ) => void;
 }
 
-interface Buckets<L> {
-  readonly labelNames?: readonly L[];
-  readonly buckets?: readonly number[];
-}
-
 export function declaring(registry: Registry): Declaring {
   const registers = [registry];
   const read = <L extends string>(name: string, help: string, labelNames: readonly L[], show: (to: Gauge<L>) => void) =>
@@ -39,10 +43,11 @@ export function declaring(registry: Registry): Declaring {
       },
     });
   return {
-    counter: (name, help, labelNames = []) => new Counter({ name, help, labelNames, registers }),
-    gauge: (name, help, labelNames = []) => new Gauge({ name, help, labelNames, registers }),
-    histogram: (name, help, { labelNames = [], buckets } = {}) =>
-      new Histogram({ name, help, labelNames, registers, ...(buckets && { buckets: [...buckets] }) }),
+    counter: (name, labelNames = []) => ({ help: (help) => new Counter({ name, help, labelNames, registers }) }),
+    gauge: (name, labelNames = []) => ({ help: (help) => new Gauge({ name, help, labelNames, registers }) }),
+    histogram: (name, labelNames = [], buckets) => ({
+      help: (help) => new Histogram({ name, help, labelNames, registers, ...(buckets && { buckets: [...buckets] }) }),
+    }),
     series: (name, help, labelNames, values) =>
       read(name, help, labelNames, (gauge) => {
         for (const [labels, value] of values()) gauge.set(labels, value);

@@ -4,11 +4,9 @@ import { declaring } from './declaring.ts';
 
 export function eventMetrics(registry: Registry) {
   return {
-    events: declaring(registry).counter(
-      'machinist_events_total',
-      'Events by result (written, overflow, failed, dropped at shutdown).',
-      ['fate'],
-    ),
+    events: declaring(registry)
+      .counter('machinist_events_total', ['fate'])
+      .help('Events by result (written, overflow, failed, dropped at shutdown).'),
   };
 }
 

@@ -1,4 +1,4 @@
-import { Gauge, type Counter, type Histogram, type Registry } from 'prom-client';
+import type { Counter, Histogram, Registry } from 'prom-client';
 
 import { declaring } from './declaring.ts';
 
@@ -25,68 +25,42 @@ export interface KubeMetrics {
 }
 
 export function kubeMetrics(registry: Registry): KubeMetrics {
-  const { counter, histogram } = declaring(registry);
-  const registers = [registry];
-  const ages = new Map<{ kind: string; cluster: string }, () => number>();
-  const age = new Gauge({
-    name: 'machinist_cache_age_seconds',
-    help: 'Seconds since the last event or bookmark of the watch of a cache.',
-    labelNames: ['kind', 'cluster'],
-    registers,
-    collect() {
-      this.reset();
-      for (const [labels, seconds] of ages) this.set(labels, seconds());
-    },
-  });
-
+  const { counter, histogram, series } = declaring(registry);
+  const watchAges = new Map<{ kind: string; cluster: string }, () => number>();
   const credentialAges = new Map<string, () => number>();
-  const credentialsAge = new Gauge({
-    name: 'machinist_kube_credentials_age_seconds',
-    help: 'Seconds since the credentials for the cluster were last loaded (if never: since they were requested); they are reloaded every minute.',
-    labelNames: ['cluster'],
-    registers,
-    collect() {
-      for (const [cluster, seconds] of credentialAges) this.set({ cluster }, seconds());
-    },
-  });
-
+  series(
+    'machinist_cache_age_seconds',
+    'Seconds since the last event or bookmark of the watch of a cache.',
+    ['kind', 'cluster'],
+    () => [...watchAges].map(([labels, ageSeconds]) => [labels, ageSeconds()]),
+  );
+  series(
+    'machinist_kube_credentials_age_seconds',
+    'Seconds since the credentials for the cluster were last loaded (if never: since they were requested); they are reloaded every minute.',
+    ['cluster'],
+    () => [...credentialAges].map(([cluster, ageSeconds]) => [{ cluster }, ageSeconds()]),
+  );
   return {
-    requests: counter(
-      'rest_client_requests_total',
+    requests: counter('rest_client_requests_total', ['code', 'method', 'host']).help(
       'Number of HTTP requests, partitioned by status code, method, and host.',
-      ['code', 'method', 'host'],
     ),
-    latency: histogram(
-      'rest_client_request_latency_seconds',
+    latency: histogram('rest_client_request_latency_seconds', ['verb', 'url'], LATENCY_BUCKETS).help(
       'Request latency in seconds. Broken down by verb and URL.',
-      { labelNames: ['verb', 'url'], buckets: LATENCY_BUCKETS },
     ),
-    throttled: histogram(
-      'machinist_kube_throttle_wait_seconds',
+    throttled: histogram('machinist_kube_throttle_wait_seconds', [], LATENCY_BUCKETS).help(
       'Seconds that requests waited because of --kube-api-qps.',
-      {
-        buckets: LATENCY_BUCKETS,
-      },
     ),
-    lists: counter('machinist_cache_lists_total', 'Full lists by caches, by reason.', ['kind', 'reason']),
-    watches: counter('machinist_cache_watches_total', 'Watches that ended, by result.', ['kind', 'result']),
-    handlerErrors: counter('machinist_cache_handler_errors_total', 'Cache handlers that failed.', ['kind']),
-    credentialLoads: counter(
-      'machinist_kube_credential_loads_total',
+    lists: counter('machinist_cache_lists_total', ['kind', 'reason']).help('Full lists by caches, by reason.'),
+    watches: counter('machinist_cache_watches_total', ['kind', 'result']).help('Watches that ended, by result.'),
+    handlerErrors: counter('machinist_cache_handler_errors_total', ['kind']).help('Cache handlers that failed.'),
+    credentialLoads: counter('machinist_kube_credential_loads_total', ['cluster', 'result']).help(
       'Loads of the credentials for the cluster (kubeconfig, token file, credential plugin), by result (ok, failed).',
-      ['cluster', 'result'],
     ),
-    credentialAge(cluster, ageSeconds) {
-      credentialAges.set(cluster, ageSeconds);
-      credentialsAge.set({ cluster }, ageSeconds());
-    },
+    credentialAge: (cluster, ageSeconds) => void credentialAges.set(cluster, ageSeconds),
     watchAge(labels, ageSeconds) {
       const own = { ...labels };
-      ages.set(own, ageSeconds);
-      return () => {
-        ages.delete(own);
-        age.remove(own);
-      };
+      watchAges.set(own, ageSeconds);
+      return () => void watchAges.delete(own);
     },
   };
 }

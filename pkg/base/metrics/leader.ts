@@ -7,11 +7,11 @@ export type LeaseResult = 'ok' | 'conflict' | 'error';
 export function leaderMetrics(registry: Registry) {
   const { counter, gauge } = declaring(registry);
   return {
-    isLeader: gauge('machinist_leader', 'Whether this process holds the Lease (1) or waits for it (0).', ['lease']),
-    renewals: counter(
-      'machinist_lease_renewals_total',
+    isLeader: gauge('machinist_leader', ['lease']).help(
+      'Whether this process holds the Lease (1) or waits for it (0).',
+    ),
+    renewals: counter('machinist_lease_renewals_total', ['lease', 'result']).help(
       'Attempts to acquire or renew the Lease, by result (ok, conflict, error).',
-      ['lease', 'result'],
     ),
   };
 }

@@ -9,11 +9,9 @@ export interface MetricFailures {
 
 /** Declares in `registry` how often metrics could not be read; each is told in the log once, as a scrape is for anyone to repeat. */
 export function metricFailures(registry: Registry, log: Logger): MetricFailures {
-  const counter = declaring(registry).counter(
-    'machinist_scrape_failures_total',
-    'Scrapes without a metric because it could not be read, by name of the metric.',
-    ['metric'],
-  );
+  const counter = declaring(registry)
+    .counter('machinist_scrape_failures_total', ['metric'])
+    .help('Scrapes without a metric because it could not be read, by name of the metric.');
   const told = new Set<string>();
   return {
     failed(metric, err) {

@@ -11,5 +11,7 @@ export const OPENSTACK_REQUESTS = {
 
 export function openStackMetrics(registry: Registry) {
   const { name, help, labelNames } = OPENSTACK_REQUESTS;
-  return { requests: declaring(registry).histogram(name, help, { labelNames: [...labelNames] }) };
+  return {
+    requests: declaring(registry).histogram(name, labelNames).help(help),
+  };
 }

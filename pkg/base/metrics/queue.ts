@@ -1,4 +1,4 @@
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 
 import { declaring } from './declaring.ts';
 
@@ -34,20 +34,18 @@ export function queueMetrics(registry: Registry): QueueMetrics {
   const { counter, histogram } = declaring(registry);
   const queues = new Map<string, () => QueueState>();
   declareStates(registry, queues);
-  const adds = counter(
-    'mcm_workqueue_adds_total',
+  const adds = counter('mcm_workqueue_adds_total', labelNames).help(
     'Keys added to a workqueue; a key that is already queued is not counted again.',
-    labelNames,
   );
-  const retries = counter('mcm_workqueue_retries_total', 'Keys added again after a delay or a failure.', labelNames);
-  const waited = histogram('mcm_workqueue_queue_duration_seconds', 'Time that keys waited for a worker.', {
-    labelNames,
-    buckets: BUCKETS,
-  });
-  const worked = histogram('mcm_workqueue_work_duration_seconds', 'Duration of the processing of a key.', {
-    labelNames,
-    buckets: BUCKETS,
-  });
+  const retries = counter('mcm_workqueue_retries_total', labelNames).help(
+    'Keys added again after a delay or a failure.',
+  );
+  const waited = histogram('mcm_workqueue_queue_duration_seconds', labelNames, BUCKETS).help(
+    'Time that keys waited for a worker.',
+  );
+  const worked = histogram('mcm_workqueue_work_duration_seconds', labelNames, BUCKETS).help(
+    'Duration of the processing of a key.',
+  );
   return {
     track(name, state) {
       if (queues.has(name)) throw new Error(`a workqueue named ${name} already exists`);
@@ -64,16 +62,9 @@ export function queueMetrics(registry: Registry): QueueMetrics {
 
 /** Gauges that are read from the queues when they are scraped. */
 function declareStates(registry: Registry, queues: ReadonlyMap<string, () => QueueState>): void {
-  const gauge = (name: string, help: string, value: (state: QueueState) => number): Gauge<'name'> =>
-    new Gauge({
-      name,
-      help,
-      labelNames,
-      registers: [registry],
-      collect() {
-        for (const [queue, state] of queues) this.set({ name: queue }, value(state()));
-      },
-    });
+  const { series } = declaring(registry);
+  const gauge = (metric: string, help: string, valueOf: (state: QueueState) => number): void =>
+    series(metric, help, labelNames, () => [...queues].map(([name, state]) => [{ name }, valueOf(state())]));
   gauge('mcm_workqueue_depth', 'Keys that wait for a worker.', (state) => state.depth);
   gauge(
     'machinist_workqueue_oldest_waiting_seconds',

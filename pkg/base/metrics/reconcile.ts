@@ -12,14 +12,14 @@ export type PassResult =
 export function reconcileMetrics(registry: Registry) {
   const { counter, histogram } = declaring(registry);
   return {
-    passes: counter('machinist_reconcile_passes_total', 'Reconciliations of an object, by controller and result.', [
-      'controller',
-      'result',
-    ]),
-    duration: histogram('machinist_reconcile_duration_seconds', 'Duration of the reconciliation of an object.', {
-      labelNames: ['controller'],
-      buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60],
-    }),
+    passes: counter('machinist_reconcile_passes_total', ['controller', 'result']).help(
+      'Reconciliations of an object, by controller and result.',
+    ),
+    duration: histogram(
+      'machinist_reconcile_duration_seconds',
+      ['controller'],
+      [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60],
+    ).help('Duration of the reconciliation of an object.'),
   };
 }
 

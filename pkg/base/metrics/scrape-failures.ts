@@ -1,5 +1,7 @@
 import { Counter, type Registry } from 'prom-client';
 
+import { declaring } from './declaring.ts';
+
 const NAME = 'mcm_misc_scrape_failure_total';
 /** The original's program that counts these kinds, whichever of ours does. */
 const BINARY = 'machine-controller-manager';
@@ -15,12 +17,9 @@ export function scrapeFailures(registry: Registry, kind: string): ScrapeFailures
   const counter =
     declared instanceof Counter
       ? declared
-      : new Counter({
-          name: NAME,
-          help: 'Scrapes at which the objects of a kind could not be counted.',
-          labelNames: ['kind', 'binary'],
-          registers: [registry],
-        });
+      : declaring(registry)
+          .counter(NAME, ['kind', 'binary'])
+          .help('Scrapes at which the objects of a kind could not be counted.');
   const labels = { kind, binary: BINARY };
   counter.inc(labels, 0);
   return { inc: () => counter.inc(labels) };

@@ -5,12 +5,10 @@ import { declaring } from './declaring.ts';
 export function servedDriverMetrics(registry: Registry) {
   const { gauge, histogram } = declaring(registry);
   return {
-    answered: histogram(
-      'machinist_driver_served_seconds',
+    answered: histogram('machinist_driver_served_seconds', ['method', 'code']).help(
       'In a driver process: duration of calls in seconds, by result: OK, the code of the failure, or none for a cancelled call.',
-      { labelNames: ['method', 'code'] },
     ),
-    running: gauge('machinist_driver_serving', 'In a driver process: calls in progress.', ['method']),
+    running: gauge('machinist_driver_serving', ['method']).help('In a driver process: calls in progress.'),
   };
 }
 

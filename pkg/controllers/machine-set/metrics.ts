@@ -1,4 +1,4 @@
-import { Counter, type Registry } from 'prom-client';
+import type { Counter, Registry } from 'prom-client';
 
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { declaring } from '../../base/metrics/declaring.ts';
@@ -55,17 +55,13 @@ export function machineSetMetrics(registry: Registry, list: () => readonly Machi
   });
   const { counter } = declaring(registry);
   return {
-    created: counter('machinist_machines_created_total', 'Machines that MachineSets created.'),
-    deleted: counter(
-      'machinist_machines_deleted_total',
+    created: counter('machinist_machines_created_total').help('Machines that MachineSets created.'),
+    deleted: counter('machinist_machines_deleted_total', ['reason']).help(
       'Machines that MachineSets deleted, by reason: failed (to be replaced), surplus, marked (requested by the autoscaler), owner (their MachineSet is being deleted).',
-      ['reason'],
     ),
-    staleMachines: new Counter({
-      name: 'mcm_machine_stale_machines_total',
-      help: 'Machines deleted because their health check had failed for too long.',
-      registers: [registry],
-    }),
+    staleMachines: counter('mcm_machine_stale_machines_total').help(
+      'Machines deleted because their health check had failed for too long.',
+    ),
   };
 }
 

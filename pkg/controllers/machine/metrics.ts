@@ -51,24 +51,17 @@ export function machineMetrics(registry: Registry, source: Pick<Lister<Machine>,
   const { counter, gauge, histogram } = declaring(registry);
   declareState(registry, source);
   const durations = declareDurations(registry);
-  const allDrains = histogram(
-    'machinist_machine_drain_duration_seconds',
+  const allDrains = histogram('machinist_machine_drain_duration_seconds', ['forced'], BUCKETS).help(
     'Duration of drains, by whether pods were deleted in the end instead of evicted.',
-    { labelNames: ['forced'], buckets: BUCKETS },
   );
-  const failures = counter(
-    'machinist_machines_failed_total',
+  const failures = counter('machinist_machines_failed_total', ['reason']).help(
     'Machines that failed, by reason: health-timeout, creation-timeout, stale-node (the VM has the name of another Node). Machines whose VM vanished are counted by machinist_vanished_vms_total.',
-    ['reason'],
   );
-  const drains = gauge('mcm_machine_drain_duration_seconds', 'Duration of the last successful drain.', [
-    'namespace',
-    'machine_deployment',
-  ]);
-  const failedJoins = counter(
-    'mcm_machine_num_failed_join',
+  const drains = gauge('mcm_machine_drain_duration_seconds', ['namespace', 'machine_deployment']).help(
+    'Duration of the last successful drain.',
+  );
+  const failedJoins = counter('mcm_machine_num_failed_join', MACHINE_LABELS).help(
     'Machines whose VM did not join as a Node within the creation timeout.',
-    MACHINE_LABELS,
   );
   return {
     ...durations,
@@ -94,7 +87,7 @@ type Durations = Pick<MachineMetrics, 'created' | 'initialized' | 'joined' | 'de
 function declareDurations(registry: Registry): Durations {
   const { gauge: declareGauge, histogram } = declaring(registry);
   const duration = (name: string, help: string, all?: Histogram<'provider'>): Durations[keyof Durations] => {
-    const gauge = declareGauge(`mcm_machine_${name}_duration_seconds`, help, MACHINE_LABELS);
+    const gauge = declareGauge(`mcm_machine_${name}_duration_seconds`, MACHINE_LABELS).help(help);
     return (machine, machineClass, durationMs) => {
       all?.observe({ provider: machineClass?.provider ?? '' }, durationMs / 1_000);
       const labels = labelsOf(machine, machineClass);
@@ -102,7 +95,7 @@ function declareDurations(registry: Registry): Durations {
     };
   };
   const every = (name: string, help: string): Histogram<'provider'> =>
-    histogram(`machinist_machine_${name}_duration_seconds`, help, { labelNames: ['provider'], buckets: BUCKETS });
+    histogram(`machinist_machine_${name}_duration_seconds`, ['provider'], BUCKETS).help(help);
   return {
     created: duration(
       'create',

@@ -11,24 +11,19 @@ export function orphanVMMetrics(registry: Registry, ownerless: () => number) {
     [],
     () => [[{}, ownerless()]],
   );
-  const lastLook = gauge(
-    'machinist_orphan_vms_last_look_timestamp_seconds',
+  const lastLook = gauge('machinist_orphan_vms_last_look_timestamp_seconds').help(
     'Time when the VMs of all MachineClasses were last compared with the Machines, in seconds since the epoch; before the first time, when the process, or the cell, began to; no value without drivers.',
   );
   lastLook.remove(); // a gauge without labels begins with 0, which would be long ago
   return {
     lastLook,
-    orphanVMs: counter(
-      'machinist_orphan_vms_total',
+    orphanVMs: counter('machinist_orphan_vms_total', ['result']).help(
       'VMs proved to be without a Machine, by result (deleted, failed, dry-run).',
-      ['result'],
     ),
-    heldOrphanVMs: gauge(
-      'machinist_orphan_vms_held',
+    heldOrphanVMs: gauge('machinist_orphan_vms_held').help(
       'VMs proved to be without a Machine that are not deleted, because their MachineClass has too many at once, or a restore has lost their Machines.',
     ),
-    vanishedVMs: counter(
-      'machinist_vanished_vms_total',
+    vanishedVMs: counter('machinist_vanished_vms_total').help(
       'Machines that failed because their VM was proved not to exist any more.',
     ),
   };

@@ -5,9 +5,9 @@ import { declaring } from '../../../base/metrics/declaring.ts';
 export type UnmanagedNodeMetrics = Counter<'action'>;
 
 export function unmanagedNodeMetrics(registry: Registry): UnmanagedNodeMetrics {
-  return declaring(registry).counter(
-    'machinist_unmanaged_nodes_total',
-    'Nodes without a Machine, by action: marked, unmarked (it has a Machine again), removed (its Machine is gone).',
-    ['action'],
-  );
+  return declaring(registry)
+    .counter('machinist_unmanaged_nodes_total', ['action'])
+    .help(
+      'Nodes without a Machine, by action: marked, unmarked (it has a Machine again), removed (its Machine is gone).',
+    );
 }
