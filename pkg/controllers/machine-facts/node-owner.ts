@@ -187,6 +187,19 @@ function mayBeOfNamesake(node: Node, machine: Machine, machines: MachineIndex): 
   return rivals.some((one) => claimOf(node, one) === CLAIM.itsVM && !isClearlyOlder(machine.metadata, one.metadata));
 }
 
+/**
+ * Whether nobody can say if a Node is that of this machine, which has a VM, or that of a namesake that has one: it shows the provider id of
+ * neither.
+ */
+export function isInDoubt(node: Node, machine: Machine, machines: MachineIndex): boolean {
+  const says = labelOf(node);
+  if (says !== '' && says !== machine.metadata.name) return false;
+  const claims = namesakesOf(machine, machines).map((one) => claimOf(node, one));
+  if (claims.every((claim) => claim === CLAIM.none) || claims.includes(CLAIM.itsVM)) return false;
+  const own = claimOf(node, machine);
+  return own === CLAIM.unknownVM || (own === CLAIM.otherVM && !isOfOneScheme(node, machine));
+}
+
 function labelOf({ metadata }: Node): string {
   return metadata.labels?.[MACHINE_NAME_LABEL] ?? '';
 }

@@ -2,19 +2,26 @@ import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { DRAIN_SINCE_ANNOTATION, FORCE_DELETION_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { fromTimestamp } from '../../../base/clock/clock.ts';
-import { next, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
+import { fromTimestamp, MINUTE_MS } from '../../../base/clock/clock.ts';
+import { next, requeue, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
 import { policyInForce } from '../../machine-facts/deletion-policy.ts';
 import type { NodeAccess } from '../../machine-facts/node-access.ts';
+import { isInDoubt } from '../../machine-facts/node-owner.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
-import type { DrainPlan } from '../drain/plan.ts';
+import { forceAtOf, type DrainPlan } from '../drain/plan.ts';
 import { DRAIN_TIMEOUT_EXCEEDED, reportProgress } from '../drain/report.ts';
 import type { DrainState } from '../drain/drains.ts';
-import { nodeToDrain } from './nodes.ts';
+import { foreignNode, nodeToDrain } from './nodes.ts';
 import { isAt, isForced, untilRecorded } from './cursor.ts';
 
-type Deps = Pick<Collaborators, 'clock' | 'machines' | 'metrics' | 'cursor' | 'drains' | 'reportedOnce'>;
+type Deps = Pick<
+  Collaborators,
+  'clock' | 'settings' | 'machines' | 'namesakes' | 'metrics' | 'cursor' | 'drains' | 'reportedOnce'
+>;
+
+/** A Node of which nobody can say whose it is is looked at again so often, apart from when it changes or a Machine of its name goes. */
+const RECHECK_MS = MINUTE_MS;
 
 /**
  * Empties the Node. What a forced drain leaves behind does not stop the deletion.
@@ -32,25 +39,45 @@ export const drain = (deps: Deps): MachineStep => ({
   async run(ctx) {
     if (!isAt(ctx, 'drain')) return next;
     const { nodes, machine } = ctx;
-    const node =
-      nodes === undefined || deps.cursor.isNodeAbandoned(ctx)
-        ? undefined
-        : await nodeToDrain(deps.machines, ctx, nodes);
-    if (nodes === undefined || node === undefined) {
-      deps.drains.end(ctx);
-      const name = nodeNameOf(machine);
-      deps.cursor.advance(
-        ctx,
-        'delete-vm',
-        name === '' ? '' : `Node ${name} does not exist, so there is nothing to drain.`,
-      );
-      return next;
-    }
+    if (nodes === undefined || deps.cursor.isNodeAbandoned(ctx)) return withoutNode(deps, ctx, nodeNameOf(machine));
+    const node = await nodeToDrain(deps.machines, ctx, nodes);
+    if (node === undefined) return await withoutOwnNode(deps, ctx, nodes);
     return (
       untilRecorded(ctx, 'drain') ?? follow(deps, ctx, await deps.drains.advance(ctx, planOf(deps, ctx, nodes, node)))
     );
   },
 });
+
+function withoutNode(
+  { drains, cursor }: Deps,
+  ctx: MachineContext,
+  name: string,
+  why = 'does not exist, so there is nothing to drain',
+): StepResult {
+  drains.end(ctx);
+  cursor.advance(ctx, 'delete-vm', name === '' ? '' : `Node ${name} ${why}.`);
+  return next;
+}
+
+/**
+ * Where namespaces share a target cluster, a Node may be there that is another machine's, and one of which nobody can say whose it is: the VM is
+ * not deleted under its pods before the drain timeout, unless somebody asks for that.
+ */
+async function withoutOwnNode(deps: Deps, ctx: MachineContext, nodes: NodeAccess): Promise<StepResult> {
+  const { machine, pass } = ctx;
+  const name = nodeNameOf(machine);
+  const foreign = deps.namesakes === undefined ? undefined : await foreignNode(ctx, nodes);
+  if (foreign === undefined) return withoutNode(deps, ctx, name);
+  const plan = planOf(deps, ctx, nodes, foreign);
+  const isForcedByNow = plan.forcedBy !== undefined || (forceAtOf(deps, ctx, plan) ?? Infinity) <= deps.clock.now();
+  if (isForcedByNow || !isInDoubt(foreign, machine, deps.machines))
+    return withoutNode(deps, ctx, name, 'is not known to be that of this Machine, so it is not drained');
+
+  deps.drains.end(ctx);
+  const text = `Node ${name} may be that of a Machine of the same name in another namespace, because it does not show the provider ID of either. Waiting until it does, the other Machine is deleted, or ${plan.forceRule === 'usual' ? 'the drain timeout expires' : 'the deletion policy is changed'}; label ${FORCE_DELETION_LABEL}=True deletes the VM without a drain at once.`;
+  if (deps.cursor.stay(ctx, 'drain', text)) pass.event('DrainFailed', text);
+  return requeue(RECHECK_MS, 'the Node to show whose it is');
+}
 
 function planOf(deps: Deps, ctx: MachineContext, nodes: NodeAccess, node: Node): DrainPlan {
   const { machine, signal } = ctx;

@@ -20,6 +20,12 @@ export async function nodesOf(
   return live !== undefined && isRemovedWith(live, machine, machines) ? [live] : [];
 }
 
+/** The Node that this machine names, although it is not removed with it: it belongs to another one, or nobody can say to which. */
+export async function foreignNode({ machine, signal }: MachineContext, nodes: NodeAccess): Promise<Node | undefined> {
+  const name = nodeNameOf(machine);
+  return name === '' ? undefined : (nodes.get(name) ?? (await nodes.read(name, signal)));
+}
+
 /** That of them which a drain empties: the one that the Machine names, else the first. */
 export async function nodeToDrain(
   machines: MachineIndex,

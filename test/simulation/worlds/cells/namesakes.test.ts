@@ -1,6 +1,7 @@
 import { describe, expect, jest, test } from '@jest/globals';
 
 import type { ListedMachine } from '../../../../pkg/driver/driver.ts';
+import { MACHINE_FINALIZER, MACHINE_NAME_LABEL } from '../../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../../pkg/apis/wire.ts';
 import { MachinesWorld, POOL } from '../../world/machines-world.ts';
@@ -151,4 +152,42 @@ test('a cell whose driver lists VMs by the name of the class alone leaves those 
 
   expect(removed).toEqual([orphan.providerID]);
   expect(one.world.cloud.get(vm.providerID)).toBeDefined();
+});
+
+test('the VM of a machine whose Node shows no provider ID, and may be that of a namesake, waits until it does', async () => {
+  await using scene = await start(false);
+  const { world, one, other, until, twinOf, node } = scene;
+  one.isWanted = false;
+  one.select(false);
+  await world.time.advance(MINUTE_MS);
+  for (const cell of [one, other]) cell.createLone(TWIN);
+  const { uid: machineUID } = twinOf(one)?.metadata ?? {};
+  const whose = { namespace: one.namespace, className: POOL, zone: one.namespace };
+  const { providerID } = one.world.cloud.plant({ machineName: TWIN, ...whose, ...(machineUID && { machineUID }) });
+  const conditions = [{ type: 'Ready', status: 'True' }];
+  const path = one.world.pathOf('machines', TWIN);
+  world.act('PATCH', path, { metadata: { labels: { node: TWIN } }, spec: { providerID } });
+  world.act('PATCH', `${path}/status`, { status: { currentStatus: { phase: 'Running' }, conditions } });
+  world.act('PATCH', other.world.pathOf('machines', TWIN), { spec: { providerID: 'sim:///elsewhere/i-7' } });
+  const metadata = { name: TWIN, labels: { [MACHINE_NAME_LABEL]: TWIN } };
+  world.act('POST', '/api/v1/nodes', { metadata, spec: {}, status: { conditions } }, 'target');
+  one.isWanted = true;
+  one.select(true);
+  await until(() => twinOf(one)?.metadata.finalizers?.includes(MACHINE_FINALIZER) === true);
+
+  scene.remove(one);
+  // Its drain timeout is longer.
+  await world.time.advance(2 * MINUTE_MS);
+
+  expect(twinOf(one)?.status?.lastOperation).toMatchObject({
+    state: 'Failed',
+    description: expect.stringContaining(`Node ${TWIN} may be that of a Machine of the same name in another namespace`),
+  });
+  expect(one.world.cloud.size).toBe(1);
+
+  world.act('PATCH', `/api/v1/nodes/${TWIN}`, { spec: { providerID } }, 'target');
+  await until(() => twinOf(one) === undefined);
+  expect(one.world.cloud.size).toBe(0);
+  expect(node()).toBeUndefined();
+  expect(scene.findings()).toEqual([]);
 });
