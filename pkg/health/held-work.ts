@@ -63,6 +63,21 @@ export class HeldWork {
     };
   }
 
+  /** Holds `what` from the first error that is passed until undefined is; `began` is called with the first one. */
+  whileFailing<E>(what: Pick<Held, 'work' | 'waitsFor' | 'of'>, began: (err: E) => void): (err: E | undefined) => void {
+    let hold: WorkHold | undefined;
+    return (err) => {
+      if (err === undefined) {
+        hold?.release();
+        hold = undefined;
+        return;
+      }
+      if (hold === undefined) began(err);
+      hold ??= this.hold(what);
+      hold.failed(err);
+    };
+  }
+
   list(): readonly Held[] {
     return [...this.#held.values()];
   }

@@ -202,16 +202,9 @@ export class ClusterCaches implements Member {
   #showsExceeded(resource: Resource<KubeObject>): (err: ApiError | undefined) => void {
     const { cluster } = this.#access;
     const { held, log } = this.#options;
-    let hold: WorkHold | undefined;
-    return (err) => {
-      if (err !== undefined && hold === undefined) {
-        log.warn({ cluster, kind: kindOf(resource), err }, 'the cluster has more than may be cached');
-        hold = held.hold({ work: 'process', waitsFor: 'caches', of: cluster });
-      }
-      if (err !== undefined) return hold?.failed(err);
-      hold?.release();
-      hold = undefined;
-    };
+    return held.whileFailing({ work: 'process', waitsFor: 'caches', of: cluster }, (err) =>
+      log.warn({ cluster, kind: kindOf(resource), err }, 'the cluster has more than may be cached'),
+    );
   }
 
   get cluster(): Cluster {
@@ -352,19 +345,12 @@ export class ClusterCaches implements Member {
     const { held, log } = this.#options;
     const { cluster } = this.#access;
     const kind = kindOf(resource);
-    let hold: WorkHold | undefined;
+    const show = held.whileFailing<Error>({ work: 'process', waitsFor: 'caches', of: cluster }, (err) =>
+      log.warn({ cluster, kind, err }, 'held all work of the cluster: not permitted to read a kind'),
+    );
     return (err) => {
-      if (err === undefined) {
-        log.info({ cluster, kind }, 'reading a kind is permitted now');
-        hold?.release();
-        hold = undefined;
-        return;
-      }
-      const why = new Error(this.#describe(resource, err));
-      if (hold === undefined)
-        log.warn({ cluster, kind, err: why }, 'held all work of the cluster: not permitted to read a kind');
-      hold ??= held.hold({ work: 'process', waitsFor: 'caches', of: cluster });
-      hold.failed(why);
+      if (err === undefined) log.info({ cluster, kind }, 'reading a kind is permitted now');
+      show(err && new Error(this.#describe(resource, err)));
     };
   }
 

@@ -11,7 +11,7 @@ import { GrpcDriver } from '../driver/grpc/client.ts';
 import type { Interceptor } from '../kube/gate/interceptor.ts';
 import { Obedience } from '../driver/obedience.ts';
 import type { Cluster, Gate } from '../kube/gate/gate.ts';
-import type { HeldWork, WorkHold, Prerequisite } from '../health/held-work.ts';
+import type { HeldWork } from '../health/held-work.ts';
 import type { LeaseElector } from '../kube/leader/elector.ts';
 import type { Logger } from '../base/log/logger.ts';
 import type { DriverMetrics } from '../base/metrics/driver.ts';
@@ -100,7 +100,7 @@ export function openDriver(
   { provider, address: text }: ProviderAddress,
   options: Pick<DriversOptions, 'clock' | 'log' | 'held' | 'work' | 'metrics' | 'hooks'>,
 ): OpenDriver {
-  const { clock, log, hooks } = options;
+  const { clock, log, held, work, hooks } = options;
   const given = hooks?.openDriver?.(provider);
   if (given !== undefined) return { driver: given, close: () => Promise.resolve() };
   const address = parseDriverAddress(text);
@@ -110,7 +110,9 @@ export function openDriver(
       'driver connection is not encrypted: any local user could impersonate the driver',
     );
   }
-  const show = showHeld(options, provider, 'driver', 'could not connect to driver, retrying');
+  const show = held.whileFailing<string>({ work, waitsFor: 'driver', of: provider }, (err) =>
+    log.warn({ provider, err }, 'could not connect to driver, retrying'),
+  );
   const greeted = (err: DriverError | undefined): void => {
     options.metrics.up.set({ provider }, err === undefined ? 1 : 0);
     show(err?.detail);
@@ -123,29 +125,11 @@ function ratesOf({ provider, qps }: ProviderAddress, { clock, metrics }: Drivers
   return new CallRates({ provider, qps, clock, waited: (ms) => metrics.throttled.observe({ provider }, ms / 1_000) });
 }
 
-/** Shows that what needs the driver of a provider is held, from the first attempt that fails to the first that succeeds. */
-function showHeld(
-  { held, log, work }: Pick<DriversOptions, 'held' | 'log' | 'work'>,
-  provider: string,
-  waitsFor: Prerequisite,
-  message: string,
-): (why: string | undefined) => void {
-  let hold: WorkHold | undefined;
-  return (why) => {
-    if (why === undefined) {
-      hold?.release();
-      hold = undefined;
-      return;
-    }
-    if (hold === undefined) log.warn({ provider, err: why }, message);
-    hold ??= held.hold({ work, waitsFor, of: provider });
-    hold.failed(new Error(why));
-  };
-}
-
 /** What is done when a driver refuses our fencing token; without leader election there is none. */
-function obedienceOf(options: DriversOptions, provider: string, elector: LeaseElector): Obedience {
-  const reported = showHeld(options, provider, 'obedience', 'driver rejected the fencing token, retrying');
+function obedienceOf({ held, work, log }: DriversOptions, provider: string, elector: LeaseElector): Obedience {
+  const reported = held.whileFailing<string>({ work, waitsFor: 'obedience', of: provider }, (err) =>
+    log.warn({ provider, err }, 'driver rejected the fencing token, retrying'),
+  );
   return new Obedience({
     raiseAbove: (token) => elector.raiseAbove(token),
     // Written when the Lease is taken, also again after a suspension; renewals and raised tokens leave it as it is.
