@@ -32,11 +32,13 @@ export interface Readiness {
 export class Checks {
   readonly #checks: Check[] = [];
 
-  /** Adds a check. Throws when its name is taken. */
-  add(check: Check): void {
-    if (this.#checks.some(({ name }) => name === check.name))
-      throw new Error(`a check named ${check.name} already exists`);
-    this.#checks.push(check);
+  /** Adds checks. Throws when a name is taken. */
+  add(...checks: readonly Check[]): void {
+    for (const check of checks) {
+      if (this.#checks.some(({ name }) => name === check.name))
+        throw new Error(`a check named ${check.name} already exists`);
+      this.#checks.push(check);
+    }
   }
 
   /** Runs all checks; one that throws has failed. */

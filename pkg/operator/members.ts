@@ -93,28 +93,24 @@ export function connectionsMember(
 export function healthMember(options: HealthOptions): Member {
   const { registry, caches, outages, held, work, leaderships, clock, log } = options;
   const checks = new Checks();
-  checks.add(cachesSynced(() => caches.flatMap(({ synced }) => [...synced])));
   checks.add(
+    cachesSynced(() => caches.flatMap(({ synced }) => [...synced])),
     clustersReachable(
       () => outages.states(),
       () => clock.monotonicMs(),
     ),
-  );
-  checks.add(
     credentialsValid(
       () => membersOf(options.clusters).map(({ cluster, endpoint }) => ({ cluster, state: endpoint.state })),
       () => clock.monotonicMs(),
       options.renewDeadlineMs,
     ),
-  );
-  checks.add(
     workBegun(
       () => held.list(),
       (cluster) => outages.state(cluster)?.outage !== undefined,
     ),
+    ...leaderships.flatMap(({ lease, elector }) => (elector === undefined ? [] : [leadershipCheck(lease, elector)])),
+    ...(options.checks ?? []),
   );
-  for (const { lease, elector } of leaderships) if (elector !== undefined) checks.add(leadershipCheck(lease, elector));
-  for (const check of options.checks ?? []) checks.add(check);
   const live = new Checks();
   live.add({ name: 'ping', check: () => ({ ok: true }) });
   const { address, port, profiling } = options.server;
