@@ -1,28 +1,44 @@
-import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
+import { hasFinalizer } from '../../apis/finalizers.ts';
+import { revisionHistoryLimitOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { MACHINE_FINALIZER, REVISION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { validateMachineDeployment } from '../../apis/machine/v1alpha1/validation.ts';
-import { machineDeployments } from '../../kube/client/resource.ts';
+import { isBeingDeleted, refOf, keyOf } from '../../apis/meta.ts';
+import { ignoreNotFound } from '../../kube/client/errors.ts';
+import { mergePatch, mergePatchIfUnchanged } from '../../kube/client/patch.ts';
+import { machineDeployments, machineSets } from '../../kube/client/resource.ts';
+import { CONTROLLER_INDEX } from '../../operator/indexes/owner-index.ts';
 import { Finalizer } from '../../work/reconcile/finalizer.ts';
+import { stop, waitFor, requeue, next } from '../../work/reconcile/result.ts';
+import { atOnce } from '../replicas/at-once.ts';
+import { concernedTargets } from '../replicas/concerned-targets.ts';
+import { CREATION_LIMIT_REACHED, describeStop, isSpent } from '../replicas/creation-brake.ts';
+import { reachedCreationLimit } from '../replicas/events.ts';
+import { isFreezeMarked, deploymentFreeze, setFreeze } from '../replicas/freeze-marks.ts';
+import { rolloutLimitsOf } from '../replicas/limits.ts';
 import { addFinalizer, OwnerController } from '../replicas/owner-controller.ts';
 import { OwnerStatuses } from '../replicas/owner-status.ts';
-import { brake } from './brake.ts';
-import { claim } from './sets/claim.ts';
-import { deletion } from './deletion.ts';
+import { releaseSet } from '../replicas/release.ts';
 import type { Collaborators, MachineDeploymentDeps } from './collaborators.ts';
-import { handoff } from './scaling/handoff.ts';
-import { hashLabel } from './sets/hash-label.ts';
+import { endBegunUpdates, inPlaceUpdate } from './in-place/in-place-update.ts';
 import { NodeMarker } from './node-marks/node-marker.ts';
-import { nodeMarks } from './rollout/node-marks.ts';
-import type { DeploymentPass } from './pass.ts';
-import { deadlineCheckMs } from './rollout/progressing-condition.ts';
-import { release } from './release.ts';
 import { Replacements } from './node-marks/replacements.ts';
+import { observeDeployment, type Observed } from './observed.ts';
+import type { DeploymentPass, DeploymentStep } from './pass.ts';
+import { nodeMarks } from './rollout/node-marks.ts';
+import { deadlineCheckMs } from './rollout/progressing-condition.ts';
 import { rollBackOnRequest } from './rollout/rollback.ts';
-import { rollOut } from './roll-out.ts';
-import { scaleSets } from './scale-sets.ts';
-import { status } from './status.ts';
-import { syncNewSet } from './sync-new-set.ts';
-import { observeDeployment } from './observed.ts';
+import { isToBegin, hasOldMachines } from './rollout/rollout-begin.ts';
+import { endWith, type RolloutDeps, recreate, rollingUpdate } from './rollout/rollout.ts';
+import { orderHoldOf, type OrderDeps } from './rollout/update-order.ts';
+import { handoff } from './scaling/handoff.ts';
+import { resizeSets } from './scaling/resize.ts';
+import { isScalingEvent, scalingFactsOf, replaceNamed, scale } from './scaling/scaling.ts';
+import { claim } from './sets/claim.ts';
+import { cleanUpSets } from './sets/cleanup.ts';
+import { hashLabel } from './sets/hash-label.ts';
+import { newSetChange } from './sets/new-set.ts';
+import { status, type Unsupported } from './status.ts';
 
 /** Keeps the Machines of each MachineDeployment at its number and rolls them to its template. */
 export function machineDeploymentController(
@@ -68,4 +84,186 @@ export function machineDeploymentController(
       statuses.forget(key);
     },
   });
+}
+
+/** The garbage collector's promise to take the owner references away, so that dependents stay (`--cascade=orphan`). */
+const ORPHAN_FINALIZER = 'orphan';
+const DELETIONS_AT_ONCE = 10;
+
+/**
+ * Deletes the sets of a MachineDeployment that is being deleted, and lets it go when none is left: first the Machines vanish, then the sets,
+ * then the MachineDeployment. With `--cascade=orphan` its sets stay.
+ */
+const deletion = ({
+  targets,
+  writer,
+  finalizer,
+}: Pick<Collaborators, 'targets' | 'writer' | 'finalizer'>): DeploymentStep => ({
+  name: 'deletion',
+  async run({ object: deployment, observed: { sets, machinesOf }, signal }) {
+    if (!finalizer.holds(deployment)) return stop;
+    if (hasFinalizer(deployment, ORPHAN_FINALIZER)) return waitFor('its machine sets to be orphaned');
+    if (sets.length === 0) {
+      await finalizer.remove(deployment, signal);
+      return stop;
+    }
+    const living = sets.filter((set) => !isBeingDeleted(set));
+    await atOnce(DELETIONS_AT_ONCE, living, async (set) => {
+      const { uid, resourceVersion } = set.metadata;
+      const options = { signal, clusters: concernedTargets(targets, machinesOf(set)) };
+      await writer.delete('destroy', machineSets, refOf(set), { uid, resourceVersion }, options).catch(ignoreNotFound);
+    });
+    return waitFor('its machine sets to be deleted');
+  },
+});
+
+/**
+ * Ends the freeze of a MachineDeployment and of its sets, whoever began it, because its annotation asks for it. The sets come first: the
+ * annotation is the only trace of the wish, and the overshoot safety freezes a MachineDeployment while one of its sets is frozen.
+ */
+const release = (
+  deps: Pick<MachineDeploymentDeps, 'machineSets' | 'brake' | 'writer' | 'setRecorder' | 'log'>,
+): DeploymentStep => ({
+  name: 'release',
+  async run({ key, object: deployment, signal }) {
+    const sets = deps.machineSets.byIndex(CONTROLLER_INDEX, deployment.metadata.uid);
+    for (const set of sets.filter((one) => isFreezeMarked(setFreeze.marksOf(one)))) {
+      await releaseSet({ ...deps, recorder: deps.setRecorder }, set, signal);
+    }
+    deps.brake.forget(deployment.metadata.uid);
+    await deploymentFreeze.unfreeze(deps.writer, deployment, signal);
+    if (isFreezeMarked(deploymentFreeze.marksOf(deployment))) {
+      deps.log.info({ key }, 'unfroze a machine deployment on request');
+    }
+    return requeue(0, 'its release to be recorded');
+  },
+});
+
+type BrakeDeps = Pick<MachineDeploymentDeps, 'machineDeployments' | 'brake' | 'writer' | 'recorder' | 'clock' | 'log'>;
+
+/**
+ * Freezes a MachineDeployment that has created more within a minute than anybody can want, by condition and label, and puts back a label
+ * that somebody took away. Until its annotation releases it, neither it nor its sets create anything, whatever goes wrong.
+ */
+const brake = (deps: BrakeDeps): DeploymentStep => ({
+  name: 'brake',
+  async run(pass) {
+    const { key, object, signal } = pass;
+    if (await applyBrake(deps, object, signal)) pass.object = deps.machineDeployments.get(key) ?? object;
+    return next;
+  },
+});
+
+/** Returns whether it wrote anything. */
+async function applyBrake(deps: BrakeDeps, deployment: MachineDeployment, signal: AbortSignal): Promise<boolean> {
+  const { metadata } = deployment;
+  const { replicas, surge } = rolloutLimitsOf(deployment.spec);
+  deps.brake.observe(metadata.uid, replicas, replicas + surge);
+  const spending = deps.brake.spending(metadata.uid);
+  const { isStopped, isLabelled } = deploymentFreeze.marksOf(deployment);
+  if (isStopped) {
+    if (isLabelled) return false;
+    await deploymentFreeze.label(deps.writer, deployment, signal);
+    deps.log.warn(
+      { key: keyOf(deployment) },
+      'restored the freeze label of a machine deployment that created too many machines',
+    );
+    return true;
+  }
+  if (!isSpent(spending)) return false;
+
+  const message = describeStop(`MachineDeployment ${metadata.name}`, spending);
+  const cause = { reason: CREATION_LIMIT_REACHED, message } as const;
+  await deploymentFreeze.freeze(deps.writer, deployment, cause, deps.clock.now(), signal);
+  deps.recorder.event(reachedCreationLimit(deployment));
+  deps.log.warn({ key: keyOf(deployment), ...spending }, 'froze a machine deployment that created too many machines');
+  return true;
+}
+
+/** Brings what needs no rollout to the new set, and its revision back to the MachineDeployment. */
+const syncNewSet = ({ writer }: Pick<MachineDeploymentDeps, 'writer'>): DeploymentStep => ({
+  name: 'new-set',
+  async run(pass) {
+    const { object: deployment, observed, signal } = pass;
+    const { newSet, oldSets } = observed;
+    if (newSet === undefined || isBeingDeleted(newSet)) return next;
+
+    const change = newSetChange(deployment, newSet, oldSets, isScalingEvent(scalingFactsOf(observed)));
+    if (change !== undefined) {
+      const patch = mergePatchIfUnchanged(newSet, change);
+      await writer.patch('change', machineSets, refOf(newSet), patch, { signal });
+      return next;
+    }
+    const revision = newSet.metadata.annotations?.[REVISION_ANNOTATION];
+    if (revision === undefined || revision === deployment.metadata.annotations?.[REVISION_ANNOTATION]) return next;
+    const patch = mergePatch(deployment, { metadata: { annotations: { [REVISION_ANNOTATION]: revision } } });
+    pass.object = await writer.patch('change', machineDeployments, refOf(deployment), patch, { signal });
+    return next;
+  },
+});
+
+/** Spreads a changed number of replicas over the sets. While it is paused, or waits for its turn, nothing else happens to them. */
+const scaleSets = (deps: RolloutDeps & OrderDeps): DeploymentStep => ({
+  name: 'scale',
+  async run(pass) {
+    const { observed, signal } = pass;
+    const { spec } = observed.deployment;
+    const hold = orderHoldOf(deps, observed);
+    const isHeld = spec.paused === true || hold !== undefined;
+    const facts = { ...scalingFactsOf(observed), isPaused: isHeld };
+    if (isHeld || isScalingEvent(facts)) {
+      const hasScaled = await resizeSets(deps, observed, scale(facts), signal);
+      if (isHeld) {
+        pass.waitsFor = hold?.message;
+        await cleanUpSets(
+          deps,
+          observed.oldSets.map(observed.owned),
+          revisionHistoryLimitOf(observed.deployment),
+          signal,
+        );
+        if (hasScaled || spec.strategy?.type !== 'InPlaceUpdate') return stop;
+        return endWith(pass, await endBegunUpdates({ deps, observed, signal }, !isToBegin(observed)));
+      }
+      // What the overshoot safety does not let grow must not keep the rest from shrinking.
+      if (hasScaled || !observed.isFrozen) return stop;
+    }
+    return (await resizeSets(deps, observed, replaceNamed(facts), signal)) ? stop : next;
+  },
+});
+
+/** Said of a MachineDeployment whose new template would have to reach Machines that never become Nodes. */
+const NOTHING_IN_PLACE: Unsupported = {
+  reason: 'StrategyNotSupported',
+  message:
+    'the new template is not rolled out: without a target cluster, Nodes cannot be updated in place; set spec.strategy.type to RollingUpdate or Recreate',
+};
+
+/** Moves the Machines to the present template, one step a pass. */
+const rollOut = (deps: RolloutDeps): DeploymentStep => ({
+  name: 'rollout',
+  async run(pass) {
+    const { observed, signal } = pass;
+    const strategy = strategyFor(observed, deps.targets.all().length > 0);
+    if (strategy === undefined) {
+      await resizeSets(deps, observed, scale(scalingFactsOf(observed)), signal);
+      pass.unsupported = NOTHING_IN_PLACE;
+      return stop;
+    }
+    const result = await strategy({ deps, observed, signal });
+    pass.isRollout = true;
+    return endWith(pass, result);
+  },
+});
+
+/** Without a target cluster, and without Machines of another template, an update in place is a rollout like any other. */
+function strategyFor(observed: Observed, hasTarget: boolean): typeof rollingUpdate | undefined {
+  switch (observed.deployment.spec.strategy?.type) {
+    case 'RollingUpdate':
+      return rollingUpdate;
+    case 'Recreate':
+      return recreate;
+    default:
+      if (hasTarget) return inPlaceUpdate;
+      return hasOldMachines(observed) ? undefined : rollingUpdate;
+  }
 }

@@ -4,7 +4,7 @@ import { machineDeployment, machineSet } from '../../../test/builders.ts';
 import { passOver, SetWorld } from '../../../test/fakes/replicas-world.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import { controllerReference } from '../../work/reconcile/ownership.ts';
-import { brake } from './brake.ts';
+import { brake } from './controller.ts';
 
 test.each([
   {

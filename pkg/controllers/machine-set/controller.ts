@@ -1,25 +1,36 @@
-import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
+import { hasFinalizer } from '../../apis/finalizers.ts';
+import {
+  MACHINE_FINALIZER,
+  PREFER_NO_SCHEDULE_KEY,
+  SCALE_UP_DISABLED_LABEL,
+} from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { validateMachineSet } from '../../apis/machine/v1alpha1/validation.ts';
+import { isBeingDeleted, refOf } from '../../apis/meta.ts';
+import { mergePatchIfUnchanged, type MergePatch } from '../../kube/client/patch.ts';
 import { machineSets } from '../../kube/client/resource.ts';
 import { Finalizer } from '../../work/reconcile/finalizer.ts';
+import { next, requeue, stop, waitFor, type StepResult } from '../../work/reconcile/result.ts';
+import { ownerNameOf } from '../machine-facts/owners.ts';
+import { atOnce } from '../replicas/at-once.ts';
+import { CREATION_LIMIT_REACHED, describeStop, isSpent } from '../replicas/creation-brake.ts';
+import { reachedCreationLimit } from '../replicas/events.ts';
+import { setFreeze } from '../replicas/freeze-marks.ts';
 import { addFinalizer, OwnerController } from '../replicas/owner-controller.ts';
 import { OwnerStatuses } from '../replicas/owner-status.ts';
 import { release } from '../replicas/release.ts';
 import { autoPreserve } from './auto-preserve.ts';
-import { brake } from './brake.ts';
 import { claim, claimedMachines } from './claim.ts';
-import { deletion } from './deletion.ts';
+import { deploymentOfSet } from './creation-room.ts';
 import type { Collaborators, MachineSetDeps } from './deps.ts';
-import type { SetPass } from './pass.ts';
+import type { SetPass, SetStep } from './pass.ts';
 import { nextExpiryInMs } from './preservation.ts';
 import { ReplicaPlans } from './replica-plans.ts';
-import { rolloutNotes } from './rollout-notes.ts';
-import { deleteSurplus } from './scale-down.ts';
+import { deleteSurplus, deleteMachine, DELETIONS_A_PASS } from './scale-down.ts';
 import { createMissing } from './scale-up.ts';
 import { status } from './status.ts';
 import { pushTemplate } from './template-push.ts';
-import { settleWhenObserved } from './unseen-creations.ts';
+import { settleWhenObserved, unseenCreations } from './unseen-creations.ts';
 
 /** Keeps as many Machines alive as each MachineSet asks for. */
 export function machineSetController(deps: MachineSetDeps): OwnerController<MachineSet, SetPass> {
@@ -60,3 +71,109 @@ export function machineSetController(deps: MachineSetDeps): OwnerController<Mach
     },
   });
 }
+
+/** The garbage collector's promise to take the owner references away, so that dependents stay (`--cascade=orphan`). */
+const ORPHAN_FINALIZER = 'orphan';
+/** When to look again whether a POST without an answer has left a Machine behind. */
+const UNSEEN_CHECK_MS = 5_000;
+
+type DeletionDeps = Parameters<typeof deleteMachine>[0] & Pick<Collaborators, 'finalizer' | 'expectations' | 'reader'>;
+
+/**
+ * Deletes the Machines of a set that is being deleted, and then lets the set go. Holding the set back until its last Machine is gone keeps
+ * the garbage collector from deleting Machines whose owner has vanished. A frozen set is no exception. With `--cascade=orphan` its Machines
+ * stay.
+ */
+const deletion = (deps: DeletionDeps): SetStep => ({
+  name: 'deletion',
+  async run(pass) {
+    try {
+      return await finishDeletion(deps, pass);
+    } catch (error) {
+      pass.error = error;
+      return next;
+    }
+  },
+});
+
+async function finishDeletion(deps: DeletionDeps, { object: set, machines, signal }: SetPass): Promise<StepResult> {
+  if (!deps.finalizer.holds(set)) return stop;
+  if (hasFinalizer(set, ORPHAN_FINALIZER)) return waitFor('its machines to be orphaned');
+
+  if (machines.length > 0) {
+    const living = machines.filter((machine) => !isBeingDeleted(machine));
+    await atOnce(DELETIONS_A_PASS, living.slice(0, DELETIONS_A_PASS), (machine) =>
+      deleteMachine(deps, set, { machine, reason: 'owner' }, signal),
+    );
+    return living.length > DELETIONS_A_PASS
+      ? requeue(0, 'its machines to be deleted')
+      : waitFor('its machines to be deleted');
+  }
+  if ((await unseenCreations(deps, set, signal)).length > 0) return requeue(UNSEEN_CHECK_MS, 'unanswered creations');
+  // A live look may have found one.
+  if (claimedMachines(deps, set).length > 0) return requeue(0, 'its machines to be deleted');
+
+  await deps.finalizer.remove(set, signal);
+  return stop;
+}
+
+/**
+ * What takes away the notes that a rollout has left on a set that no MachineDeployment owns any more; undefined when there are none. The
+ * note of the taint says that it was a rollout that keeps the set from making up for lost Machines.
+ */
+export function leftRolloutNotes(set: MachineSet): MergePatch<MachineSet> | undefined {
+  const { annotations, labels } = set.metadata;
+  if (ownerNameOf(set, 'MachineDeployment') !== undefined || annotations?.[PREFER_NO_SCHEDULE_KEY] === undefined) {
+    return undefined;
+  }
+  const isClosed = labels?.[SCALE_UP_DISABLED_LABEL] !== undefined;
+  return {
+    metadata: {
+      annotations: { [PREFER_NO_SCHEDULE_KEY]: null },
+      ...(isClosed && { labels: { [SCALE_UP_DISABLED_LABEL]: null } }),
+    },
+  };
+}
+
+/** Takes away the notes that a rollout has left. */
+const rolloutNotes = ({ writer }: Pick<MachineSetDeps, 'writer'>): SetStep => ({
+  name: 'rollout-notes',
+  async run(pass) {
+    const { object: set, signal } = pass;
+    const change = leftRolloutNotes(set);
+    if (change === undefined) return next;
+    pass.object = await writer.patch('change', machineSets, refOf(set), mergePatchIfUnchanged(set, change), { signal });
+    return next;
+  },
+});
+
+type BrakeDeps = Pick<
+  MachineSetDeps,
+  'brake' | 'machineSets' | 'machineDeployments' | 'writer' | 'recorder' | 'clock' | 'log'
+>;
+
+/**
+ * Freezes a set without a MachineDeployment that has created more within a minute than anybody can want, and puts back a label that
+ * somebody took away; a MachineDeployment is frozen by its own controller. Until its annotation releases it, it creates nothing.
+ */
+export const brake = (deps: BrakeDeps): SetStep => ({
+  name: 'brake',
+  async run({ key, object, signal }) {
+    // Only its latest version can be frozen.
+    const set = deps.machineSets.get(key) ?? object;
+    const { isStopped, isLabelled } = setFreeze.marksOf(set);
+    if (isStopped) {
+      if (isLabelled) return next;
+      await setFreeze.label(deps.writer, set, signal);
+      deps.log.warn({ key }, 'restored the freeze label of a machine set that created too many machines');
+      return next;
+    }
+    const spending = deps.brake.spending(set.metadata.uid);
+    if (!isSpent(spending) || deploymentOfSet(deps, set) !== undefined) return next;
+    const message = describeStop(`MachineSet ${set.metadata.name}`, spending);
+    await setFreeze.freeze(deps.writer, set, { reason: CREATION_LIMIT_REACHED, message }, deps.clock.now(), signal);
+    deps.recorder.event(reachedCreationLimit(set));
+    deps.log.warn({ key, ...spending }, 'froze a machine set that created too many machines');
+    return next;
+  },
+});

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import { machineDeployment, machineSet } from '../../../test/builders.ts';
 import { controllerReference } from '../../work/reconcile/ownership.ts';
-import { leftRolloutNotes } from './rollout-notes.ts';
+import { leftRolloutNotes } from './controller.ts';
 
 const NOTE = 'deployment.machine.sapcloud.io/prefer-no-schedule';
 const CLOSED = 'node.machine.sapcloud.io/scale-up-disabled';
