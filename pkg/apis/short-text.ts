@@ -16,3 +16,9 @@ export function shortText(text: string, longest = LONGEST_TEXT): string {
   const begin = room - end;
   return (text.slice(0, begin) + gap(text.length - room) + text.slice(text.length - end)).toWellFormed();
 }
+
+/** `a, b and 3 more`: the first `most` of `names`, and how many others there are. */
+export function namedUpTo(most: number, names: readonly string[], and = ' and'): string {
+  const more = names.length > most ? `${and} ${names.length - most} more` : '';
+  return `${names.slice(0, most).join(', ')}${more}`;
+}

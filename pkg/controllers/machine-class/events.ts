@@ -1,5 +1,6 @@
 import type { ObjectEvent } from '../replicas/events.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
+import { namedUpTo } from '../../apis/short-text.ts';
 import { forcedRemovalsOf, type ForcedRemoval } from '../vms/forced-removals.ts';
 
 /** So many Machines are named; more would not fit into anybody's head. */
@@ -7,10 +8,9 @@ const MAX_NAMED = 5;
 
 /** The class is being deleted, and stays for as long as these Machines are there. */
 export function inUse(object: MachineClass, machines: readonly string[]): ObjectEvent<MachineClass> {
-  const named = machines.slice(0, MAX_NAMED).join(', ');
-  const more = machines.length > MAX_NAMED ? `, and ${machines.length - MAX_NAMED} more` : '';
+  const named = namedUpTo(MAX_NAMED, machines, ', and');
   const what = machines.length === 1 ? 'Machine' : `${machines.length} Machines:`;
-  const message = `Deletion blocked: in use by ${what} ${named}${more}. Their VMs cannot be deleted without it`;
+  const message = `Deletion blocked: in use by ${what} ${named}. Their VMs cannot be deleted without it`;
   return { object, type: 'Warning', reason: 'InUse', message };
 }
 
@@ -30,14 +30,13 @@ export function releasedUnproven(
 /** The class is being deleted, and stays because VMs may be left of Machines that were let go by force. */
 export function unconfirmed(object: MachineClass): ObjectEvent<MachineClass> {
   const removals = forcedRemovalsOf(object);
-  const named = removals.slice(0, MAX_NAMED).map(describe).join(', ');
-  const more = removals.length > MAX_NAMED ? `, and ${removals.length - MAX_NAMED} more` : '';
+  const named = namedUpTo(MAX_NAMED, removals.map(describe), ', and');
   return {
     object,
     type: 'Warning',
     reason: 'ForcedRemovalUnconfirmed',
     message:
-      `Deletion blocked: no VM list has confirmed yet that the VMs of Machines that were deleted by force are gone: ${named}${more}. ` +
+      `Deletion blocked: no VM list has confirmed yet that the VMs of Machines that were deleted by force are gone: ${named}. ` +
       `If you have deleted a VM manually, remove its annotation, such as ${removals[0]?.key}`,
   };
 }

@@ -10,6 +10,7 @@ import { isFailed, isTerminating } from '../../replicas/machine-state.ts';
 import { growNewSet, shrinkOldSets } from './rolling.ts';
 import { sumOf, type SetFacts } from '../sets/set-facts.ts';
 import type { FactsOfSets, Observed } from '../observed.ts';
+import { namedUpTo } from '../../../apis/short-text.ts';
 
 const MAX_NAMED = 5;
 
@@ -88,8 +89,7 @@ function canContinue(
 }
 
 function describe(names: readonly string[]): string {
-  const named = names.slice(0, MAX_NAMED).join(', ');
-  const more = names.length > MAX_NAMED ? `, and ${names.length - MAX_NAMED} more` : '';
+  const named = namedUpTo(MAX_NAMED, names, ', and');
   const machines = names.length === 1 ? 'machine' : 'machines';
-  return `Waiting for the end of maintenance of ${names.length} unavailable ${machines}: ${named}${more}.`;
+  return `Waiting for the end of maintenance of ${names.length} unavailable ${machines}: ${named}.`;
 }

@@ -7,6 +7,7 @@ import type { MachineDeploymentDeps } from '../collaborators.ts';
 import { isRolledOut } from './progressing-condition.ts';
 import { canPause, hasOldMachines, isToBegin } from './rollout-begin.ts';
 import { observeDeployment, type Observed } from '../observed.ts';
+import { namedUpTo } from '../../../apis/short-text.ts';
 
 export interface OrderHold {
   readonly message: string;
@@ -57,14 +58,10 @@ export function orderHold(
   const open = hasBegun ? unfinished.filter((one) => stateOf(one).hasOld) : unfinished;
   const awaited = order.waitsForFirst ? firstAwaited(open.map((one) => ({ one, ...stateOf(one) }))) : open;
   if (awaited.length === 0) return undefined;
-  const named = awaited
-    .toSorted(byOrder)
-    .slice(0, MAX_NAMED)
-    .map((one) => `${one.metadata.name}${noteOn(one)}`);
-  const more = awaited.length > MAX_NAMED ? ` and ${awaited.length - MAX_NAMED} more` : '';
+  const names = awaited.toSorted(byOrder).map((one) => `${one.metadata.name}${noteOn(one)}`);
   const what = order.waitsForFirst ? 'the first updated Machine of' : 'the rollout of';
   const now = hasBegun ? 'continue' : 'start';
-  const message = `Waiting for ${what} MachineDeployment ${named.join(', ')}${more}, as annotation ${UPDATE_ORDER_ANNOTATION} requires. To ${now} now, change the annotation.`;
+  const message = `Waiting for ${what} MachineDeployment ${namedUpTo(MAX_NAMED, names)}, as annotation ${UPDATE_ORDER_ANNOTATION} requires. To ${now} now, change the annotation.`;
   return { message };
 }
 

@@ -3,6 +3,7 @@ import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.
 import type { EventType } from '../../../kube/events/correlator.ts';
 import type { OwnerlessVM } from '../ownerless-vms.ts';
 import { releaseCommand, releaseHint, type Annotated, type Release } from '../../vms/orphan-release.ts';
+import { namedUpTo } from '../../../apis/short-text.ts';
 
 /** Every Event of the orphan loop about a MachineClass, and its type; commented as MACHINE_EVENTS. */
 export const ORPHAN_EVENTS = {
@@ -116,8 +117,7 @@ export function manyMissingVMs(object: MachineClass): OrphanEvent {
 
 /** The control cluster was restored from a backup that does not contain these Machines; their VMs have no Machine now. */
 export function forgotMachines(object: MachineClass, names: readonly string[]): OrphanEvent {
-  const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';
-  const message = `The control cluster was restored to an earlier state that does not contain ${names.length} Machines: ${names.slice(0, MAX_NAMED).join(', ')}${more}. Their VMs have no Machine now and are kept. To keep a VM permanently, create its Machine again; to delete the others: ${releaseCommand(annotated(object))}`;
+  const message = `The control cluster was restored to an earlier state that does not contain ${names.length} Machines: ${namedUpTo(MAX_NAMED, names)}. Their VMs have no Machine now and are kept. To keep a VM permanently, create its Machine again; to delete the others: ${releaseCommand(annotated(object))}`;
   return { object, type: 'Warning', reason: 'MachinesForgotten', message };
 }
 

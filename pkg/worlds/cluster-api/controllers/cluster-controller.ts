@@ -36,6 +36,7 @@ import { graceLeftMs } from './creation/node-by-provider-id.ts';
 import { clusterAPIQueueKeyOf } from './keys.ts';
 import { isOfControlPlane, isOwnedBy, withCluster } from './adoption.ts';
 import type { ControllerDeps } from './machine-pass.ts';
+import { namedUpTo } from '../../../apis/short-text.ts';
 
 export interface ClusterControllerDeps extends ControllerDeps<ClusterAPICluster> {
   readonly reader: Reader;
@@ -336,8 +337,7 @@ function takeOver(facts: ClusterFacts): void {
 
 function waitsFor(pass: ClusterPass, machines: readonly ClusterAPIMachine[]): StepResult {
   const names = machines.map(({ metadata }) => metadata.name).toSorted();
-  const more = names.length > 5 ? ` and ${names.length - 5} more` : '';
-  const message = `Waiting for Machines to be deleted: ${names.slice(0, 5).join(', ')}${more}`;
+  const message = `Waiting for Machines to be deleted: ${namedUpTo(5, names)}`;
   waits(pass, 'WaitingForWorkersDeletion', message);
   return requeue(RECHECK_MS, message);
 }

@@ -7,6 +7,7 @@ import { Finalizer } from '../../../work/reconcile/finalizer.ts';
 import { ReportedOnce } from '../../../work/reconcile/reported-once.ts';
 import { stop, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
 import type { IronCoreCollaborators } from './collaborators.ts';
+import { namedUpTo } from '../../../apis/short-text.ts';
 
 type Deps = Pick<IronCoreCollaborators, 'classes' | 'machines' | 'reader' | 'writer' | 'classRecorder'>;
 
@@ -47,8 +48,7 @@ export class ClassLife {
   #waits(found: IronCoreMachineClass, users: readonly IronCoreMachine[]): StepResult {
     const { uid } = found.metadata;
     const names = users.map(keyOf).toSorted((a, b) => a.localeCompare(b));
-    const more = names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : '';
-    const message = `Its deletion waits for Machines: ${names.slice(0, MOST_NAMED).join(', ')}${more}`;
+    const message = `Its deletion waits for Machines: ${namedUpTo(MOST_NAMED, names)}`;
     if (this.#reported.isNew(uid, 'InUse'))
       this.#deps.classRecorder.event({ object: found, type: 'Warning', reason: 'InUse', message });
     return waitFor(message);

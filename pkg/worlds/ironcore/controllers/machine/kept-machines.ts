@@ -8,6 +8,7 @@ import { formerPoolHint } from './former-pools.ts';
 import type { KeptWhy, OwnerlessVerdict } from './ownerless.ts';
 import { markPoolNotServed, hasCondition, writePoolCondition, type PoolConditionValue } from './pool-condition.ts';
 import type { IronCoreCollaborators } from '../collaborators.ts';
+import { namedUpTo } from '../../../../apis/short-text.ts';
 
 type Deps = Pick<IronCoreCollaborators, 'writer' | 'poolRecorder' | 'metrics' | 'clock' | 'log'>;
 
@@ -77,11 +78,10 @@ function keptCondition(
   hint: string,
 ): PoolConditionValue {
   const status = why === undefined ? 'False' : 'True';
-  const more = kept.length > NAMED ? ` and ${kept.length - NAMED} more` : '';
   const message =
     why === undefined
       ? 'Every machine at the runtime has its Machine'
-      : `${WHY[why]}. Kept (${kept.length}): ${kept.slice(0, NAMED).map(nameOf).join(', ')}${more}. ${hint}`;
+      : `${WHY[why]}. Kept (${kept.length}): ${namedUpTo(NAMED, kept.map(nameOf))}. ${hint}`;
   return { type: KEPT, status, reason: why ?? 'NoneKept', message };
 }
 
