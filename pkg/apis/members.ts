@@ -1,7 +1,11 @@
+/** Whether it has members; a list has none. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** The members of anything; of what is no object, none. */
 export function membersOf(value: unknown): Readonly<Record<string, unknown>> {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isObject ? (value as Readonly<Record<string, unknown>>) : {};
+  return isObject(value) ? value : {};
 }
 
 /** A text that says something; undefined for all else. */

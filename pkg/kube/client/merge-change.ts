@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 
+import { isObject } from '../../apis/members.ts';
 import type { MergePatch } from './patch.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -14,15 +15,10 @@ export function replacing<T>(before: T | undefined, after: T | undefined): Merge
 
 function difference(before: unknown, after: unknown): unknown {
   if (after === undefined) return null;
-  if (!isFields(before) || !isFields(after)) return after;
+  if (!isObject(before) || !isObject(after)) return after;
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   const changed = names.filter((name) => !isDeepStrictEqual(before[name], after[name]));
   return Object.fromEntries(changed.map((name) => [name, difference(before[name], after[name])]));
-}
-
-/** Whether it has members; a list has none. */
-export function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 export function isEmptyChange(change: object | null): boolean {

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 
+import { isObject, membersOf } from '../../apis/members.ts';
 import type { KubeObject } from '../../apis/meta.ts';
-import { replacing, isFields, type Fields } from './merge-change.ts';
+import { replacing, type Fields } from './merge-change.ts';
 import type { Patch } from './patch.ts';
 import type { Resource } from '../../apis/resource.ts';
 
@@ -34,8 +35,8 @@ export function wireChange(resource: Resource<KubeObject>, { type, body, base }:
 
 /** RFC 7386. */
 function merged(before: unknown, change: unknown): unknown {
-  if (!isFields(change)) return change;
-  const after = new Map(Object.entries(isFields(before) ? before : {}));
+  if (!isObject(change)) return change;
+  const after = new Map(Object.entries(membersOf(before)));
   for (const [name, value] of Object.entries(change)) {
     if (value === undefined) continue;
     if (value === null) after.delete(name);

@@ -3,6 +3,7 @@ import type { MachineClass } from './machine-class.ts';
 import type { MachineDeployment } from './machine-deployment.ts';
 import type { MachineSet } from './machine-set.ts';
 import type { NodeLabelPolicy } from './node-label-policy.ts';
+import { isObject } from '../../members.ts';
 
 /**
  * Objects as the server has stored them, made what their types say, in place: the original's CRDs let a spec be absent and check nothing
@@ -35,7 +36,7 @@ export function normaliseMachineDeployment(deployment: MachineDeployment): Machi
 /** A MachineClass without null but in its provider spec, which is the driver's. */
 export function normaliseMachineClass(machineClass: MachineClass): MachineClass {
   const { nodeTemplate } = machineClass;
-  if (isRecord(nodeTemplate)) dropNulls(nodeTemplate);
+  if (isObject(nodeTemplate)) dropNulls(nodeTemplate);
   else delete machineClass.nodeTemplate;
   return machineClass;
 }
@@ -50,7 +51,7 @@ type Members = Record<string, unknown>;
 
 /** The spec of an object, which is there afterwards and holds no null. */
 function specOf(object: { spec?: unknown; status?: unknown }): Members {
-  const spec = isRecord(object.spec) ? object.spec : {};
+  const spec = isObject(object.spec) ? object.spec : {};
   dropNulls(spec);
   object.spec = spec;
   if (object.status === null) delete object.status;
@@ -72,12 +73,12 @@ function normaliseNodeTemplate(owner: Members, name: string): void {
 /** Free-form, but for the members that are copied to Machines and Nodes. */
 function normaliseMetadata(template: { metadata?: unknown }): void {
   const { metadata } = template;
-  if (!isRecord(metadata)) {
+  if (!isObject(metadata)) {
     delete template.metadata;
     return;
   }
-  for (const name of ['labels', 'annotations']) keepIf(metadata, name, isRecord);
-  for (const map of [metadata['labels'], metadata['annotations']].filter(isRecord)) {
+  for (const name of ['labels', 'annotations']) keepIf(metadata, name, isObject);
+  for (const map of [metadata['labels'], metadata['annotations']].filter(isObject)) {
     for (const key of Object.keys(map)) keepIf(map, key, isText);
   }
   keepIf(metadata, 'finalizers', (value) => Array.isArray(value) && value.every(isText));
@@ -91,16 +92,12 @@ function dropNulls(value: unknown): void {
   if (Array.isArray(value)) {
     for (let i = value.length - 1; i >= 0; i--) if (value[i] === null) value.splice(i, 1);
     for (const entry of value) dropNulls(entry);
-  } else if (isRecord(value)) {
+  } else if (isObject(value)) {
     for (const [name, member] of Object.entries(value)) {
       if (member === null) delete value[name];
       else dropNulls(member);
     }
   }
-}
-
-function isRecord(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isText(value: unknown): value is string {

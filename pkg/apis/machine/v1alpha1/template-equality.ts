@@ -1,4 +1,5 @@
 import { parseDurationNs } from '../../duration.ts';
+import { isObject } from '../../members.ts';
 import { TEMPLATE_HASH_LABEL } from './labels.ts';
 import type { MachineConfiguration, MachineSpec, MachineTemplateSpec, NodeTemplateSpec } from './machine.ts';
 
@@ -105,8 +106,4 @@ function isBlank(value: unknown): boolean {
   if (value === undefined || value === null || value === '' || value === 0 || value === false) return true;
   if (Array.isArray(value)) return value.length === 0;
   return isObject(value) && Object.values(value).every(isBlank);
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

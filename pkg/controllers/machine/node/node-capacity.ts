@@ -2,6 +2,7 @@ import { LAST_APPLIED_CAPACITY_ANNOTATION } from '../../../apis/machine/v1alpha1
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import { quantitiesEqual } from '../../../apis/quantity.ts';
 import type { Node } from '../../../apis/wire.ts';
+import { isObject } from '../../../apis/members.ts';
 
 type Quantities = Readonly<Record<string, string | number>>;
 
@@ -67,7 +68,7 @@ function parse(record: string | undefined): Quantities | undefined {
   if (record === undefined) return undefined;
   try {
     const parsed: unknown = JSON.parse(record);
-    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? (parsed as Quantities) : undefined;
+    return isObject(parsed) ? (parsed as Quantities) : undefined;
   } catch {
     return undefined;
   }

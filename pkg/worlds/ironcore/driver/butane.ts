@@ -1,3 +1,4 @@
+import { isObject } from '../../../apis/members.ts';
 import { parseYaml, YamlError } from '../../../apis/yaml.ts';
 import { invalid } from '../../../drivers/spec-fields.ts';
 
@@ -128,8 +129,4 @@ function dataURL(content: unknown, at: string): string {
   if (typeof content !== 'string') throw invalid(`${PATH}: ${at}: must be a string`);
   const [escaped, encoded] = [encodeURIComponent(content.toWellFormed()), Buffer.from(content).toString('base64')];
   return escaped.length <= encoded.length + ';base64'.length ? `data:,${escaped}` : `data:;base64,${encoded}`;
-}
-
-function isObject(value: unknown): value is Butane {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

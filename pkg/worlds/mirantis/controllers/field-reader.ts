@@ -1,19 +1,18 @@
+import { isObject, membersOf } from '../../../apis/members.ts';
+
 /** What is wrong with something that a user wrote: which field, and what would be right. */
 export type Problem = string;
-
-type Members = Readonly<Record<string, unknown>>;
 
 /** Reads the members of an object that users wrote, and notes of each what is wrong with it. */
 export class FieldReader {
   readonly problems: Problem[] = [];
-  readonly #members: Members;
+  readonly #members: Readonly<Record<string, unknown>>;
   readonly #path: string;
 
   constructor(value: unknown, path: string) {
     this.#path = path;
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-    this.#members = isObject ? (value as Members) : {};
-    if (!isObject && value !== undefined) this.problems.push(`${path}: must be an object`);
+    this.#members = membersOf(value);
+    if (!isObject(value) && value !== undefined) this.problems.push(`${path}: must be an object`);
   }
 
   wrong(name: string, what: string): void {
