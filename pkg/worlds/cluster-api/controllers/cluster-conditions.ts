@@ -132,86 +132,71 @@ function remoteConnectionProbe({ cluster, connection }: ClusterFacts): Condition
 
 function controlPlaneAvailable(facts: ClusterFacts): ConditionValue {
   const type = 'ControlPlaneAvailable';
-  const { cluster, controlPlane } = facts;
-  const { controlPlaneRef } = cluster.spec ?? {};
-  if (lacks(cluster, controlPlaneRef)) {
-    return plain(type, 'False', 'ObjectDoesNotExist', `${NO_TOPOLOGY} spec.controlPlaneRef`);
-  }
-  const what = nameOf(controlPlaneRef);
-  const reported = controlPlane.report?.available;
+  const { kind, problem, report } = facts.controlPlane;
   const isReady = isInitialized(facts);
-  switch (controlPlane.kind) {
-    case 'none':
-      return plain(type, 'True', 'Available');
-    case 'found':
-      if (reported !== undefined) return mirrored(reported, type, 'Available');
-      return isReady
-        ? plain(type, 'True', 'Available')
-        : plain(type, 'False', 'NotAvailable', `${what} has not reported yet that its API server has responded`);
-    case 'absent':
-      return isReady
-        ? plain(type, 'False', 'ObjectDeleted', `${what} was deleted`)
-        : plain(type, 'False', 'ObjectDoesNotExist', `${what} ${MISSING} spec.controlPlaneRef`);
-    case 'reading':
-    case 'unknown':
-      return (
-        (controlPlane.kind === 'reading' ? conditionOf(cluster.status?.conditions, type) : undefined) ??
-        plain(type, 'Unknown', 'InternalError', controlPlane.problem ?? `Reading ${what}`)
-      );
+  const what = nameOf(facts.cluster.spec?.controlPlaneRef);
+  const absent = ifAbsent(facts, 'controlPlane', { type, wasThere: isReady });
+  if (absent !== undefined) return absent;
+  if (kind === 'reading' || kind === 'unknown') {
+    return plain(type, 'Unknown', 'InternalError', problem ?? `Reading ${what}`);
   }
+  if (report?.available !== undefined) return mirrored(report.available, type, 'Available');
+  return isReady ? plain(type, 'True', 'Available') : plain(type, 'False', 'NotAvailable', `${what} ${SILENT}`);
 }
 
 function infrastructureReady(facts: ClusterFacts): ConditionValue {
   const type = 'InfrastructureReady';
-  const { cluster, infrastructure } = facts;
-  const { infrastructureRef } = cluster.spec ?? {};
-  if (lacks(cluster, infrastructureRef)) {
-    return plain(type, 'False', 'ObjectDoesNotExist', `${NO_TOPOLOGY} spec.infrastructureRef`);
-  }
-  const what = nameOf(infrastructureRef);
-  const { ready } = infrastructure.report ?? {};
-  if (ready !== undefined) return mirrored(ready, type);
-  // A manager that has just begun to watch a kind knows nothing new about its objects: what was said last stands.
-  const said = infrastructure.kind === 'reading' ? conditionOf(cluster.status?.conditions, type) : undefined;
-  if (said !== undefined) return said;
-  if (infrastructure.kind === 'unknown') return plain(type, 'Unknown', 'InternalError', infrastructure.problem);
-  if (infrastructure.kind === 'absent') {
-    return isProvisioned(facts)
-      ? plain(type, 'False', 'ObjectDeleted', `${what} was deleted`)
-      : plain(type, 'False', 'ObjectDoesNotExist', `${what} ${MISSING} spec.infrastructureRef`);
-  }
-  return isProvisioned(facts)
+  const { kind, problem, report } = facts.infrastructure;
+  const isReady = isProvisioned(facts);
+  const absent = ifAbsent(facts, 'infrastructure', { type, wasThere: isReady });
+  if (absent !== undefined) return absent;
+  if (kind === 'unknown') return plain(type, 'Unknown', 'InternalError', problem);
+  if (report?.ready !== undefined) return mirrored(report.ready, type);
+  return isReady
     ? plain(type, 'True', 'Ready')
-    : plain(type, 'False', 'NotReady', `${what} is not provisioned yet`);
+    : plain(type, 'False', 'NotReady', `${nameOf(facts.cluster.spec?.infrastructureRef)} is not provisioned yet`);
 }
 
 function controlPlaneInitialized(facts: ClusterFacts): ConditionValue {
   const type = 'ControlPlaneInitialized';
-  const { cluster, controlPlane } = facts;
-  const { controlPlaneRef } = cluster.spec ?? {};
+  const { kind, problem } = facts.controlPlane;
   if (isInitialized(facts)) return plain(type, 'True', 'Initialized');
-  if (lacks(cluster, controlPlaneRef)) {
-    return plain(type, 'Unknown', 'ObjectDoesNotExist', `${NO_TOPOLOGY} spec.controlPlaneRef`);
-  }
-  const what = nameOf(controlPlaneRef);
-  const said = controlPlane.kind === 'reading' ? conditionOf(cluster.status?.conditions, type) : undefined;
-  if (said !== undefined) return said;
-  if (controlPlane.kind === 'absent') {
-    return plain(type, 'Unknown', 'ObjectDoesNotExist', `${what} ${MISSING} spec.controlPlaneRef`);
-  }
-  if (controlPlane.kind === 'found') {
-    return plain(type, 'False', 'NotInitialized', `${what} has not reported yet that its API server has responded`);
+  const absent = ifAbsent(facts, 'controlPlane', { type, wasThere: false, status: 'Unknown' });
+  if (absent !== undefined) return absent;
+  if (kind === 'found') {
+    return plain(type, 'False', 'NotInitialized', `${nameOf(facts.cluster.spec?.controlPlaneRef)} ${SILENT}`);
   }
   const waiting = 'Waiting for the Node of a control-plane Machine';
   return plain(
     type,
-    controlPlane.kind === 'unknown' ? 'Unknown' : 'False',
-    controlPlane.kind === 'unknown' ? 'InternalError' : 'NotInitialized',
-    controlPlane.problem === undefined ? waiting : `${waiting}: ${controlPlane.problem}`,
+    kind === 'unknown' ? 'Unknown' : 'False',
+    kind === 'unknown' ? 'InternalError' : 'NotInitialized',
+    problem === undefined ? waiting : `${waiting}: ${problem}`,
   );
 }
 
-const MISSING = 'does not exist: create it, or correct';
+const SILENT = 'has not reported yet that its API server has responded';
+
+/** What a condition about an object that the Cluster names says if that is not there; undefined: it may be. */
+function ifAbsent(
+  facts: ClusterFacts,
+  object: 'infrastructure' | 'controlPlane',
+  { type, wasThere, status = 'False' }: { type: string; wasThere: boolean; status?: ConditionValue['status'] },
+): ConditionValue | undefined {
+  const { spec, status: known } = facts.cluster;
+  const field = `${object}Ref` as const;
+  if (lacks(facts.cluster, spec?.[field])) {
+    return plain(type, status, 'ObjectDoesNotExist', `${NO_TOPOLOGY} spec.${field}`);
+  }
+  const { kind } = facts[object];
+  // A manager that has just begun to watch a kind knows nothing new about its objects: what was said last stands.
+  if (kind === 'reading') return conditionOf(known?.conditions, type);
+  if (kind !== 'absent') return undefined;
+  const what = nameOf(spec?.[field]);
+  return wasThere
+    ? plain(type, status, 'ObjectDeleted', `${what} was deleted`)
+    : plain(type, status, 'ObjectDoesNotExist', `${what} does not exist: create it, or correct spec.${field}`);
+}
 
 function nameOf(reference: ContractReference | undefined): string {
   return `${reference?.kind ?? ''} ${reference?.name ?? ''}`;
