@@ -8,7 +8,7 @@ import { runSteps, stop, waitFor, type StepResult } from '../../../../work/recon
 import { act } from './act.ts';
 import { Claiming } from './claiming.ts';
 import { DeletionNotes } from './deletion-notes.ts';
-import { certainty, rightRuntime } from './doubts.ts';
+import { certainty, rightRuntime, yieldToRival } from './doubts.ts';
 import { IRONCORE_MACHINE_FINALIZER, IRONCORE_WATCH_FILTER_LABEL, MANAGED_BY_ANNOTATION } from './keys.ts';
 import type { PassCollaborators, IronCoreStep } from './machine-pass.ts';
 import { MissingMachines } from './missing-machines.ts';
@@ -20,7 +20,6 @@ import { Reports } from './reports.ts';
 import { RuntimeClasses } from './runtime-classes.ts';
 import { Uncertainty } from './uncertainty.ts';
 import { Waiting } from './waiting.ts';
-import { yieldToRival } from './yield-to-rival.ts';
 import type { IronCoreCollaborators } from '../collaborators.ts';
 
 export type IronCoreMachineControllerDeps = Omit<IronCoreCollaborators, NotNeeded>;
