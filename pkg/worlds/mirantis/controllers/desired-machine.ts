@@ -187,14 +187,14 @@ function annotationChange(
   return replacing(picked(ours.metadata.annotations), picked(annotationsFor(value)));
 }
 
-/** Members of the document by those of the class that hold them. */
-const FIXED: Readonly<Record<string, string>> = {
-  availabilityZone: 'availabilityZone',
-  flavorName: 'flavor',
-  imageName: 'image',
-  securityGroups: 'securityGroups',
-  rootDiskSize: 'bootFromVolume',
-};
+/** Each as a member of the class, as one of the server, and as a field of the document. */
+const FIXED = [
+  ['availabilityZone', 'availabilityZone', 'availabilityZone'],
+  ['flavorName', 'flavor', 'flavor'],
+  ['imageName', 'image', 'image'],
+  ['securityGroups', 'securityGroups', 'securityGroups'],
+  ['rootDiskSize', 'rootDiskSize', 'bootFromVolume'],
+] as const;
 
 /** Fields that say something else than the class that the server was made by: they cannot change any more. */
 export function fixedFieldsChanged(
@@ -202,14 +202,7 @@ export function fixedFieldsChanged(
   { providerSpec }: Pick<MachineClass, 'providerSpec'>,
 ): readonly string[] {
   const was = (providerSpec as { readonly spec?: Readonly<Record<string, unknown>> } | undefined)?.spec ?? {};
-  const now: Readonly<Record<string, unknown>> = {
-    availabilityZone: server.availabilityZone,
-    flavorName: server.flavor,
-    imageName: server.image,
-    securityGroups: server.securityGroups,
-    rootDiskSize: server.rootDiskSize,
-  };
-  return Object.entries(FIXED).flatMap(([member, field]) =>
-    JSON.stringify(was[member]) === JSON.stringify(now[member]) ? [] : [field],
+  return FIXED.flatMap(([member, now, field]) =>
+    JSON.stringify(was[member]) === JSON.stringify(server[now]) ? [] : [field],
   );
 }
