@@ -7,6 +7,7 @@ import { MACHINE_NAME_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { MACHINE_INDEXES } from '../../../operator/indexes/machine-indexes.ts';
+import { silentLogger } from '../../../base/log/logger.ts';
 import type { Target } from '../../../kube/targets/targets.ts';
 import { BlindAccounts, type Distrust, type Unlisted } from './blind-accounts.ts';
 import type { ClassList } from './survey.ts';
@@ -30,9 +31,11 @@ class World {
     targets: {
       of: ({ metadata: { name } }) =>
         this.hasTarget && !this.alone.has(name) ? ({ nodes: this.nodes } as unknown as Target) : undefined,
+      all: () => [],
     },
     recorder: { event: ({ object, reason }) => void this.events.push(`${object.metadata.name} ${reason}`) },
     log: {
+      ...silentLogger,
       info: (fields) => void this.believed.push(fields['account']),
       warn: (fields) => void this.warnings.push(fields),
     },

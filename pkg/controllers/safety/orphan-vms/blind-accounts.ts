@@ -1,12 +1,11 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { keyOf } from '../../../apis/meta.ts';
 import { accountOf } from '../../../driver/account.ts';
-import type { ObjectEvents } from '../../../kube/events/event-sink.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
-import type { Logger } from '../../../base/log/logger.ts';
 import { isReady } from '../../machine-facts/node-health.ts';
-import { recordedNodeOf, type RecordedNodeDeps } from '../../machine-facts/recorded-node.ts';
+import { recordedNodeOf } from '../../machine-facts/recorded-node.ts';
 import { isSameVM } from '../../machine-facts/same-vm.ts';
+import type { Collaborators } from './collaborators.ts';
 import { manyMissingVMs, type OrphanEvent, unlistedVMs } from './events.ts';
 import { Evidence, type Snapshot } from './evidence.ts';
 import { orphanLimit } from './orphan-limit.ts';
@@ -20,11 +19,7 @@ export interface Unlisted {
   readonly expected: number;
 }
 
-export interface BlindAccountsDeps extends RecordedNodeDeps {
-  readonly recorder: ObjectEvents<MachineClass>;
-  readonly log: Pick<Logger, 'warn' | 'info'>;
-  readonly graceMs: number;
-}
+type Deps = Pick<Collaborators, 'machines' | 'targets' | 'recorder' | 'log' | 'graceMs'>;
 
 /** So many are named in one log line. */
 const NAMED = 20;
@@ -46,13 +41,13 @@ export type Distrust = 'blind' | 'doubted';
  * | those of a class that cannot be listed now, and made the account blind before | blind          |
  */
 export class BlindAccounts {
-  readonly #deps: BlindAccountsDeps;
+  readonly #deps: Deps;
   /** Machines whose Node is ready and whose VM is in no list, by UID. */
   readonly #working: Evidence;
   /** Classes that show it, by account. */
   #blind: ReadonlyMap<string, ReadonlySet<string>> = new Map();
 
-  constructor(deps: BlindAccountsDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
     this.#working = new Evidence(deps.graceMs);
   }

@@ -1,26 +1,15 @@
-import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
-import type { Clock } from '../../../base/clock/clock.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
-import type { ObjectEvents } from '../../../kube/events/event-sink.ts';
-import type { Logger } from '../../../base/log/logger.ts';
-import type { OrphanVMMetrics } from './metrics.ts';
 import { forcedRemovalsOf } from '../../vms/forced-removals.ts';
-import type { RemovedMachines } from '../removed-machines.ts';
+import type { Collaborators } from './collaborators.ts';
 import { heldOrphans } from './events.ts';
 import type { ForgottenMachines } from './forgotten.ts';
 import { orphanLimit } from './orphan-limit.ts';
 import { releaseOf } from '../../vms/orphan-release.ts';
 import type { ClassAccess } from './survey.ts';
 
-export interface OrphanBrakeDeps {
-  readonly recorder: ObjectEvents<MachineClass>;
-  readonly metrics: Pick<OrphanVMMetrics, 'heldOrphanVMs'>;
+type Deps = Pick<Collaborators, 'recorder' | 'metrics' | 'removed' | 'clock' | 'log' | 'isDryRun'> & {
   readonly forgotten: Pick<ForgottenMachines, 'has'>;
-  readonly removed: Pick<RemovedMachines, 'isLate'>;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly isDryRun: boolean;
-}
+};
 
 export interface Proved {
   readonly vm: ListedMachine;
@@ -37,11 +26,11 @@ const NAMED = 20;
  * explains (this process saw their Machine deleted, or the class notes its forced removal) do not count, and are not held, however many.
  */
 export class OrphanBrake {
-  readonly #deps: OrphanBrakeDeps;
+  readonly #deps: Deps;
   /** How many VMs of a class are held, by its key. */
   readonly #held = new Map<string, number>();
 
-  constructor(deps: OrphanBrakeDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
   }
 

@@ -1,26 +1,18 @@
 import type { Proved } from './brake.ts';
 import { accountOf } from '../../../driver/account.ts';
-import type { Activities } from '../../../work/activity/activity.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { TurnAbandonedError } from '../../../driver/turn-abandoned.ts';
-import type { ObjectEvents } from '../../../kube/events/event-sink.ts';
 import { GateClosedError } from '../../../kube/gate/gate.ts';
-import type { Logger } from '../../../base/log/logger.ts';
-import type { OrphanVMMetrics } from './metrics.ts';
+import type { Collaborators } from './collaborators.ts';
 import { deletedOrphan, failedToDeleteOrphan, foundOrphan } from './events.ts';
 import type { IsListed } from '../../vms/ownership.ts';
 import { describeProof, type Proof, proofFields } from './evidence.ts';
 import type { ClassAccess } from './survey.ts';
 
-export interface CollectorDeps {
-  readonly activities: Activities<{ delete: unknown }>;
-  readonly recorder: ObjectEvents<MachineClass>;
-  readonly metrics: OrphanVMMetrics;
-  readonly log: Logger;
-  readonly isDryRun: boolean;
+interface Deps extends Pick<Collaborators, 'activities' | 'recorder' | 'metrics' | 'log' | 'isDryRun'> {
   /** Whether any Machine has the VM by now, as the caches show it. */
   readonly isOwned: (vm: ListedMachine, isListed: IsListed) => boolean;
   /** The Machine that has the VM's name, as the caches show it. */
@@ -39,14 +31,14 @@ export interface Collection extends Proved {
 
 /** Deletes VMs that are proved to be nobody's, each as an activity, and tells of every one with its proof. */
 export class Collector {
-  readonly #deps: CollectorDeps;
+  readonly #deps: Deps;
   readonly #key: string;
   readonly #running = new Map<string, Collection>();
   /** VMs that were told of in a dry run. */
   readonly #reported = new Set<string>();
 
   /** `key` is enqueued when a deletion has ended. */
-  constructor(key: string, deps: CollectorDeps) {
+  constructor(key: string, deps: Deps) {
     this.#key = key;
     this.#deps = deps;
   }

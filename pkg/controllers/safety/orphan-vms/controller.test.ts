@@ -16,6 +16,7 @@ import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import type { ListedMachine, MachineRequest } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { CONTROL } from '../../../kube/gate/gate.ts';
+import { singleTarget, type Target } from '../../../kube/targets/targets.ts';
 import { silentLogger } from '../../../base/log/logger.ts';
 import { activityMetrics } from '../../../base/metrics/activity.ts';
 import { orphanVMMetrics } from './metrics.ts';
@@ -166,7 +167,12 @@ class World {
       namesakeOf: () => this.namesake,
       collected: () => undefined,
     });
-    const left = { gone: this.gone, machines: this.owners, targets: [{ nodes: this.nodes }], log };
+    const left = {
+      gone: this.gone,
+      machines: this.owners,
+      targets: singleTarget({ nodes: this.nodes } as unknown as Target),
+      log,
+    };
     const leftBehind = new LeftBehind('orphan-vms', {
       activities,
       recorder,

@@ -1,40 +1,28 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
-import type { Lister } from '../../../kube/cache/lister.ts';
-import type { Clock } from '../../../base/clock/clock.ts';
-import type { ObjectEvents } from '../../../kube/events/event-sink.ts';
 import type { Cluster } from '../../../kube/gate/gate.ts';
-import type { Trust } from '../../../kube/gate/leader-gate.ts';
-import type { Logger } from '../../../base/log/logger.ts';
 import { requeue, type StepResult } from '../../../work/reconcile/result.ts';
 import { classIndex } from '../../../operator/indexes/class-index.ts';
-import type { RemovedMachines } from '../removed-machines.ts';
-import type { DeletedMachines } from '../deleted-machines.ts';
-import type { OwnerlessVMs } from '../ownerless-vms.ts';
 import { accountOfList, type BlindAccounts } from './blind-accounts.ts';
 import type { OrphanBrake } from './brake.ts';
+import type { Collaborators } from './collaborators.ts';
 import type { Collection, Collector } from './collector.ts';
 import { mismatchedIDs } from './events.ts';
 import type { Evidence, Snapshot } from './evidence.ts';
-import type { OrphanVMMetrics } from './metrics.ts';
 import type { LeftBehind } from './left-behind.ts';
 import type { LeftoverNodes } from './leftover-nodes.ts';
 import type { ForgottenMachines } from './forgotten.ts';
-import type { VMStates } from '../../machine-facts/vm-states.ts';
 import { identify, ownershipOf, type IsListed } from '../../vms/ownership.ts';
 import type { SilentClasses } from './silent-classes.ts';
 import type { StateLists } from './state-lists.ts';
-import { type ClassAccess, type Survey, survey, type SurveyDeps } from './survey.ts';
+import { type ClassAccess, type Survey, survey } from './survey.ts';
 import type { VanishedVMs } from './vanished-vms.ts';
 
-export interface OrphanVMsDeps extends SurveyDeps {
-  readonly classes: Lister<MachineClass>;
-  readonly machines: Lister<Machine>;
+export interface OrphanVMsDeps extends Omit<Collaborators, 'writer' | 'targets' | 'activities' | 'isDryRun'> {
+  /** The clusters that must be alive for anything to be proved. */
+  readonly clusters: readonly Cluster[];
   readonly collector: Pick<Collector, 'collect' | 'settle'>;
   readonly brake: Pick<OrphanBrake, 'admit'>;
   readonly forgotten: Pick<ForgottenMachines, 'exist'>;
-  readonly recorder: ObjectEvents<MachineClass>;
-  readonly metrics: Pick<OrphanVMMetrics, 'lastLook'>;
   readonly vanished: Pick<VanishedVMs, 'examine' | 'settled' | 'unlisted'>;
   readonly silentClasses: Pick<SilentClasses, 'examine'>;
   readonly blindAccounts: Pick<BlindAccounts, 'dropBefore' | 'judge' | 'size'>;
@@ -45,19 +33,7 @@ export interface OrphanVMsDeps extends SurveyDeps {
   readonly leftBehind: Pick<LeftBehind, 'clean' | 'settle' | 'size'>;
   /** Takes notes away that have served. */
   readonly dropSettledNotes: (survey: Survey, signal: AbortSignal) => Promise<void>;
-  readonly ownerless: OwnerlessVMs;
-  readonly vmStates: Pick<VMStates, 'saw'>;
   readonly states: Pick<StateLists, 'list' | 'seen'>;
-  readonly gone: DeletedMachines;
-  readonly removed: RemovedMachines;
-  readonly trust: Trust;
-  /** The clusters that must be alive for anything to be proved. */
-  readonly clusters: readonly Cluster[];
-  readonly clock: Clock;
-  readonly log: Logger;
-  /** `--machine-safety-orphan-vms-period` and `-grace`. */
-  readonly periodMs: number;
-  readonly graceMs: number;
 }
 
 const OUTAGE_RETRY_MS = 5_000;
@@ -73,7 +49,7 @@ export class OrphanVMsController {
   readonly #deps: OrphanVMsDeps;
   #dueMs = -Infinity;
   #hasBegun = false;
-  readonly #failedClasses = new Set<string>();
+  #failedClasses: ReadonlySet<string> = new Set();
   /** Classes whose lists hold VMs that may be of another namespace. */
   readonly #mixedClasses = new Set<string>();
   /** Classes whose lists show VMs of Machines under other ids. */
@@ -224,11 +200,9 @@ export class OrphanVMsController {
 
   /** Each class is told of once, until it can be listed again. */
   #reportFailures({ failures }: Survey): void {
-    const failed = new Set(failures.map(({ key }) => key));
-    for (const key of this.#failedClasses) if (!failed.has(key)) this.#failedClasses.delete(key);
-    for (const { key, error } of failures) {
-      if (this.#failedClasses.has(key)) continue;
-      this.#failedClasses.add(key);
+    const news = failures.filter(({ key }) => !this.#failedClasses.has(key));
+    this.#failedClasses = new Set(failures.map(({ key }) => key));
+    for (const { key, error } of news) {
       this.#deps.log.warn({ class: key, err: error }, 'could not list the VMs of a class');
     }
   }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineClass } from '../../../../test/builders.ts';
+import { MemoryInformer } from '../../../../test/memory-informer.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { silentLogger } from '../../../base/log/logger.ts';
 import { ForgottenMachines } from './forgotten.ts';
@@ -14,7 +15,10 @@ function named(name: string, className: string, providerID: string | undefined):
 
 function forgetting(machines: readonly Machine[]): { forgotten: ForgottenMachines; told: string[] } {
   const told: string[] = [];
-  const classes = { get: (key: string) => (key.endsWith('/gone') ? undefined : machineClass()) };
+  const classes = new MemoryInformer(
+    ['class-1', 'class-2'].map((name) => machineClass((one) => void (one.metadata.name = name))),
+    {},
+  );
   const recorder = { event: ({ message }: { message: string }) => void told.push(message) };
   const forgotten = new ForgottenMachines({ classes, recorder, log: silentLogger });
   forgotten.add(machines);

@@ -1,19 +1,12 @@
 import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
-import type { Lister } from '../../../kube/cache/lister.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
 import { BoundedMap } from '../../../kube/events/bounded-map.ts';
-import type { ObjectEvents } from '../../../kube/events/event-sink.ts';
-import type { Logger } from '../../../base/log/logger.ts';
 import { classIndex } from '../../../operator/indexes/class-index.ts';
+import type { Collaborators } from './collaborators.ts';
 import { forgotMachines } from './events.ts';
 
-export interface ForgottenDeps {
-  readonly classes: Pick<Lister<MachineClass>, 'get'>;
-  readonly recorder: ObjectEvents<MachineClass>;
-  readonly log: Logger;
-}
+type Deps = Pick<Collaborators, 'classes' | 'recorder' | 'log'>;
 
 /** So many names and provider ids are remembered; of more Machines than that the VMs are too many to be deleted unasked anyway. */
 const CAPACITY = 65_536;
@@ -23,11 +16,11 @@ const CAPACITY = 65_536;
  * their VMs are held until somebody says otherwise, or makes the Machines again.
  */
 export class ForgottenMachines {
-  readonly #deps: ForgottenDeps;
+  readonly #deps: Deps;
   /** Names of Machines and provider ids of their VMs: one whose creation was under way has a name only. */
   readonly #identities = new BoundedMap<string, true>(CAPACITY);
 
-  constructor(deps: ForgottenDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
   }
 

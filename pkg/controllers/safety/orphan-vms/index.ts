@@ -22,6 +22,7 @@ import type { DeletedMachines } from '../deleted-machines.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
 import { BlindAccounts } from './blind-accounts.ts';
 import { OrphanBrake } from './brake.ts';
+import type { Collaborators } from './collaborators.ts';
 import { Collector } from './collector.ts';
 import { OrphanVMsController } from './controller.ts';
 import { Evidence } from './evidence.ts';
@@ -54,15 +55,10 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
   const { clock, registry, config, reader } = operator;
   const { machines, classes } = operator.caches;
   const { gate: trust, writer, targets, drivers } = operator.under(MACHINE_LEASE);
-  const { secrets, gone, ownerless, removed, vmStates } = share;
+  const { gone, ownerless, removed } = share;
   const { orphanVMsGraceMs: graceMs, orphanVMsPeriodMs: periodMs, orphanVMsDryRun: isDryRun } = config.safety;
-  const ofNamespace = { metadata: { namespace: config.clusters.namespace } };
+  const { namespace } = config.clusters;
   const log = operator.log.child({ controller: NAME });
-  const metrics = orphanVMMetrics(registry, () => ownerless.list().length);
-  const recorder = eventsAbout(machineClasses, operator.recorder(MACHINE_EVENT_SOURCE));
-  const machineEvents = eventsAbout(machineResource, operator.recorder(MACHINE_EVENT_SOURCE));
-  const told = { recorder, metrics, log, isDryRun };
-
   const activities = new ActivityRegistry({
     clock,
     log,
@@ -70,17 +66,36 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
     metrics: { track: () => undefined, settled: (...ended) => operator.metrics.activity.settled(...ended) },
     limits: ACTIVITY_LIMITS,
   });
+  const given: Collaborators = {
+    ...share,
+    machines,
+    classes,
+    namespace,
+    drivers,
+    reader,
+    writer,
+    targets,
+    trust,
+    activities,
+    recorder: eventsAbout(machineClasses, operator.recorder(MACHINE_EVENT_SOURCE)),
+    metrics: orphanVMMetrics(registry, () => ownerless.list().length),
+    clock,
+    log,
+    periodMs,
+    graceMs,
+    isDryRun,
+  };
+
   // Where namespaces share a target, names are found in all of them.
-  const named = (name: string): Machine | undefined => machines.get(keyBeside(ofNamespace, name));
+  const named = (name: string): Machine | undefined => machines.get(keyBeside({ metadata: { namespace } }, name));
   const ofIt = (vm: ListedMachine): Machine[] => [
     ...machines.byIndex('providerID', vm.providerID),
     ...[named(vm.machineName)].filter((one) => one !== undefined),
   ];
   const collector = new Collector(ORPHAN_VMS_KEY, {
-    ...told,
-    activities,
+    ...given,
     isOwned: (vm, isListed) =>
-      ownershipOf(vm, identify(ofIt(vm)), isListed) !== 'none' || mayBeOfOther(vm, config.clusters.namespace, machines),
+      ownershipOf(vm, identify(ofIt(vm)), isListed) !== 'none' || mayBeOfOther(vm, namespace, machines),
     namesakeOf: ({ machineName }) => named(machineName),
     collected({ providerID, machineName }) {
       ownerless.remove(providerID);
@@ -89,15 +104,15 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
     },
   });
   const leftBehind = new LeftBehind(ORPHAN_VMS_KEY, {
-    ...told,
-    activities,
+    ...given,
     namesakes: (name) => machines.byIndex('name', name).map(({ metadata }) => metadata.uid),
     isVMTaken: (providerID) => machines.byIndex('providerID', providerID).length > 0,
     liveNamesakes: async (name, signal) => {
       if (operator.sharedTarget !== undefined)
         return (await machinesNamed(name, reader, signal)).map(({ metadata }) => metadata.uid);
-      const place = { namespace: config.clusters.namespace, name };
-      const live = await reader.get(machineResource, place, { signal, metadataOnly: true }).catch(ignoreNotFound);
+      const live = await reader
+        .get(machineResource, { namespace, name }, { signal, metadataOnly: true })
+        .catch(ignoreNotFound);
       return live === undefined ? [] : [live.metadata.uid];
     },
     collected(machine) {
@@ -105,45 +120,29 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
       gone.addLate(machine);
     },
   });
-  const forgotten = new ForgottenMachines({ classes, recorder, log });
+  const forgotten = new ForgottenMachines(given);
   operator.onSetBack(() => {
     forgotten.add(removed.missed);
     removed.forgetFinished();
   });
   const missingVMs = new Evidence(graceMs);
-  const settings = config.machine;
-  const common = { machines, classes, reader, trust, clock, log };
-  const vanished = new VanishedVMs(
-    { ...common, ...share, writer, targets, recorder: machineEvents, metrics, settings },
-    missingVMs,
-  );
-  const left = { gone, machines, targets: targets.all(), log };
+  const machineEvents = eventsAbout(machineResource, operator.recorder(MACHINE_EVENT_SOURCE));
+  const vanished = new VanishedVMs({ ...given, ...share, machineEvents, settings: config.machine }, missingVMs);
   const controller = new OrphanVMsController({
-    ...common,
-    drivers,
-    secrets,
-    namespace: config.clusters.namespace,
+    ...given,
+    clusters: [CONTROL, ...targets.all().map(({ cluster }) => cluster)],
     collector,
-    brake: new OrphanBrake({ ...told, forgotten, removed, clock }),
+    brake: new OrphanBrake({ ...given, forgotten }),
     forgotten,
-    recorder,
-    metrics,
     vanished,
-    silentClasses: new SilentClasses({ vanished, missingVMs, recorder, clock, periodMs }),
-    blindAccounts: new BlindAccounts({ machines, targets, recorder, log, graceMs }),
+    silentClasses: new SilentClasses({ ...given, vanished, missingVMs }),
+    blindAccounts: new BlindAccounts(given),
     missingVMs,
     orphans: new Evidence(graceMs),
-    leftNodes: new LeftoverNodes({ ...left, graceMs, isDryRun }),
+    leftNodes: new LeftoverNodes(given),
     leftBehind,
-    dropSettledNotes: (seen, signal) => dropSettledNotes({ ...left, leftBehind, writer }, seen, signal),
-    ownerless,
-    vmStates,
-    states: new StateLists({ classes, machines, drivers, secrets, vmStates, clock, log }),
-    gone,
-    removed,
-    clusters: [CONTROL, ...targets.all().map(({ cluster }) => cluster)],
-    periodMs,
-    graceMs,
+    dropSettledNotes: (seen, signal) => dropSettledNotes({ ...given, leftBehind }, seen, signal),
+    states: new StateLists(given),
   });
   return {
     name: NAME,

@@ -1,26 +1,20 @@
-import type { Activities } from '../../../work/activity/activity.ts';
 import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import { accountOf } from '../../../driver/account.ts';
 import type { MachineOrStub } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { TurnAbandonedError } from '../../../driver/turn-abandoned.ts';
-import type { ObjectEvents } from '../../../kube/events/event-sink.ts';
 import { GateClosedError } from '../../../kube/gate/gate.ts';
-import type { Logger } from '../../../base/log/logger.ts';
 import { forcedRemovalsOf, type ForcedRemoval } from '../../vms/forced-removals.ts';
 import type { DeletedMachine } from '../deleted-machines.ts';
+import type { Collaborators } from './collaborators.ts';
 import { cleanedUp, failedToCleanUp } from './events.ts';
 import { presentIn } from './leftover-nodes.ts';
 import type { ClassAccess, Survey } from './survey.ts';
 
 type Named = ForcedRemoval & { readonly machine: string };
 
-export interface LeftBehindDeps {
-  readonly activities: Activities<{ delete: unknown }>;
-  readonly recorder: ObjectEvents<MachineClass>;
-  readonly log: Logger;
-  readonly isDryRun: boolean;
+interface Deps extends Pick<Collaborators, 'activities' | 'recorder' | 'log' | 'isDryRun'> {
   /**
    * UIDs of the Machines that have a name, as the caches show it, those of other namespaces with the same target cluster too: drivers that know
    * VMs by name alone would take their VM.
@@ -49,7 +43,7 @@ interface Task {
  * another UID is none of the old one's.
  */
 export class LeftBehind {
-  readonly #deps: LeftBehindDeps;
+  readonly #deps: Deps;
   readonly #key: string;
   readonly #running = new Map<string, Task>();
   /** Keys of notes whose deletion has succeeded. */
@@ -57,7 +51,7 @@ export class LeftBehind {
   #waiting = 0;
 
   /** `key` is enqueued when a deletion has ended. */
-  constructor(key: string, deps: LeftBehindDeps) {
+  constructor(key: string, deps: Deps) {
     this.#key = key;
     this.#deps = deps;
   }

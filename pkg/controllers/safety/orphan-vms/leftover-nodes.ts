@@ -1,26 +1,15 @@
 import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
-import type { Lister } from '../../../kube/cache/lister.ts';
 import { machinesOfNode } from '../../../operator/indexes/machines-of-node.ts';
-import type { Logger } from '../../../base/log/logger.ts';
-import type { Target } from '../../../kube/targets/targets.ts';
 import { isReady } from '../../machine-facts/node-health.ts';
 import { isSameVM } from '../../machine-facts/same-vm.ts';
 import { forcedRemovalsOf } from '../../vms/forced-removals.ts';
-import type { DeletedMachine, DeletedMachines } from '../deleted-machines.ts';
+import type { DeletedMachine } from '../deleted-machines.ts';
+import type { Collaborators } from './collaborators.ts';
 import { Evidence, type Snapshot } from './evidence.ts';
 import type { Survey } from './survey.ts';
 
-export interface LeftoverNodesDeps {
-  readonly gone: Pick<DeletedMachines, 'has' | 'addLate'>;
-  /** With MACHINE_INDEXES of pkg/indexes. */
-  readonly machines: Lister<Machine>;
-  readonly targets: readonly Pick<Target, 'nodes'>[];
-  readonly log: Pick<Logger, 'warn'>;
-  readonly graceMs: number;
-  readonly isDryRun: boolean;
-}
+type Deps = Pick<Collaborators, 'machines' | 'targets' | 'gone' | 'log' | 'graceMs' | 'isDryRun'>;
 
 /**
  * Nodes of Machines that were let go by force. They go with their VM; where the process that deleted that has ended before, or somebody
@@ -28,10 +17,10 @@ export interface LeftoverNodesDeps {
  * unless that is ready: what a list says twice is one source, and a provider that comes back may well list nothing.
  */
 export class LeftoverNodes {
-  readonly #deps: LeftoverNodesDeps;
+  readonly #deps: Deps;
   readonly #missing: Evidence;
 
-  constructor(deps: LeftoverNodesDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
     this.#missing = new Evidence(deps.graceMs);
   }
@@ -84,9 +73,10 @@ export function presentIn({ lists, machines }: Survey): ReadonlySet<string> {
 /** The Nodes that no Machine has and that may be what is left of a machine. */
 export function leftoverNodesOf(
   { name, nodeName, providerID }: DeletedMachine,
-  { machines, targets }: Pick<LeftoverNodesDeps, 'machines' | 'targets'>,
+  { machines, targets }: Pick<Collaborators, 'machines' | 'targets'>,
 ): readonly Node[] {
   return targets
+    .all()
     .flatMap(({ nodes }) => [
       ...nodes.byIndex('providerID', providerID),
       ...nodes.byIndex('machineName', name),

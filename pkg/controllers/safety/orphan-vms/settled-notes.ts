@@ -1,28 +1,23 @@
 import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { keyOf, refOf } from '../../../apis/meta.ts';
-import type { Writer } from '../../../kube/client/client.ts';
 import { mergePatch } from '../../../kube/client/patch.ts';
 import { machineClasses } from '../../../kube/client/resource.ts';
-import type { Logger } from '../../../base/log/logger.ts';
 import { forcedRemovalsOf, type ForcedRemoval, mayBeLeftBy } from '../../vms/forced-removals.ts';
-import type { DeletedMachines } from '../deleted-machines.ts';
+import type { Collaborators } from './collaborators.ts';
 import type { LeftBehind } from './left-behind.ts';
-import { type LeftoverNodesDeps, leftoverNodesOf, presentIn } from './leftover-nodes.ts';
+import { leftoverNodesOf, presentIn } from './leftover-nodes.ts';
 import type { Survey } from './survey.ts';
 
-export interface SettledNotesDeps extends Pick<LeftoverNodesDeps, 'machines' | 'targets'> {
-  readonly gone: Pick<DeletedMachines, 'has'>;
+type Deps = Pick<Collaborators, 'machines' | 'targets' | 'gone' | 'writer' | 'log'> & {
   readonly leftBehind: Pick<LeftBehind, 'isClean'>;
-  readonly writer: Pick<Writer, 'patch'>;
-  readonly log: Pick<Logger, 'warn'>;
-}
+};
 
 /**
  * Takes the notes of Machines that were let go by force from their classes, when VM and Node are known to be gone, and the driver says that
  * nothing else is left: an object bears 256 KiB of annotations, and one that is full would let nobody go any more. Of a Machine whose VM
  * was never known none may be listed that could be its. What the API server refuses is for the next look.
  */
-export async function dropSettledNotes(deps: SettledNotesDeps, survey: Survey, signal: AbortSignal): Promise<void> {
+export async function dropSettledNotes(deps: Deps, survey: Survey, signal: AbortSignal): Promise<void> {
   const { gone, leftBehind, writer, log } = deps;
   const present = presentIn(survey);
   const owned = new Set(survey.machines.map(providerIDOf));

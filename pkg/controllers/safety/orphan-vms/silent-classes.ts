@@ -1,21 +1,15 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
-import type { Clock } from '../../../base/clock/clock.ts';
-import type { ObjectEvents } from '../../../kube/events/event-sink.ts';
 import { accountOfList, isTooMany } from './blind-accounts.ts';
+import type { Collaborators } from './collaborators.ts';
 import { manyMissingVMs } from './events.ts';
 import type { Evidence, Snapshot } from './evidence.ts';
 import type { ClassAccess } from './survey.ts';
 import type { VanishedVMs } from './vanished-vms.ts';
 
-export interface SilentClassesDeps {
+interface Deps extends Pick<Collaborators, 'recorder' | 'clock' | 'periodMs'> {
   readonly vanished: Pick<VanishedVMs, 'ask' | 'withoutNode'>;
   /** Shared with `vanished`. */
   readonly missingVMs: Pick<Evidence, 'has'>;
-  readonly recorder: ObjectEvents<MachineClass>;
-  readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** `--machine-safety-orphan-vms-period`. */
-  readonly periodMs: number;
 }
 
 /** So many Machines are asked for at once. */
@@ -32,11 +26,11 @@ const MOST_MS = 60_000;
  * that a look has no time for come first in the next one that is due, by when they were asked for.
  */
 export class SilentClasses {
-  readonly #deps: SilentClassesDeps;
+  readonly #deps: Deps;
   /** When each was asked for, by UID. */
   readonly #askedMs = new Map<string, number>();
 
-  constructor(deps: SilentClassesDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
   }
 

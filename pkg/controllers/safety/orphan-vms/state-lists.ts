@@ -1,11 +1,11 @@
-import type { OrphanVMsDeps } from './controller.ts';
 import { MADE_FOR_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import { keyOf } from '../../../apis/meta.ts';
 import { CLASS_INDEX } from '../../../operator/indexes/class-index.ts';
+import type { Collaborators } from './collaborators.ts';
 import { isListed, listClass } from './survey.ts';
 
-type Deps = Pick<OrphanVMsDeps, 'classes' | 'machines' | 'drivers' | 'secrets' | 'vmStates' | 'clock' | 'log'>;
+type Deps = Pick<Collaborators, 'classes' | 'machines' | 'drivers' | 'secrets' | 'vmStates' | 'clock' | 'log'>;
 
 /** As often as people look at the state of a VM which they have just switched off. */
 const PERIOD_MS = 60_000;

@@ -2,13 +2,10 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import { keyOf } from '../../../apis/meta.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
-import type { Drivers } from '../../../driver/drivers.ts';
 import type { MachineDriver } from '../../../driver/gated-driver.ts';
-import type { Reader } from '../../../kube/client/client.ts';
 import { machines } from '../../../kube/client/resource.ts';
-import type { SecretContents } from '../../class-secrets/secret-contents.ts';
-import type { MachineIndex } from '../../machine-facts/node-owner.ts';
 import { isOfNamespace, mayBeOfOther } from '../../vms/ownership.ts';
+import type { Collaborators } from './collaborators.ts';
 
 export interface ClassAccess {
   readonly key: string;
@@ -35,14 +32,7 @@ export interface Survey {
   readonly machines: readonly Machine[];
 }
 
-export interface SurveyDeps {
-  readonly drivers: Drivers;
-  readonly secrets: Pick<SecretContents, 'of'>;
-  readonly reader: Reader;
-  readonly namespace: string;
-  /** From the cache. */
-  readonly machines: MachineIndex;
-}
+export type SurveyDeps = Pick<Collaborators, 'drivers' | 'secrets' | 'reader' | 'namespace' | 'machines'>;
 
 /**
  * Looks at everything. Classes are independent: one that cannot be listed is told, and the others are looked at. One whose

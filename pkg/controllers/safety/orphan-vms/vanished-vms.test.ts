@@ -66,7 +66,7 @@ class World {
         }),
       },
       pace: this.pace,
-      recorder: {
+      machineEvents: {
         event: ({ object, reason, message }: Parameters<MachineEventSink['event']>[0]) =>
           void this.events.push(`${object.metadata.name} ${reason} ${message}`),
       },

@@ -4,11 +4,9 @@ import { isBeingDeleted, keyOf } from '../../../apis/meta.ts';
 import { toTimestamp } from '../../../base/clock/clock.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { CONTROL, type Cluster } from '../../../kube/gate/gate.ts';
-import type { Trust } from '../../../kube/gate/leader-gate.ts';
 import { ignoreNotFound } from '../../../kube/client/errors.ts';
 import { statusPatch } from '../../../kube/client/patch.ts';
 import { machines as machineResource, nodes } from '../../../kube/client/resource.ts';
-import type { OrphanVMMetrics } from './metrics.ts';
 import { CLASS_INDEX, classIndex } from '../../../operator/indexes/class-index.ts';
 import type { MachineEventSink } from '../../machine-facts/events.ts';
 import type { ReplacementBudget } from '../../machine-facts/replacement-budget.ts';
@@ -20,21 +18,19 @@ import { paceFactsOf, type TurnDeps } from '../../machine-facts/replacement-turn
 import { watchedConditionsOf, type MachineSettings } from '../../machine-facts/settings.ts';
 import { beginPhase, copyOf, setOperation } from '../../machine-facts/status.ts';
 import { machineStatusChange } from '../../machine-facts/status-change.ts';
-import type { OwnerDeps } from '../../replicas/owner-deps.ts';
 import type { Unlisted } from './blind-accounts.ts';
+import type { Collaborators } from './collaborators.ts';
 import { type Evidence, type Proof, describeAnswers, describeProof, proofFields, type Snapshot } from './evidence.ts';
 import type { ClassAccess, ClassList } from './survey.ts';
 
-export interface VanishedDeps
+interface Deps
   extends
     Omit<TurnDeps, 'machines' | 'targets'>,
-    Pick<OwnerDeps, 'machines' | 'reader' | 'writer' | 'targets' | 'clock' | 'log'> {
-  readonly trust: Trust;
+    Pick<Collaborators, 'machines' | 'reader' | 'writer' | 'targets' | 'trust' | 'metrics' | 'clock' | 'log'> {
   readonly budget: Pick<ReplacementBudget, 'tryAcquire' | 'poolOf'>;
   /** Shared with the machine controller, as the fleet is. */
   readonly pace: Pick<ReplacementPace, 'waitMs' | 'begin'>;
-  readonly recorder: MachineEventSink;
-  readonly metrics: OrphanVMMetrics;
+  readonly machineEvents: MachineEventSink;
   readonly settings: TurnDeps['settings'] & Pick<MachineSettings, 'nodeConditions'>;
 }
 
@@ -47,10 +43,10 @@ const ASKED_A_ROUND = 50;
  * pace, also in a zone that is stopped: a machine without a VM loses nothing by that. A provider that is blind is not asked (BlindAccounts).
  */
 export class VanishedVMs {
-  readonly #deps: VanishedDeps;
+  readonly #deps: Deps;
   readonly #evidence: Evidence;
 
-  constructor(deps: VanishedDeps, evidence: Evidence) {
+  constructor(deps: Deps, evidence: Evidence) {
     this.#deps = deps;
     this.#evidence = evidence;
   }
@@ -146,9 +142,9 @@ export class VanishedVMs {
 
   /** Says so in each look, in the same words: the machine itself shows nothing of a VM that is gone. */
   #delay(machine: Machine, held: Hold): void {
-    const { recorder, log } = this.#deps;
+    const { machineEvents, log } = this.#deps;
     const message = withHold(`${vanished(machine)}.`, held);
-    recorder.event({ object: machine, type: 'Warning', reason: 'ReplacementDelayed', message });
+    machineEvents.event({ object: machine, type: 'Warning', reason: 'ReplacementDelayed', message });
     log.debug({ machine: keyOf(machine), why: held.kind }, 'delayed the replacement of a machine whose VM is gone');
   }
 
@@ -171,7 +167,7 @@ export class VanishedVMs {
     clusters: readonly Cluster[],
     signal: AbortSignal,
   ): Promise<void> {
-    const { reader, writer, clock, recorder, metrics, log } = this.#deps;
+    const { reader, writer, clock, machineEvents, metrics, log } = this.#deps;
     const { name, namespace = '', uid } = metadata;
     const live = await reader.get(machineResource, { namespace, name }, { signal });
     if (live.metadata.uid !== uid || !hasSettled(live) || live.spec.providerID !== spec.providerID) return;
@@ -186,7 +182,7 @@ export class VanishedVMs {
       signal,
       clusters,
     });
-    recorder.event({ object: live, type: 'Warning', reason: 'VMVanished', message: `${text}.` });
+    machineEvents.event({ object: live, type: 'Warning', reason: 'VMVanished', message: `${text}.` });
     metrics.vanishedVMs.inc();
     log.warn(
       { machine: keyOf(live), providerID: spec.providerID, ...proofFields(proof), at: toTimestamp(clock.now()) },
