@@ -16,7 +16,6 @@ export interface TaggedVM {
   readonly cluster: string;
   /** Empty on a VM that another tool made, too. */
   readonly namespace: string;
-  /** Name of the MachineClass. */
   readonly className: string;
   readonly machineName: string;
   /** Undefined on a VM that another tool made. */

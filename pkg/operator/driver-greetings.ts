@@ -8,10 +8,8 @@ import type { Random } from '../base/random/random.ts';
 /** A driver is looked at so often; while it is connected, no call is needed for that. */
 const CHECK_EACH_MS = 10_000;
 
-/** What is asked of a driver. */
 type Greeted = Pick<MachineDriver, 'capabilities' | 'provider'>;
 
-/** Whom to ask. */
 export interface DriverGreetingsOptions {
   readonly drivers: readonly Greeted[];
   readonly clock: Clock;

@@ -1,4 +1,3 @@
-/** One that waits for its turn. */
 interface Waiting {
   readonly signal: AbortSignal;
   readonly granted: () => void;

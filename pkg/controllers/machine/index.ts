@@ -40,7 +40,6 @@ import {
   wakeNamesakes,
 } from './wake.ts';
 
-/** What the machine controller shares with others. */
 export interface MachineShare extends Pick<Draining, 'drain' | 'rules'> {
   readonly secrets: SecretContents;
   readonly budget: ReplacementBudget;

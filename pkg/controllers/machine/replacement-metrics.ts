@@ -6,7 +6,6 @@ import type { ZoneState } from '../machine-facts/zones.ts';
 export interface ReplacementSource {
   /** Why each unhealthy machine that is past its timeout waits: one reason a machine. */
   held(): readonly string[];
-  /** The zones of machines, and whether replacement is stopped there. */
   zones(): readonly Pick<ZoneState, 'zone' | 'isStopped'>[];
 }
 

@@ -118,9 +118,17 @@ function withoutNamed(set: SetFacts): SetFacts {
 
 /** In place nothing is won by taking Machines that were updated already: the oldest sets give up all, the new one the rest. */
 function shrinkOldest(active: readonly SetFacts[], newSet: SetFacts | undefined, excess: number): Resizes {
+  return takeInOrder(
+    active.toSorted((a, b) => isLast(a, newSet) - isLast(b, newSet) || byAge(a, b)),
+    excess,
+  );
+}
+
+/** Takes `excess` from the first sets, all that they have. */
+function takeInOrder(sets: readonly Pick<SetFacts, 'name' | 'size'>[], excess: number): Resizes {
   const sizes = new Map<string, number>();
   let left = excess;
-  for (const { name, size } of active.toSorted((a, b) => isLast(a, newSet) - isLast(b, newSet) || byAge(a, b))) {
+  for (const { name, size } of sets) {
     const loss = Math.min(size, left);
     left -= loss;
     sizes.set(name, size - loss);
@@ -159,21 +167,14 @@ function shrinkInProportion(
   allowed: number,
 ): Resizes {
   const existing = sumOf(active, (set) => set.existing);
-  const sizes = new Map<string, number>();
   let left = excess;
   const largestFirst = active.toSorted((a, b) => b.size - a.size || byAge(a, b));
-  for (const { name, size, maxNote } of largestFirst) {
+  const shrunk = largestFirst.map(({ name, size, maxNote }) => {
     const whole = maxNote ?? existing;
     const share = replicas === 0 || whole <= 0 ? size : size - Math.round((size * allowed) / whole);
     const loss = Math.max(0, Math.min(share, left, size));
     left -= loss;
-    sizes.set(name, size - loss);
-  }
-  for (const { name } of largestFirst) {
-    const size = sizes.get(name) ?? 0;
-    const loss = Math.min(size, left);
-    left -= loss;
-    sizes.set(name, size - loss);
-  }
-  return sizes;
+    return { name, size: size - loss };
+  });
+  return takeInOrder(shrunk, left);
 }
