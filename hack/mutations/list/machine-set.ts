@@ -28,21 +28,9 @@ export const MACHINE_SET: readonly Mutation[] = [
   },
   {
     in: 'templateChange',
-    from: 'if (!isLost && !equalNodeTemplate',
-    to: 'if (!isTerminating(machine) && !equalNodeTemplate',
-    why: 'A node template is pushed to Failed machines.',
-  },
-  {
-    in: 'templateChange',
-    from: 'if (!isLost && !equalConfiguration',
-    to: 'if (!isTerminating(machine) && !equalConfiguration',
-    why: 'Timeouts are pushed to Failed machines.',
-  },
-  {
-    in: 'templateChange',
-    from: 'if (template.class',
-    to: 'if (!isLost && template.class',
-    why: 'A Machine on its way out keeps a class kind with which its VM cannot be deleted.',
+    from: "&& phaseOf(machine) !== 'Failed'",
+    to: '',
+    why: 'A node template and timeouts are pushed to Failed machines.',
   },
   {
     in: 'autoPreservation',

@@ -2,16 +2,11 @@ import { EFFECTIVE_CREATION_TIMEOUT_ANNOTATION } from '../../apis/machine/v1alph
 import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine, MachineSpec } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import {
-  CONFIGURATION_FIELDS,
-  equalConfiguration,
-  equalNodeTemplate,
-} from '../../apis/machine/v1alpha1/template-equality.ts';
 import { mergePatchIfUnchanged, type MergePatch } from '../../kube/client/patch.ts';
 import { machines as machineResource } from '../../kube/client/resource.ts';
+import { inPlaceChange } from '../replicas/in-place-change.ts';
 import { isTerminating } from '../replicas/machine-state.ts';
 import { patchEach } from '../replicas/patch-each.ts';
-import { replacing } from '../../kube/client/merge-change.ts';
 import { creationTimeoutFor } from './new-machine.ts';
 import { next } from '../../work/reconcile/result.ts';
 import type { MachineSetDeps } from './deps.ts';
@@ -34,21 +29,9 @@ export const pushTemplate = ({ writer }: Pick<MachineSetDeps, 'writer'>): SetSte
  * none. A Machine on its way out only follows the class kind, without which its VM could not be deleted.
  */
 export function templateChange(set: MachineSet, machine: Machine): MergePatch<MachineSpec> | undefined {
-  const template = set.spec.template?.spec ?? {};
-  const { spec } = machine;
-  const change: MergePatch<MachineSpec> = {};
-  const isLost = isTerminating(machine) || phaseOf(machine) === 'Failed';
-
-  if (!isLost && !equalNodeTemplate(template.nodeTemplate, spec.nodeTemplate)) {
-    change.nodeTemplate = replacing(spec.nodeTemplate, template.nodeTemplate);
-  }
-  const wanted = withOwnTimeout(template, machine);
-  if (!isLost && !equalConfiguration(wanted, spec)) {
-    const changed = CONFIGURATION_FIELDS.filter((field) => wanted[field] !== spec[field]);
-    Object.assign(change, Object.fromEntries(changed.map((field) => [field, wanted[field] ?? null])));
-  }
-  if (template.class?.kind !== spec.class?.kind) change.class = { kind: template.class?.kind ?? null };
-  return Object.keys(change).length === 0 ? undefined : change;
+  const change = inPlaceChange(withOwnTimeout(set.spec.template?.spec ?? {}, machine), machine.spec);
+  if (!isTerminating(machine) && phaseOf(machine) !== 'Failed') return change;
+  return change?.class === undefined ? undefined : { class: change.class };
 }
 
 /** An effective creation timeout that a Machine was created with stays its own; the template must not take it back. */

@@ -8,21 +8,15 @@ import {
   TEMPLATE_HASH_LABEL,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
-import type { MachineSpec } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet, MachineSetSpec } from '../../../apis/machine/v1alpha1/machine-set.ts';
-import {
-  CONFIGURATION_FIELDS,
-  equalConfiguration,
-  equalNodeTemplate,
-  equalTemplate,
-} from '../../../apis/machine/v1alpha1/template-equality.ts';
+import { equalTemplate } from '../../../apis/machine/v1alpha1/template-equality.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import type { New } from '../../../kube/client/client.ts';
 import type { MergePatch } from '../../../kube/client/patch.ts';
 import { controllerReference } from '../../../work/reconcile/ownership.ts';
-import { replacing } from '../../../kube/client/merge-change.ts';
 import { newSetAnnotations } from './revision.ts';
 import { byAge } from './set-facts.ts';
+import { inPlaceChange } from '../../replicas/in-place-change.ts';
 import { annotatedSurge } from '../../replicas/limits.ts';
 import { hashInName, templateHash } from './template-hash.ts';
 
@@ -104,7 +98,7 @@ export function newSetChange(
     ...others,
     ...(isNews && !isScaling ? { [LAST_SCALER_CHANGE_ANNOTATION]: scalerTime } : {}),
   };
-  const template = templateSpecChange(deployment, newSet);
+  const template = inPlaceChange(deployment.spec.template.spec ?? {}, newSet.spec.template?.spec ?? {});
   const spec: MergePatch<MachineSetSpec> = template === undefined ? {} : { template: { spec: template } };
   for (const count of ['minReadySeconds', 'autoPreserveFailedMachineMax'] as const) {
     if ((deployment.spec[count] ?? 0) !== (newSet.spec[count] ?? 0)) spec[count] = deployment.spec[count] ?? null;
@@ -127,19 +121,4 @@ export function newSetChange(
 function isLater(time: string, known: string | undefined): boolean {
   const [atMs, knownMs] = [fromTimestamp(time), fromTimestamp(known)];
   return atMs === undefined || knownMs === undefined || atMs > knownMs;
-}
-
-function templateSpecChange(deployment: MachineDeployment, newSet: MachineSet): MergePatch<MachineSpec> | undefined {
-  const wanted = deployment.spec.template.spec ?? {};
-  const present = newSet.spec.template?.spec ?? {};
-  const change: MergePatch<MachineSpec> = {};
-  if (!equalNodeTemplate(wanted.nodeTemplate, present.nodeTemplate)) {
-    change.nodeTemplate = replacing(present.nodeTemplate, wanted.nodeTemplate);
-  }
-  if (!equalConfiguration(wanted, present)) {
-    const changed = CONFIGURATION_FIELDS.filter((field) => wanted[field] !== present[field]);
-    Object.assign(change, Object.fromEntries(changed.map((field) => [field, wanted[field] ?? null])));
-  }
-  if (wanted.class?.kind !== present.class?.kind) change.class = { kind: wanted.class?.kind ?? null };
-  return Object.keys(change).length === 0 ? undefined : change;
 }
