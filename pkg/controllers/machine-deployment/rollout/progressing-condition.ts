@@ -66,35 +66,34 @@ export function isRolledOut(deployment: MachineDeployment): boolean {
   return isObserved(metadata, status) && isUpdated && progressingOf(deployment)?.reason === NEW_SET_AVAILABLE;
 }
 
-/**
- * What is said of a rollout that waits for others, and when it may go on: its deadline counts from then. Undefined when there is nothing
- * to say.
- */
+/** What is said of a rollout that waits for others, and when it may go on. */
 export function orderProgress(deployment: MachineDeployment, hold: string | undefined): ProgressingUpdate | undefined {
-  const current = progressingOf(deployment);
-  if (hold !== undefined) {
-    return { status: 'Unknown', reason: WAITING_FOR_ORDER, message: hold, refresh: current?.message !== hold };
-  }
-  if (current?.reason !== WAITING_FOR_ORDER) return undefined;
-  return { status: 'Unknown', reason: ORDER_REACHED, message: 'Rollout continues', refresh: false };
+  return holdProgress(deployment, hold, WAITING_FOR_ORDER, ORDER_REACHED);
 }
 
-/**
- * What is said of a rollout that stands still because of machines in maintenance, and when they hold it up no more: its deadline counts from
- * then. Undefined when there is nothing to say.
- */
+/** What is said of a rollout that stands still because of machines in maintenance, and when they hold it up no more. */
 export function maintenanceProgress(
   deployment: MachineDeployment,
   next: MachineDeploymentStatus,
   hold: string | undefined,
 ): ProgressingUpdate | undefined {
   if (wasRolledOut(deployment, next)) return undefined;
+  return holdProgress(deployment, hold, WAITING_FOR_MAINTENANCE, MAINTENANCE_ENDED);
+}
+
+/** The deadline of a rollout counts from the end of a hold. Undefined when there is nothing to say. */
+function holdProgress(
+  deployment: MachineDeployment,
+  hold: string | undefined,
+  waiting: string,
+  ended: string,
+): ProgressingUpdate | undefined {
   const current = progressingOf(deployment);
   if (hold !== undefined) {
-    return { status: 'Unknown', reason: WAITING_FOR_MAINTENANCE, message: hold, refresh: current?.message !== hold };
+    return { status: 'Unknown', reason: waiting, message: hold, refresh: current?.message !== hold };
   }
-  if (current?.reason !== WAITING_FOR_MAINTENANCE) return undefined;
-  return { status: 'Unknown', reason: MAINTENANCE_ENDED, message: 'Rollout continues', refresh: false };
+  if (current?.reason !== waiting) return undefined;
+  return { status: 'Unknown', reason: ended, message: 'Rollout continues', refresh: false };
 }
 
 /** Once a rollout was complete, scaling and failures do not make it one again. */
