@@ -6,7 +6,7 @@ describe('runs of a test command', () => {
   test('takes the unit level first, and all that need a server together', () => {
     expect(runsOf(LEVELS, 2)).toEqual([
       { levels: ['unit'], needsControlPlane: false, workers: 2 },
-      { levels: ['integration', 'faults', 'e2e', 'openstack'], needsControlPlane: true, workers: 4 },
+      { levels: ['integration', 'faults', 'e2e', 'openstack'], needsControlPlane: true, workers: 6 },
     ]);
   });
 

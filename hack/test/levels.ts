@@ -75,14 +75,14 @@ export interface Run {
 
 /**
  * What is run for these levels, and in which order: the unit level first, so that a plain mistake is seen at once, then all others
- * together, so that both cores of a small machine have work until the end. Their tests wait for more than half of their time, the longest
- * file, whose services are those of OpenStack, for two thirds: three files keep a core and a half busy, four keep two.
+ * together, so that both cores of a small machine have work until the end. Their tests wait for two thirds of their time: four files keep
+ * 1.3 cores busy, six keep two.
  */
 export function runsOf(levels: readonly Level[], cores: number = availableParallelism()): readonly Run[] {
   const withServer = levels.filter((level) => level !== 'unit');
   const runs: Run[] = [
     { levels: levels.filter((level) => level === 'unit'), needsControlPlane: false, workers: Math.max(1, cores) },
-    { levels: withServer, needsControlPlane: true, workers: 4 },
+    { levels: withServer, needsControlPlane: true, workers: 6 },
   ];
   return runs.filter((run) => run.levels.length > 0);
 }

@@ -1,7 +1,6 @@
 import { fromTimestamp } from '../base/clock/clock.ts';
 import { ageOf } from './age.ts';
 import type { Attention } from './attention.ts';
-import { isProgress } from './rollout.ts';
 import type { TreeNode } from './tree.ts';
 
 export interface Detail {
@@ -17,7 +16,7 @@ export function statusOf({ replicas, phase = '' }: TreeNode): string {
 
 /** In one word, why it is in this state; '' where nothing is to be said. */
 export function reasonOf({ explanation, troubles = [], ...node }: TreeNode, nowMs: number): string {
-  if (explanation === undefined) return troubles.map((trouble) => trouble.split(':')[0] ?? '')[0] ?? '';
+  if (explanation === undefined) return troubles[0]?.reason ?? '';
   const { reason } = explanation;
   return isPreserved(node, nowMs) && reason === 'Running' ? 'Preserved' : reason;
 }
@@ -26,7 +25,7 @@ export function reasonOf({ explanation, troubles = [], ...node }: TreeNode, nowM
 export function detailsOf(node: TreeNode, nowMs: number): readonly Detail[] {
   const { explanation, troubles = [], attention } = node;
   if (explanation === undefined) {
-    return troubles.map((text) => ({ attention: isProgress(text) ? 'progressing' : 'attention', text }));
+    return troubles.map(({ text, isProgress }) => ({ attention: isProgress ? 'progressing' : 'attention', text }));
   }
   const { message, waitingFor, since } = explanation;
   if (attention === 'ok') return [];

@@ -3,6 +3,7 @@ import { FREEZE_LABEL, UNFREEZE_ANNOTATION } from '../apis/machine/v1alpha1/labe
 import type { MachineDeployment, MachineDeploymentStatus } from '../apis/machine/v1alpha1/machine-deployment.ts';
 import { isStopped } from '../controllers/replicas/creation-brake.ts';
 import { REPLACEMENT_HELD } from '../controllers/machine-facts/replacement-held-condition.ts';
+import { lineOf, progress, trouble, type Trouble } from './trouble.ts';
 
 export interface Rollout {
   /** `unobserved`: its controller has not seen the latest spec; `late`: the progress deadline has passed. */
@@ -34,51 +35,45 @@ const UNTOLD: ReadonlySet<string> = new Set([
   'WaitingForMaintenance',
 ]);
 
-/**
- * What keeps a MachineDeployment from being as asked for, one in a line that begins with a reason and a colon. The machine that is named stays
- * the same as long as it fails.
- */
-export function troublesOf(deployment: MachineDeployment): readonly string[] {
+/** What keeps a MachineDeployment from being as asked for. The machine that is named stays the same as long as it fails. */
+export function troublesOf(deployment: MachineDeployment): readonly Trouble[] {
   const { conditions, failedMachines }: MachineDeploymentStatus = deployment.status ?? {};
   // A looser schema stores null.
   const told = (conditions ?? [])
     .filter(({ type, status, reason = '' }) =>
       type === 'Progressing' ? UNTOLD.has(reason) : TROUBLES.has(type) && status === 'True',
     )
-    .map(({ type, reason = '', message = '' }) => `${type === 'Progressing' ? reason : type}: ${message}`);
+    .map(({ type, reason = '', message = '' }) => trouble(type === 'Progressing' ? reason : type, message));
   const freeze = freezeOf(deployment);
   if (freeze !== undefined) told.unshift(freeze);
-  if (deployment.spec.paused === true) told.unshift('Paused: nothing is rolled out until the rollout is resumed');
+  if (deployment.spec.paused === true)
+    told.unshift(trouble('Paused', 'nothing is rolled out until the rollout is resumed'));
   const failed = (failedMachines ?? []).toSorted((a, b) => ((a.name ?? '') < (b.name ?? '') ? -1 : 1));
   const [first] = failed;
   if (first !== undefined) {
     const count = failed.length === 1 ? '1 machine is failing:' : `${failed.length} machines are failing, for example`;
-    told.push(`${count} ${first.name}: ${first.lastOperation?.description ?? 'for an unknown reason'}`);
+    const text = lineOf(`${count} ${first.name}: ${first.lastOperation?.description ?? 'for an unknown reason'}`);
+    told.push({ reason: 'MachinesFailing', text, isProgress: false });
   }
-  return told.map((line) => line.replaceAll(/\s+/g, ' '));
+  return told;
 }
 
 /** That it is frozen, since when, why, and what ends it; undefined when it is not. */
-function freezeOf({ metadata, status }: MachineDeployment): string | undefined {
+function freezeOf({ metadata, status }: MachineDeployment): Trouble | undefined {
   const condition = status?.conditions?.find((one) => one.type === 'Frozen' && one.status === 'True');
   if (condition === undefined && metadata.labels?.[FREEZE_LABEL] !== 'True') return undefined;
   const { lastTransitionTime, message = `it has label ${FREEZE_LABEL}=True` } = condition ?? {};
   const since = lastTransitionTime === undefined ? '' : ` since ${lastTransitionTime}`;
-  if (isStopped(status?.conditions)) return `Frozen${since}: ${message}`; // says itself what ends it
+  const frozen = (text: string): Trouble => ({ reason: 'Frozen', text: lineOf(text), isProgress: false });
+  if (isStopped(status?.conditions)) return frozen(`Frozen${since}: ${message}`); // says itself what ends it
   const end = `it is unfrozen when there are few enough machines, or by annotation ${UNFREEZE_ANNOTATION}=True on this MachineDeployment`;
-  return `Frozen${since}, no machines are created: ${message}; ${end}`;
+  return frozen(`Frozen${since}, no machines are created: ${message}; ${end}`);
 }
 
-/**
- * Reasons before the colon of what goes on by itself: a rollout, and anything else that brings its machines to the number that is wanted, such as
- * scaling, or a replacement.
- */
-const ON_ITS_WAY = { rollout: 'RollingOut', otherwise: 'Progressing' } as const;
-
 /** How far it is, as one of its troubles. */
-export function progressOf(deployment: MachineDeployment): string {
+export function progressOf(deployment: MachineDeployment): Trouble {
   const { state, text } = rolloutOf(deployment);
-  if (state === 'late') return `ProgressDeadlineExceeded: ${text}`;
+  if (state === 'late') return trouble('ProgressDeadlineExceeded', text);
   const { replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = deployment.status ?? {};
   const wanted = replicasOf(deployment);
   // All machines that there are have the newest template.
@@ -87,13 +82,9 @@ export function progressOf(deployment: MachineDeployment): string {
       availableReplicas < wanted
         ? `${availableReplicas} of ${wanted} replicas are available`
         : `${replicas - wanted} replicas are pending termination`;
-    return `${ON_ITS_WAY.otherwise}: ${what}`;
+    return progress('Progressing', what);
   }
-  return `${ON_ITS_WAY.rollout}: ${text}`;
-}
-
-export function isProgress(trouble: string): boolean {
-  return Object.values(ON_ITS_WAY).some((reason) => trouble.startsWith(`${reason}: `));
+  return progress('RollingOut', text);
 }
 
 function remaining(deployment: MachineDeployment): string | undefined {

@@ -10,7 +10,8 @@ import { explain } from '../controllers/machine/explain/explain.ts';
 import { conditionOf } from '../work/reconcile/conditions.ts';
 import { type Attention, attentionOf } from './attention.ts';
 import { explanationOf, type DescribedExplanation } from './described-explanation.ts';
-import { isProgress, progressOf, rolloutOf, troublesOf } from './rollout.ts';
+import { progressOf, rolloutOf, troublesOf } from './rollout.ts';
+import { trouble, type Trouble } from './trouble.ts';
 
 /** An object with what belongs to it; printed as it is with `-o json`. */
 export interface TreeNode {
@@ -24,8 +25,8 @@ export interface TreeNode {
   /** Of MachineDeployments and MachineSets. */
   readonly replicas?: { readonly desired: number; readonly ready: number };
   readonly revision?: string;
-  /** What keeps a MachineDeployment or a MachineSet from being as requested, each with its reason before a colon. */
-  readonly troubles?: readonly string[];
+  /** Of MachineDeployments and MachineSets. */
+  readonly troubles?: readonly Trouble[];
   /** Of Machines. */
   readonly phase?: string;
   readonly explanation?: DescribedExplanation;
@@ -89,10 +90,13 @@ function nodeOfDeployment(
   children: readonly TreeNode[],
   outage: string | undefined,
 ): TreeNode {
-  const troubles = [...(outage === undefined ? [] : [`APIServerUnreachable: ${outage}`]), ...troublesOf(deployment)];
+  const troubles = [
+    ...(outage === undefined ? [] : [trouble('APIServerUnreachable', outage)]),
+    ...troublesOf(deployment),
+  ];
   const isDone = rolloutOf(deployment).state === 'done';
   if (!isDone) troubles.push(progressOf(deployment));
-  const isHeld = troubles.some((trouble) => !isProgress(trouble));
+  const isHeld = troubles.some(({ isProgress }) => !isProgress);
   return {
     kind: 'MachineDeployment',
     ...identityOf(deployment),
@@ -107,7 +111,7 @@ function nodeOfDeployment(
 function nodeOfSet(set: MachineSet, children: readonly TreeNode[]): TreeNode {
   const { status, spec, metadata } = set;
   const frozen = conditionOf(status?.machineSetCondition, 'Frozen');
-  const troubles = frozen?.status === 'True' ? [`Frozen: ${frozen.message ?? frozen.reason ?? ''}`] : [];
+  const troubles = frozen?.status === 'True' ? [trouble('Frozen', frozen.message ?? frozen.reason ?? '')] : [];
   const replicas = { desired: spec.replicas ?? 0, ready: status?.readyReplicas ?? 0 };
   const isComplete = replicas.desired === replicas.ready && children.length === replicas.desired;
   return {

@@ -45,12 +45,12 @@ function start(change: Partial<Controller> = {}, targetHasOutage = false) {
     Object.assign(outages, { state: () => ({ outage: {} }) });
   }
   const waitForever = { reader: { list: () => new Promise(() => undefined) } };
-  const targets = targetHasOutage ? [{ cluster: 'target', kinds: [waitForever as never] }] : [];
   const work = new Work({
     lease: 'lease',
     controllers: [controller('one'), controller('other')],
     running: new Set(['one']),
-    clusters: [{ cluster: CONTROL, kinds: [] }, ...targets],
+    ofControl: { cluster: CONTROL, kinds: [] },
+    ofTarget: targetHasOutage ? { cluster: 'target', kinds: [waitForever as never] } : undefined,
     outages,
     held: new HeldWork({ clock }),
     clock,

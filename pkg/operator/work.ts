@@ -19,8 +19,9 @@ export interface WorkOptions {
   readonly controllers: readonly Controller[];
   /** Those that run here: one that runs elsewhere gets no keys. */
   readonly running: ReadonlySet<string>;
-  /** What is cached of the control cluster and of the target: twice the same cluster when both are one. */
-  readonly clusters: readonly CachedCluster[];
+  readonly ofControl: CachedCluster;
+  /** Of the same cluster when both are one; undefined without a target. */
+  readonly ofTarget: CachedCluster | undefined;
   readonly outages: Outages;
   readonly held: HeldWork;
   readonly clock: Clock;
@@ -40,24 +41,26 @@ const LONGEST_RETRY_MS = 60_000;
  */
 export class Work implements LeaderWork {
   readonly #options: WorkOptions;
+  /** What is cached of the control cluster. */
+  readonly #awaited: readonly CachedCluster[];
   readonly #readiness: TargetReadiness;
   readonly #queues: readonly { readonly controller: Controller; readonly queue: KeyedQueue }[];
 
   constructor(options: WorkOptions) {
-    const { controllers, lease, clusters } = options;
+    const { controllers, lease, ofControl, ofTarget } = options;
     this.#options = options;
-    const target = clusters.find(({ cluster }) => cluster !== CONTROL);
-    this.#readiness = new TargetReadiness({ ...options, work: lease, target });
+    const isOneCluster = ofTarget?.cluster === ofControl.cluster;
+    this.#awaited = isOneCluster ? [ofControl, ofTarget] : [ofControl];
+    this.#readiness = new TargetReadiness({ ...options, work: lease, target: isOneCluster ? undefined : ofTarget });
     this.#queues = controllers.map((controller) => ({ controller, queue: this.#queueOf(controller) }));
   }
 
   async begin(signal: AbortSignal): Promise<void> {
-    const { clock, log, random, held, lease, clusters, running } = this.#options;
+    const { clock, log, random, held, lease, running } = this.#options;
     const hold = held.hold({ work: lease, waitsFor: 'catch-up', of: CONTROL });
-    const ofControl = clusters.filter(({ cluster }) => cluster === CONTROL);
     const reach = (s: AbortSignal): Promise<void> =>
       reachPresent(
-        ofControl.flatMap(({ kinds }) => kinds),
+        this.#awaited.flatMap(({ kinds }) => kinds),
         s,
       );
     await retryUntilDone({ clock, log, random, hold }, 'reading the control cluster after an outage', reach, signal);

@@ -57,7 +57,7 @@ describe('what the status page shows', () => {
       rollout: { state: 'done', updated: 6, available: 6, total: 6 },
     });
     const roots = treeOf(OBJECTS, NOW_MS);
-    expect(fleets.map(({ troubles }) => troubles)).toEqual(
+    expect(fleets.map(({ troubles }) => troubles.map(({ text }) => text))).toEqual(
       roots.map((root) => detailsOf(root, NOW_MS).map(({ text }) => text)),
     );
     expect(fleets[1]?.rollout).toEqual({

@@ -74,7 +74,7 @@ function fleetView(root: TreeNode, sets: readonly TreeNode[], deployment: Machin
     ...replicas,
     ...optionalMember('revision', root.revision),
     attention,
-    troubles: troubles.map((text) => shortText(text)),
+    troubles: troubles.map(({ text, isProgress }) => ({ text: shortText(text), isProgress })),
     phases: countPhases(machines.map(statusOf)),
     inTrouble: machines.filter((machine) => machine.attention === 'attention').length,
     sets: kind === 'MachineDeployment' ? sets.map(setView) : [],
@@ -89,7 +89,7 @@ function setView({ name, revision, replicas = { desired: 0, ready: 0 }, attentio
     ...optionalMember('revision', revision),
     ...replicas,
     attention,
-    troubles: troubles.map((text) => shortText(text)),
+    troubles: troubles.map(({ text }) => shortText(text)),
   };
 }
 

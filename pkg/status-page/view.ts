@@ -80,7 +80,7 @@ export interface FleetView {
   readonly ready: number;
   readonly revision?: string;
   readonly attention: Attention;
-  readonly troubles: readonly string[];
+  readonly troubles: readonly { readonly text: string; readonly isProgress: boolean }[];
   readonly phases: Readonly<Record<string, number>>;
   readonly inTrouble: number;
   readonly sets: readonly SetView[];

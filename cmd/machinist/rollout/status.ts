@@ -20,7 +20,9 @@ export function rolloutStatus(deployment: MachineDeployment, revision: number): 
   const { state, text } = rolloutOf(deployment);
   if (state === 'late') throw new CommandError(text);
   if (state !== 'waiting') return { text, isDone: state === 'done' };
-  const trouble = troublesOf(deployment).join('; ');
+  const trouble = troublesOf(deployment)
+    .map((one) => one.text)
+    .join('; ');
   return {
     text: `Waiting for machine deployment "${deployment.metadata.name}" rollout to finish: ${text}...`,
     isDone: false,

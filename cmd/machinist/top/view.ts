@@ -225,8 +225,8 @@ function poolsOf({ deployments, sets, nowMs }: TopFacts): readonly PoolRow[] {
     const { name, namespace, replicas = { desired: 0, ready: 0 }, troubles = [], children } = node;
     const isDeployment = node.kind === 'MachineDeployment';
     const all = [
-      ...troubles,
-      ...children.flatMap((set) => (set.troubles ?? []).map((trouble) => `${set.name}: ${trouble}`)),
+      ...troubles.map(({ text }) => text),
+      ...children.flatMap((set) => (set.troubles ?? []).map(({ text }) => `${set.name}: ${text}`)),
     ];
     const [first = ''] = all;
     const { desired, ready } = replicas;

@@ -151,6 +151,27 @@ describe('the tree', () => {
     expect(lines[1]).toContain(/\w+/.exec(says)?.[0]);
   });
 
+  test.each<{ what: string; status: MachineDeployment['status']; reason: string }>([
+    {
+      what: 'a time',
+      status: {
+        conditions: [{ ...condition('Frozen', 'Over', 'Too many.'), lastTransitionTime: '2026-01-01T00:05:00Z' }],
+      },
+      reason: 'Frozen',
+    },
+    {
+      what: 'a number',
+      status: { failedMachines: [{ name: 'm-1', lastOperation: { description: 'quota: none is left' } }] },
+      reason: 'MachinesFailing',
+    },
+  ])('shows one word as the reason, also where the line begins with $what: $reason', ({ status, reason }) => {
+    const change = (one: MachineDeployment): void => void (one.status = { ...one.status, ...status });
+
+    const [, line] = renderTree(treeOf({ ...fleet(), deployments: [deployment(change)] }, NOW_MS), NOW_MS, PLAIN);
+
+    expect(line?.split(/\s{2,}/)).toContain(reason);
+  });
+
   test('says of a MachineSet that it is frozen, and of a Machine that it is preserved, as long as it is', () => {
     const objects = fleet();
     const [, newest] = objects.sets;

@@ -45,7 +45,7 @@ interface Unused {
   readonly empty?: { readonly firstMs: number; readonly lastMs: number } | undefined;
 }
 
-/** Keeps the finalizer on MachineClasses that somebody needs; hold.ts has the rules. */
+/** Keeps the finalizer on MachineClasses that somebody needs; finalizer-decision.ts has the rules. */
 export class MachineClassController {
   readonly #deps: MachineClassDeps;
   readonly #unused = new Map<string, Unused>();

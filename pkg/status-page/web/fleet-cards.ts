@@ -71,7 +71,10 @@ function rowOf(fleet: FleetView, nowMs: number, choose: (fleet: string) => void)
   const { key, kind, namespace, name, desired, ready, attention, revision, troubles, created, sets, inTrouble } = fleet;
   const shown = link(key, name, `Show the Machines of ${key}`, () => choose(key));
   const owner = kind === 'MachineSet' ? 'MachineSet' : namespace;
-  const details = troubles.length > 0 ? troubles : [attention === 'ok' ? 'As requested' : ATTENTION_TEXTS[attention]];
+  const details =
+    troubles.length > 0
+      ? troubles.map(({ text }) => text)
+      : [attention === 'ok' ? 'As requested' : ATTENTION_TEXTS[attention]];
   const older = sets.slice(1).map((set) => `${set.name}: ${set.ready}/${set.desired} ready`);
   return element(
     'tr',
@@ -124,7 +127,7 @@ export function rolloutItems(
       const progress = element('progress', {
         attributes: { max: String(Math.max(1, total)), value: String(done), 'aria-label': `Rollout of ${key}` },
       });
-      const others = troubles.filter((trouble) => !/^(?:RollingOut|Progressing): /.test(trouble));
+      const others = troubles.filter(({ isProgress }) => !isProgress);
       return item(
         fleet.attention,
         [
@@ -138,7 +141,7 @@ export function rolloutItems(
         ],
         progress,
         element('p', { class: 'free', text }),
-        ...others.map((trouble) => element('p', { class: 'free', text: trouble })),
+        ...others.map(({ text: why }) => element('p', { class: 'free', text: why })),
       );
     });
 }
