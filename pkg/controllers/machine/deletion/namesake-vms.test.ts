@@ -144,7 +144,7 @@ describe('the VM of a machine that has recorded none', () => {
       expect(operationOf(world)).toMatchObject({
         state: 'Failed',
         description: expect.stringContaining(
-          `a Machine in another namespace has the same name, and the driver does not tell their VMs apart (${code}: as the driver says); waiting until that Machine is deleted`,
+          `a Machine in another namespace has the same name, and the driver cannot distinguish their VMs (${code}: as the driver says); waiting until that Machine is deleted`,
         ),
       });
       world.namesakes = () => Promise.resolve([]);

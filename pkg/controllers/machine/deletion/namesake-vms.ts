@@ -76,6 +76,6 @@ export async function isVMOfNamesake(
 
 function undecided({ code, detail }: DriverError): VMInDoubtError {
   return new VMInDoubtError(
-    `a Machine in another namespace has the same name, and the driver does not tell their VMs apart (${code}: ${detail}); waiting until that Machine is deleted`,
+    `a Machine in another namespace has the same name, and the driver cannot distinguish their VMs (${code}: ${detail}); waiting until that Machine is deleted`,
   );
 }
