@@ -6,11 +6,11 @@ import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts'
 import { keyOf, type KubeObject } from '../../pkg/apis/meta.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
 import { machineDeploymentController } from '../../pkg/controllers/machine-deployment/controller.ts';
-import type { MachineDeploymentDeps } from '../../pkg/controllers/machine-deployment/collaborators.ts';
+import type { MachineDeploymentDeps } from '../../pkg/controllers/machine-deployment/step.ts';
 import { NodeMarker } from '../../pkg/controllers/machine-deployment/node-marks/node-marker.ts';
 import { observeDeployment, type Observed } from '../../pkg/controllers/machine-deployment/observed.ts';
 import { machineSetController } from '../../pkg/controllers/machine-set/controller.ts';
-import type { MachineSetDeps } from '../../pkg/controllers/machine-set/deps.ts';
+import type { MachineSetDeps } from '../../pkg/controllers/machine-set/step.ts';
 import { machineSetMetrics } from '../../pkg/controllers/machine-set/metrics.ts';
 import { CreationBrake } from '../../pkg/controllers/replicas/creation-brake.ts';
 import type { ObjectEvent } from '../../pkg/controllers/replicas/events.ts';

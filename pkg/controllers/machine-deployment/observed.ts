@@ -6,7 +6,7 @@ import { FREEZE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import { CONTROLLER_INDEX } from '../../operator/indexes/owner-index.ts';
 import { findNewSet, oldestFirst } from './sets/new-set.ts';
-import type { MachineDeploymentDeps } from './collaborators.ts';
+import type { MachineDeploymentDeps } from './step.ts';
 import { chosenIn, unacknowledged, type Choice } from './scaling/scaler-handoff.ts';
 import { claimsOn } from './sets/set-claims.ts';
 import { factsOf, type SetFacts } from './sets/set-facts.ts';

@@ -4,7 +4,7 @@ import { describeBlockingOutages, type Outage } from '../../kube/gate/outage.ts'
 import { statusPatch } from '../../kube/client/patch.ts';
 import { machineDeployments as deploymentResource } from '../../kube/client/resource.ts';
 import { withoutCondition, conditionOf, withCondition, dated } from '../../work/reconcile/conditions.ts';
-import type { MachineDeploymentDeps } from './collaborators.ts';
+import type { MachineDeploymentDeps } from './step.ts';
 
 const TYPE = 'APIServerUnreachable';
 const REASON = 'NoAnswerToProbes';

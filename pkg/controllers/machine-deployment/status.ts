@@ -14,10 +14,9 @@ import { REPLACEMENT_HELD, replacementHold } from '../machine-facts/replacement-
 import { countMachines, LISTED_FAILED_MACHINES, type MachineCounts } from '../replicas/machine-state.ts';
 import { INVALID_ANNOTATION, invalidAnnotations } from '../replicas/invalid-annotations.ts';
 import { statusChange } from '../replicas/status-change.ts';
-import type { Collaborators } from './collaborators.ts';
+import type { Collaborators, DeploymentPass, DeploymentStep } from './step.ts';
 import { selectsAll } from './events.ts';
 import { maintenanceHold } from './rollout/maintenance-hold.ts';
-import type { DeploymentPass, DeploymentStep } from './pass.ts';
 import {
   initialProgressOf,
   maintenanceProgress,

@@ -10,8 +10,7 @@ import { requestedPreservation } from '../machine-facts/preserve-value.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { isFailed, isTerminating, preservedUntilMs } from '../replicas/machine-state.ts';
 import { next } from '../../work/reconcile/result.ts';
-import type { MachineSetDeps } from './deps.ts';
-import type { SetStep } from './pass.ts';
+import type { MachineSetDeps, SetStep } from './step.ts';
 import { nodeOf } from './preservation.ts';
 
 const AUTO = 'auto-preserved';

@@ -10,8 +10,7 @@ import { mayAdopt } from '../replicas/may-adopt.ts';
 import { patchEach } from '../replicas/patch-each.ts';
 import { CONTROLLER_INDEX, NO_CONTROLLER } from '../../operator/indexes/owner-index.ts';
 import { next } from '../../work/reconcile/result.ts';
-import type { MachineSetDeps } from './deps.ts';
-import type { SetStep } from './pass.ts';
+import type { MachineSetDeps, SetStep } from './step.ts';
 
 const RELEASES_AT_ONCE = 20;
 

@@ -8,7 +8,7 @@ import { rolloutLimitsOf } from '../replicas/limits.ts';
 import { CONTROLLER_INDEX } from '../../operator/indexes/owner-index.ts';
 import { isStopped } from '../replicas/creation-brake.ts';
 import { isTerminating } from '../replicas/machine-state.ts';
-import type { MachineSetDeps } from './deps.ts';
+import type { MachineSetDeps } from './step.ts';
 
 /** The Machines of one MachineDeployment, over all its sets. */
 export interface Crowd {

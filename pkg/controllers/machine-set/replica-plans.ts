@@ -9,8 +9,7 @@ import { isTerminating } from '../replicas/machine-state.ts';
 import { planReplicas, type ReplicaPlan } from '../replicas/replica-plan.ts';
 import { claimedMachines } from './claim.ts';
 import { hasOutdatedTemplate, isRolling, roomFor } from './creation-room.ts';
-import type { MachineSetDeps } from './deps.ts';
-import type { SetPass } from './pass.ts';
+import type { MachineSetDeps, SetPass } from './step.ts';
 import { isKeptWhenFailed, nodeOf } from './preservation.ts';
 
 /** A size that falls so soon after it rose, or while it already swings, may rise again. */

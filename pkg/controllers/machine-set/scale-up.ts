@@ -8,8 +8,7 @@ import { next } from '../../work/reconcile/result.ts';
 import { brakedOwner } from './creation-room.ts';
 import { createdMachine, failedToCreate } from '../replicas/events.ts';
 import { machineName, newMachine } from './new-machine.ts';
-import type { Collaborators } from './deps.ts';
-import type { SetStep } from './pass.ts';
+import type { Collaborators, SetStep } from './step.ts';
 import { unseenCreations } from './unseen-creations.ts';
 
 const CREATIONS_AT_ONCE = 50;

@@ -12,8 +12,7 @@ import { INVALID_ANNOTATION, invalidAnnotations } from '../replicas/invalid-anno
 import { countMachines, isPreservedFailed, LISTED_FAILED_MACHINES } from '../replicas/machine-state.ts';
 import { isEmpty, statusChange } from '../replicas/status-change.ts';
 import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machine-facts/node-refusal.ts';
-import type { Collaborators } from './deps.ts';
-import type { SetStep } from './pass.ts';
+import type { Collaborators, SetStep } from './step.ts';
 
 export const status = ({ statuses, clock }: Pick<Collaborators, 'statuses' | 'clock'>): SetStep => ({
   name: 'status',

@@ -9,8 +9,7 @@ import { isTerminating } from '../replicas/machine-state.ts';
 import { patchEach } from '../replicas/patch-each.ts';
 import { creationTimeoutFor } from './new-machine.ts';
 import { next } from '../../work/reconcile/result.ts';
-import type { MachineSetDeps } from './deps.ts';
-import type { SetStep } from './pass.ts';
+import type { MachineSetDeps, SetStep } from './step.ts';
 
 /** Brings existing Machines in step with the parts of the template that need no new VM. Any error but "not found" is thrown. */
 export const pushTemplate = ({ writer }: Pick<MachineSetDeps, 'writer'>): SetStep => ({

@@ -2,7 +2,7 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf } from '../../apis/meta.ts';
 import { ignoreNotFound } from '../../kube/client/errors.ts';
 import { machines } from '../../kube/client/resource.ts';
-import type { MachineSetDeps } from './deps.ts';
+import type { MachineSetDeps } from './step.ts';
 
 /**
  * Names under which Machines of `set` were asked for and that no cache has shown: their POST may have happened, or may yet

@@ -11,7 +11,7 @@ import { Backoff } from '../../../work/workqueue/backoff.ts';
 import { recordedNodeOf } from '../../machine-facts/recorded-node.ts';
 import { isHeldOtherwise } from '../../machine-facts/rollout-marks.ts';
 import { atOnce } from '../../replicas/at-once.ts';
-import type { MachineDeploymentDeps } from '../collaborators.ts';
+import type { MachineDeploymentDeps } from '../step.ts';
 import { couldNotMarkNodes } from '../events.ts';
 import { markNode, missingNodeMarks, type RolloutMarks } from './rollout-node-marks.ts';
 

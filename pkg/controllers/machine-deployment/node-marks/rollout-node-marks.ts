@@ -22,7 +22,7 @@ import {
   withoutRolloutTaint,
   type NodeMarksChange,
 } from '../../machine-facts/rollout-marks.ts';
-import type { MachineDeploymentDeps } from '../collaborators.ts';
+import type { MachineDeploymentDeps } from '../step.ts';
 
 /** What a Node should carry because of a rollout; undefined leaves it alone. */
 export interface RolloutMarks {

@@ -3,7 +3,7 @@ import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-d
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { updateOrderOf, type UpdateOrder } from '../../replicas/update-order-value.ts';
 import { isAvailable } from '../../replicas/machine-state.ts';
-import type { MachineDeploymentDeps } from '../collaborators.ts';
+import type { MachineDeploymentDeps } from '../step.ts';
 import { isRolledOut } from './progressing-condition.ts';
 import { canPause, hasOldMachines, isToBegin } from './rollout-begin.ts';
 import { observeDeployment, type Observed } from '../observed.ts';

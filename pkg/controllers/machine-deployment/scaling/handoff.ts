@@ -9,8 +9,7 @@ import { mergePatch, mergePatchIfUnchanged } from '../../../kube/client/patch.ts
 import { machineDeployments, machines } from '../../../kube/client/resource.ts';
 import { next, requeue } from '../../../work/reconcile/result.ts';
 import { patchEach } from '../../replicas/patch-each.ts';
-import type { MachineDeploymentDeps } from '../collaborators.ts';
-import type { DeploymentStep } from '../pass.ts';
+import type { DeploymentStep, MachineDeploymentDeps } from '../step.ts';
 import { marksDue, readHandoff, strayMarks } from './scaler-handoff.ts';
 
 /** What a Machine carries that is not chosen. */

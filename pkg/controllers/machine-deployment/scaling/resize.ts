@@ -6,7 +6,7 @@ import { machineSets } from '../../../kube/client/resource.ts';
 import { concernedTargets } from '../../replicas/concerned-targets.ts';
 import { scaledSet } from '../events.ts';
 import { sizeNotes } from '../sets/new-set.ts';
-import type { MachineDeploymentDeps } from '../collaborators.ts';
+import type { MachineDeploymentDeps } from '../step.ts';
 import { scalerTimeFor } from './scaler-handoff.ts';
 import type { Resizes } from '../sets/set-facts.ts';
 import type { Observed } from '../observed.ts';

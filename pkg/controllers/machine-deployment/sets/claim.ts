@@ -10,8 +10,7 @@ import { next } from '../../../work/reconcile/result.ts';
 import { CONTROLLER_INDEX, NO_CONTROLLER } from '../../../operator/indexes/owner-index.ts';
 import { mayAdopt } from '../../replicas/may-adopt.ts';
 import { releasedMachines } from '../events.ts';
-import type { MachineDeploymentDeps } from '../collaborators.ts';
-import type { DeploymentStep } from '../pass.ts';
+import type { DeploymentStep, MachineDeploymentDeps } from '../step.ts';
 import { claimsOn } from './set-claims.ts';
 
 type ClaimDeps = Pick<

@@ -3,7 +3,7 @@ import { isBeingDeleted, refOf } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { ignoreNotFound } from '../../../kube/client/errors.ts';
 import { machineSets } from '../../../kube/client/resource.ts';
-import type { MachineDeploymentDeps } from '../collaborators.ts';
+import type { MachineDeploymentDeps } from '../step.ts';
 import { revisionOf } from './revision.ts';
 import type { OwnedSet } from '../observed.ts';
 

@@ -8,7 +8,7 @@ import { statusPatch } from '../../../kube/client/patch.ts';
 import { machineDeployments, machineSets } from '../../../kube/client/resource.ts';
 import { failedToCreateSet, scaledSet } from '../events.ts';
 import { newSetFor } from './new-set.ts';
-import type { MachineDeploymentDeps } from '../collaborators.ts';
+import type { MachineDeploymentDeps } from '../step.ts';
 import { claimsOn } from './set-claims.ts';
 import { templateHash } from './template-hash.ts';
 import { claimedSets } from '../observed.ts';

@@ -6,8 +6,7 @@ import { mergePatch, mergePatchIfUnchanged } from '../../../kube/client/patch.ts
 import { machines, machineSets } from '../../../kube/client/resource.ts';
 import { patchEach } from '../../replicas/patch-each.ts';
 import { next } from '../../../work/reconcile/result.ts';
-import type { MachineDeploymentDeps } from '../collaborators.ts';
-import type { DeploymentStep } from '../pass.ts';
+import type { DeploymentStep, MachineDeploymentDeps } from '../step.ts';
 import { templateHash } from './template-hash.ts';
 
 /** What an adopted set still needs to be told from its siblings by label; undefined when it has all, or has to wait. */

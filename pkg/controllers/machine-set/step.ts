@@ -1,7 +1,10 @@
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { ObjectEvents } from '../../kube/events/event-sink.ts';
 import type { Expectations } from '../../work/reconcile/expectations.ts';
 import type { Finalizer } from '../../work/reconcile/finalizer.ts';
+import type { Step } from '../../work/reconcile/result.ts';
+import type { OwnerPass } from '../replicas/owner-controller.ts';
 import type { OwnerDeps } from '../replicas/owner-deps.ts';
 import type { OwnerStatuses } from '../replicas/owner-status.ts';
 import type { MachineSetMetrics } from './metrics.ts';
@@ -24,3 +27,15 @@ export interface Collaborators extends MachineSetDeps {
   readonly plans: ReplicaPlans;
   readonly statuses: OwnerStatuses<MachineSet>;
 }
+
+export interface SetPass extends OwnerPass<MachineSet> {
+  /** The claimed Machines, as the caches show them when a step begins. */
+  machines: readonly Machine[];
+  isShort?: boolean;
+  /** Machines were deleted: what is left to do is planned again at once. */
+  hasDeleted?: boolean;
+  /** Why missing Machines could not be created. */
+  failure?: string;
+}
+
+export type SetStep = Step<SetPass>;

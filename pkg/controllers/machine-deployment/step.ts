@@ -1,12 +1,17 @@
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import type { ObjectEvents } from '../../kube/events/event-sink.ts';
 import type { Random } from '../../base/random/random.ts';
+import type { ObjectEvents } from '../../kube/events/event-sink.ts';
 import type { Finalizer } from '../../work/reconcile/finalizer.ts';
+import type { Step } from '../../work/reconcile/result.ts';
+import type { OwnerPass } from '../replicas/owner-controller.ts';
 import type { OwnerDeps } from '../replicas/owner-deps.ts';
 import type { OwnerStatuses } from '../replicas/owner-status.ts';
 import type { NodeMarker } from './node-marks/node-marker.ts';
 import type { Replacements } from './node-marks/replacements.ts';
+import type { Observed } from './observed.ts';
+import type { ProgressingUpdate } from './rollout/progressing-condition.ts';
+import type { Unsupported } from './status.ts';
 
 export interface MachineDeploymentDeps extends OwnerDeps {
   readonly recorder: ObjectEvents<MachineDeployment>;
@@ -26,3 +31,16 @@ export interface Collaborators extends MachineDeploymentDeps {
   readonly replacements: Replacements;
   readonly statuses: OwnerStatuses<MachineDeployment>;
 }
+
+export interface DeploymentPass extends OwnerPass<MachineDeployment> {
+  /** What it owns, as the caches show it when a step begins. */
+  observed: Observed;
+  /** A rollout judges its progress; scaling and pausing leave the condition alone. */
+  isRollout?: boolean;
+  announced?: ProgressingUpdate | undefined;
+  waitsFor?: string | undefined;
+  /** Why the spec is obeyed in part only. */
+  unsupported?: Unsupported;
+}
+
+export type DeploymentStep = Step<DeploymentPass>;
