@@ -1,12 +1,13 @@
-import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { Logger } from '../../base/log/logger.ts';
 import type { CreatedMachine } from '../../driver/driver.ts';
 import type { MachineDriver } from '../../driver/gated-driver.ts';
-import type { Logger } from '../../base/log/logger.ts';
+import { PassNotes } from '../../work/reconcile/object-pass/pass-notes.ts';
 import type { Step } from '../../work/reconcile/result.ts';
+import { MACHINE_EVENTS, type MachineEvent, type MachineEventReason } from '../machine-facts/events.ts';
 import type { NodeAccess } from '../machine-facts/node-access.ts';
 import type { MachineCopy } from '../machine-facts/status.ts';
-import type { MachineNotes } from './machine-notes.ts';
 
 export interface ResolvedClass {
   readonly machineClass: MachineClass;
@@ -49,4 +50,11 @@ export interface MachineContext {
 export interface MachineStep extends Step<MachineContext> {
   /** Drops what it remembers of a Machine that is gone. */
   forget?(machineUID: string): void;
+}
+
+export class MachineNotes extends PassNotes<Omit<MachineEvent, 'object'>> {
+  /** An Event to record when the Machine was written; its type follows from the reason. */
+  event(reason: MachineEventReason, message: string, needs?: 'status' | 'record'): void {
+    this.record({ type: MACHINE_EVENTS[reason], reason, message }, needs);
+  }
 }

@@ -6,8 +6,7 @@ import { runSteps, stop, type StepResult } from '../../work/reconcile/result.ts'
 import type { NodeAccess } from '../machine-facts/node-access.ts';
 import { copyOf } from '../machine-facts/status.ts';
 import type { MachineStepsDeps } from './collaborators.ts';
-import type { MachineContext } from './context.ts';
-import { MachineNotes } from './machine-notes.ts';
+import { type MachineContext, MachineNotes } from './context.ts';
 import { runPass } from '../../work/reconcile/object-pass/run-pass.ts';
 import { writePass, type PassWritesDeps } from './record/pass-writes.ts';
 import { RefusedRecords } from './record/refused-record.ts';

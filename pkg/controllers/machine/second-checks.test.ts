@@ -14,9 +14,8 @@ import { DriverError } from '../../driver/error.ts';
 import { GateClosedError } from '../../kube/gate/gate.ts';
 import { next } from '../../work/reconcile/result.ts';
 import { copyOf } from '../machine-facts/status.ts';
-import type { MachineContext, MachineStep } from './context.ts';
+import { type MachineContext, type MachineStep, MachineNotes } from './context.ts';
 import { DeletionCursor } from './deletion/cursor.ts';
-import { MachineNotes } from './machine-notes.ts';
 import { MachineTokens } from './tokens/machine-tokens.ts';
 
 /**

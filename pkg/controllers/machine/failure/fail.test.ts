@@ -5,8 +5,7 @@ import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import { GateClosedError, type Gate } from '../../../kube/gate/gate.ts';
 import { copyOf } from '../../machine-facts/status.ts';
-import type { MachineContext } from '../context.ts';
-import { MachineNotes } from '../machine-notes.ts';
+import { type MachineContext, MachineNotes } from '../context.ts';
 import { becomeFailed } from './fail.ts';
 
 /** A pass over a machine with, or without, a target cluster; `admit` is the gate. */

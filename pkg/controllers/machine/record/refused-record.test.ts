@@ -15,7 +15,7 @@ import { ApiError } from '../../../kube/client/errors.ts';
 import { stop } from '../../../work/reconcile/result.ts';
 import type { MachineCopy } from '../../machine-facts/status.ts';
 import { refusalShownBy } from '../explain/conditions.ts';
-import { MachineNotes } from '../machine-notes.ts';
+import { MachineNotes } from '../context.ts';
 import { RefusedRecords } from './refused-record.ts';
 
 const KEY = 'default/m-1';

@@ -21,10 +21,9 @@ import { RECORD_REFUSED } from '../../machine-facts/status-texts.ts';
 import { noVMWasRequested } from '../calls/no-vm-requested.ts';
 import { refusalShownBy } from '../explain/conditions.ts';
 import type { Collaborators } from '../collaborators.ts';
-import type { MachineContext } from '../context.ts';
+import { type MachineContext, MachineNotes } from '../context.ts';
 import { refusedSinceMs } from '../creation/waiting-since.ts';
 import { ReportedOnce } from '../../../work/reconcile/reported-once.ts';
-import { MachineNotes } from '../machine-notes.ts';
 import { changesOf, isMachineRelease } from './write.ts';
 
 /** When a machine that goes on without its record tries again to have it written, whatever else happens. */

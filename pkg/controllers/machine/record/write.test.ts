@@ -9,8 +9,7 @@ import { ApiError } from '../../../kube/client/errors.ts';
 import { machines } from '../../../kube/client/resource.ts';
 import { copyOf, type MachineCopy } from '../../machine-facts/status.ts';
 import { machineStatusChange } from '../../machine-facts/status-change.ts';
-import type { MachineContext } from '../context.ts';
-import { MachineNotes } from '../machine-notes.ts';
+import { type MachineContext, MachineNotes } from '../context.ts';
 import { recordPatch, writeMachineRecord, writeStatus } from './write.ts';
 
 const before = machine((m) => {
