@@ -107,6 +107,13 @@ const OPERATION_MEANINGS: Readonly<Record<OperationCode, Meaning & { readonly op
     cause: 'The provider is initializing the VM. This is not a failure: the description says what it is waiting for.',
     remedy: 'None: the call is repeated every few seconds.',
   },
+  NodeUnidentified: {
+    operation: 'Create',
+    cause:
+      'All [cells share one target cluster](../operations/cells.md#one-target-cluster), and the Node shows no provider ID, or not that of the VM: it is not known whose it is.',
+    remedy:
+      'Have the kubelet or a cloud controller manager set `spec.providerID` of Nodes; at the creation timeout, the Machine becomes Failed.',
+  },
   RecordRefused: {
     operation: 'Create, Delete',
     cause: 'The API server, a policy or a webhook rejects the record of the VM, or a change of the finalizer.',

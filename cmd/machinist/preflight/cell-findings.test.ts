@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { CELL_REPLICA_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
-import type { Lease } from '../../../pkg/apis/wire.ts';
+import type { Lease, Node } from '../../../pkg/apis/wire.ts';
 import { targetLeaseName } from '../../../pkg/operator/cells/lease-names.ts';
 import { ALL_NAMESPACES } from '../../../pkg/operator/cells/target-claims.ts';
 import {
@@ -11,6 +11,7 @@ import {
   type KnownClaim,
   replicaFindings,
   targetFindings,
+  unidentifiedNodesFinding,
 } from './cell-findings.ts';
 
 function replica(holderIdentity: string, shards: number): Lease {
@@ -157,4 +158,19 @@ test.each([
   const finding = clientNameFinding('a', clients);
 
   expect(finding && `${finding.status} ${finding.detail}`).toBe(want);
+});
+
+test.each([
+  { nodes: [], want: undefined },
+  { nodes: [{ name: 'a', providerID: 'sim:///a' }], want: undefined },
+  {
+    nodes: [{ name: 'a', providerID: 'sim:///a' }, { name: 'b' }, { name: 'c', providerID: '' }],
+    want: 'warn Node b and 1 more of the target cluster of all cells: no provider ID; a machine whose Node has none does not become Running',
+  },
+])('Nodes of the target cluster of all cells: $want', ({ nodes, want }) => {
+  const found = unidentifiedNodesFinding(
+    nodes.map(({ name, ...spec }) => ({ metadata: { name }, spec }) as unknown as Node),
+  );
+
+  expect(found && `${found.status} ${found.detail}`).toBe(want);
 });

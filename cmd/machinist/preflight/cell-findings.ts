@@ -1,5 +1,5 @@
 import { CELL_REPLICA_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
-import type { Lease } from '../../../pkg/apis/wire.ts';
+import type { Lease, Node } from '../../../pkg/apis/wire.ts';
 import { CELL_CLIENT_NAME } from '../../../pkg/operator/config/cells.ts';
 import { holderOf } from '../../../pkg/kube/leader/lease.ts';
 import { ALL_NAMESPACES } from '../../../pkg/operator/cells/target-claims.ts';
@@ -163,6 +163,20 @@ export function commonTargetFindings(uid: string, claims: readonly KnownClaim[])
         }
       : ownTargetFinding(claim.holder, claim),
   );
+}
+
+/** Nodes of the one target cluster of all cells that show no provider ID: new ones like them would belong to no Machine. */
+export function unidentifiedNodesFinding(nodes: readonly Node[]): Finding | undefined {
+  const [first, ...others] = nodes.filter(({ spec }) => (spec?.providerID ?? '') === '');
+  if (first === undefined) return undefined;
+  const more = others.length === 0 ? '' : ` and ${others.length} more`;
+  return {
+    check: 'cells',
+    status: 'warn',
+    detail: `Node ${first.metadata.name}${more} of the target cluster of all cells: no provider ID; a machine whose Node has none does not become Running`,
+    remedy:
+      'have the kubelet or a cloud controller manager set spec.providerID of Nodes, unless these are not of machines',
+  };
 }
 
 /** In the words of TargetClaims, as the next ones. */

@@ -12,7 +12,7 @@ import type { ChangeHandler } from '../../../pkg/kube/cache/lister.ts';
 import { AccessReviewer } from '../../../pkg/kube/client/access-review.ts';
 import type { Reader } from '../../../pkg/kube/client/client.ts';
 import { HttpReader } from '../../../pkg/kube/client/http-reader.ts';
-import { leases, machines, namespaces } from '../../../pkg/kube/client/resource.ts';
+import { leases, machines, namespaces, nodes } from '../../../pkg/kube/client/resource.ts';
 import { Transport } from '../../../pkg/kube/client/transport.ts';
 import { holderOf } from '../../../pkg/kube/leader/lease.ts';
 import { ALL_NAMESPACES } from '../../../pkg/operator/cells/target-claims.ts';
@@ -36,6 +36,7 @@ import {
   replicaFindings,
   targetFindings,
   unreachableTargetFinding,
+  unidentifiedNodesFinding,
   unreadCellFinding,
 } from './cell-findings.ts';
 import { type Finding, permissionFindings } from './findings.ts';
@@ -50,7 +51,7 @@ export interface CellsCircumstances {
   readonly as: string | undefined;
   readonly cells: CellsConfig;
   /** Of the target cluster of all cells, if they have one. */
-  readonly commonTarget: Pick<Reader, 'get'> | undefined;
+  readonly commonTarget: Pick<Reader, 'get' | 'list'> | undefined;
   /** Whether autoscalers are served. */
   readonly isAutoscaled: boolean;
   readonly leaseNamespace: string;
@@ -61,6 +62,8 @@ export interface CellsCircumstances {
   readonly clock: Clock;
 }
 
+/** So many Nodes are looked at. */
+const MOST_NODES = 500;
 /** How many cells are looked at at once. */
 const AT_ONCE = 10;
 
@@ -101,6 +104,7 @@ export async function lookAtCells(circumstances: CellsCircumstances): Promise<re
   const ofTargets = await knownClaims(reader, claims, names, queue);
   const foreign = targetFindings(known, ofTargets, await ownersAmong(reader, known, ofTargets, queue));
   const ofCommon = await ofCommonTarget(circumstances, ofTargets);
+  const ofNodes = await ofCommonNodes(circumstances);
   const ofClients = clientFindings(
     found.flatMap((one) => ('namespace' in one ? [one.namespace] : [])),
     circumstances,
@@ -109,6 +113,7 @@ export async function lookAtCells(circumstances: CellsCircumstances): Promise<re
     ...(live === undefined ? [] : replicaFindings(live, cells.shards)),
     ofAll,
     ...ofCommon,
+    ...ofNodes,
     ...seen.flatMap(({ cell, findings }) => {
       if (ofCommon.length > 0) return findings.filter(({ status }) => status !== 'ok');
       const others = [foreign.get(cell) ?? [], ofClients.get(cell) ?? []].flat();
@@ -126,6 +131,14 @@ async function ofCommonTarget(
   if (commonTarget === undefined) return [];
   const found = await find(() => commonTarget.get(namespaces, { name: 'kube-system' }, { timeoutMs: TIMEOUT_MS }));
   return 'value' in found ? commonTargetFindings(found.value.metadata.uid, claims) : [];
+}
+
+/** A sample of them is enough. That they cannot be read is said of the permissions. */
+async function ofCommonNodes({ commonTarget }: CellsCircumstances): Promise<readonly Finding[]> {
+  if (commonTarget === undefined) return [];
+  const found = await find(() => commonTarget.list(nodes, { limit: MOST_NODES, timeoutMs: TIMEOUT_MS }));
+  const finding = 'value' in found ? unidentifiedNodesFinding(found.value.items) : undefined;
+  return finding === undefined ? [] : [finding];
 }
 
 /** Which cells have Machines, where all namespaces had one target cluster. */

@@ -47,6 +47,11 @@ export const MACHINE_EVENTS = {
    */
   StaleNode: 'Warning',
   /**
+   * the Node shows no provider ID, or that of another VM, and the target cluster is that of [all cells](../operations/cells.md#one-target-cluster):
+   * it is not known to be the Node of this machine → have the kubelet or a cloud controller manager set `spec.providerID` of Nodes
+   */
+  NodeUnidentified: 'Warning',
+  /**
    * the API server, a policy or a webhook rejects a change of the Machine: its VM or Node name (retried until the creation timeout), its status,
    * or another change (the status is written without it) → correct what rejects it; give Nodes names of at most 63 characters
    */

@@ -187,6 +187,11 @@ function mayBeOfNamesake(node: Node, machine: Machine, machines: MachineIndex): 
   return rivals.some((one) => claimOf(node, one) === CLAIM.itsVM && !isClearlyOlder(machine.metadata, one.metadata));
 }
 
+/** Whether a Node in a target that namespaces share shows neither the name nor the VM of a machine: then it is nobody's. */
+export function isUnidentified(node: Node, machine: Machine, machines: MachineIndex): boolean {
+  return machines.reachesAcross === true && labelOf(node) === '' && isVMOf(node, machine) !== true;
+}
+
 /**
  * Whether nobody can say if a Node is that of this machine, which has a VM, or that of a namesake that has one: it shows the provider id of
  * neither.

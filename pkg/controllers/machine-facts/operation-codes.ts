@@ -10,6 +10,7 @@ export const OPERATION_CODES = [
   'PreparationFailed',
   'VMBeingCreated',
   'VMBeingInitialized',
+  'NodeUnidentified',
   'RecordRefused',
   'WaitingForHooks',
   'DrainBlocked',

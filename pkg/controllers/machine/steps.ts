@@ -39,6 +39,7 @@ import { launch } from './creation/launch.ts';
 import { retryTokenRevocation, MachineTokens } from './tokens/machine-tokens.ts';
 import { nodeDeleted } from './node/node-deleted.ts';
 import { nodeSync } from './node/node-sync.ts';
+import { unidentifiedNode } from './node/unidentified-node.ts';
 import { orphanedMarks } from './node/orphaned-marks.ts';
 import { ownNode } from './node/own-node.ts';
 import { preparation } from './preparation/preparation.ts';
@@ -111,6 +112,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
     vmDeletion(given),
     nodeDeleted(given),
     health(given),
+    unidentifiedNode(given),
     retryTokenRevocation(given),
     inPlaceOutcome(given),
     healthTimeout(given),

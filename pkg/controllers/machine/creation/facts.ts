@@ -128,6 +128,13 @@ function explainCreateFailed(machine: Machine): Explanation {
 function explainPending(machine: Machine): Explanation {
   const conditions = machine.status?.conditions ?? [];
   const its = nodeOf(machine);
+  if (machine.status?.lastOperation?.errorCode === 'NodeUnidentified')
+    return explanation(
+      'NodeUnidentified',
+      descriptionOf(machine),
+      `${its} to show the provider ID of the VM`,
+      'It becomes Running; without it, the machine becomes Failed at the creation timeout.',
+    );
   if (conditions.length === 0) {
     return explanation(
       'WaitingForNode',

@@ -1,0 +1,51 @@
+import { nodeNameOf, phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import type { Node } from '../../../apis/wire.ts';
+import { fromTimestamp, MINUTE_MS } from '../../../base/clock/clock.ts';
+import { next } from '../../../work/reconcile/result.ts';
+import { isUnidentified } from '../../machine-facts/node-owner.ts';
+import { setFailure, setOperation } from '../../machine-facts/status.ts';
+import type { Collaborators } from '../collaborators.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
+
+const CODE = 'NodeUnidentified';
+/** As step `pending` says it. */
+const JOINING = 'Creating machine on cloud provider';
+/** A cloud controller manager has set the provider id of a new Node by then. */
+const USUAL_MS = 2 * MINUTE_MS;
+
+/**
+ * Tells of a Pending machine why the Node that it names is not taken for its own in a target cluster that namespaces share. Else nothing
+ * would but the creation timeout, again and again. Never ends the pass.
+ */
+export const unidentifiedNode = (deps: Pick<Collaborators, 'clock' | 'machines'>): MachineStep => ({
+  name: 'unidentified-node',
+
+  run(ctx) {
+    const { machine, nodes, pass } = ctx;
+    if (phaseOf(machine) !== 'Pending') return next;
+    const node = nodes?.get(nodeNameOf(machine));
+    if (node === undefined || !isUnidentified(node, machine, deps.machines)) {
+      if (machine.status.lastOperation?.errorCode !== CODE) return next;
+      setOperation(machine, { type: 'Create', state: 'Processing', description: JOINING }, deps.clock.now());
+      return next;
+    }
+    const leftMs = (fromTimestamp(node.metadata.creationTimestamp) ?? 0) + USUAL_MS - deps.clock.now();
+    if (leftMs > 0) {
+      pass.alsoAfter(leftMs, 'the Node to show the provider ID of the VM');
+      return next;
+    }
+    report(deps, ctx, node);
+    return next;
+  },
+});
+
+function report({ clock }: Pick<Collaborators, 'clock'>, ctx: MachineContext, node: Node): void {
+  const { machine, observed, pass, log } = ctx;
+  const { providerID = '' } = node.spec ?? {};
+  const shows = providerID === '' ? 'no provider ID' : `provider ID ${providerID}`;
+  const description = `Node ${node.metadata.name} shows ${shows}, so it is not known to be that of VM ${providerIDOf(machine)}. Have the kubelet or a cloud controller manager set spec.providerID of Nodes: all namespaces share the target cluster.`;
+  setFailure(machine, { type: 'Create', state: 'Failed', errorCode: CODE, description }, clock.now());
+  if (machine.status.lastOperation?.description === observed.status?.lastOperation?.description) return;
+  pass.event(CODE, description);
+  pass.afterWrite(() => log.warn({ node: node.metadata.name, shows: providerID }, 'could not identify a node'));
+}
