@@ -91,6 +91,14 @@ describe('a Node that shows the name of two machines', () => {
       owner: 'a',
       goesWith: ['a'],
     },
+    {
+      what: 'that have one VM, of which one was made shortly before the other, but never had a Node',
+      onNode: 'vm-1',
+      a: { vm: 'vm-1', node: 'm-1' },
+      b: { ...RUNS, created: '2026-01-01T00:00:59Z' },
+      owner: 'b',
+      goesWith: [],
+    },
     { what: 'that have other VMs', onNode: 'vm-3', a: RUNS, b: { ...OTHER, created: YOUNG }, owner: 'a', goesWith: [] },
     {
       what: 'and whose VM nobody knows',
@@ -145,7 +153,7 @@ describe('a Node that shows the name of two machines', () => {
         vm: fc.constantFrom('vm-1', 'vm-2', ''),
         node: fc.constantFrom('m-1', 'n-2'),
         joined: fc.boolean(),
-        created: fc.constantFrom(OLD, YOUNG),
+        created: fc.constantFrom(OLD, '2026-01-01T00:00:30Z', YOUNG),
       },
       { requiredKeys: [] },
     );

@@ -23,7 +23,8 @@ export type MachineIndex = Pick<Lister<Machine>, 'byIndex' | 'reachesAcross'>;
  *
  * Where namespaces share a target, a label `node` may not claim Nodes of others in it: a Node without a name has to be of this machine's VM.
  *
- * Of namesakes in several namespaces the one has a Node of their name that has a VM; of several such the one that shows that VM, else the oldest.
+ * Of namesakes in several namespaces the one has a Node of their name that has a VM; of several such the one that shows that VM, else the oldest. Of
+ * those that were created at about the same time it is one that had a Node.
  *
  * | the Node's machine-name label | provider ids of Node and Machine  | others that may have it     | is this machine's |
  * |-------------------------------|-----------------------------------|-----------------------------|-------------------|
@@ -170,9 +171,15 @@ function isOfNamesake(node: Node, machine: Machine, machines: MachineIndex): boo
     own === CLAIM.none ||
     namesakes.some((one) => {
       const claim = claimOf(node, one);
-      return claim > own || (claim === own && isOlder(one.metadata, machine.metadata));
+      return claim > own || (claim === own && comesBefore(one, machine));
     })
   );
+}
+
+/** Of two with equal claims the older; of two of which neither clearly is, the one that had a Node: to a copy nobody gives one. */
+function comesBefore(a: Machine, b: Machine): boolean {
+  const isEqual = !isClearlyOlder(a.metadata, b.metadata) && !isClearlyOlder(b.metadata, a.metadata);
+  return isEqual && hadNode(a) !== hadNode(b) ? hadNode(a) : isOlder(a.metadata, b.metadata);
 }
 
 /**
