@@ -28,7 +28,7 @@ import {
   type MachineClass,
 } from '../grpc/gen/machine/driver/v1/driver.ts';
 import { HealthService } from '../grpc/health.ts';
-import { DriverService } from '../grpc/service.ts';
+import { driverService } from '../grpc/service.ts';
 import { SimCloud } from '../../../packages/providers/sim/cloud.ts';
 import { SimDriver } from '../../../packages/providers/sim/driver.ts';
 import { Faults } from '../../../packages/providers/sim/faults.ts';
@@ -100,7 +100,7 @@ class World implements AsyncDisposable {
     const settings = { ...DEFAULT_SIM_SETTINGS, latencyMs: NO_LATENCY };
     const driver = new SimDriver({ cloud, faults: new Faults('x'), clock, settings, capabilities: this.#capabilities });
     const fencing = await FencingGuard.open({ clock, store });
-    const right = new DriverService({ driver, fencing, clock, log: silentLogger });
+    const right = driverService({ driver, fencing, clock, log: silentLogger });
     const careful: Service = {
       getCapabilities: (request, context) => right.getCapabilities(request, context),
       createMachine: (request, context) => {

@@ -6,7 +6,7 @@ import { requireProtected, type DriverAddress } from './address.ts';
 import { HealthDefinition } from './gen/grpc/health/v1/health.ts';
 import { DriverServiceDefinition } from './gen/machine/driver/v1/driver.ts';
 import { HealthService } from './health.ts';
-import { DriverService, type ServiceDeps } from './service.ts';
+import { driverService, type ServiceDeps } from './service.ts';
 import { PrivateSocket } from './private-socket.ts';
 import { ReloadedServerCredentials } from './reloaded-server-credentials.ts';
 
@@ -54,7 +54,7 @@ export class DriverServer implements AsyncDisposable {
     requireProtected(address);
     const health = new HealthService();
     const server = createServer({ 'grpc.max_receive_message_length': 16 * 1024 * 1024 });
-    server.add(DriverServiceDefinition, new DriverService(options));
+    server.add(DriverServiceDefinition, driverService(options));
     server.add(HealthDefinition, health);
     if (address.path !== undefined) {
       const socket = await PrivateSocket.bind(address.path, async (path) => {

@@ -32,8 +32,6 @@ export interface ServiceDeps {
   readonly metrics?: ServedDriverMetrics;
 }
 
-type Answer<Response> = Promise<wire.DeepPartial<Response>>;
-
 interface CallRequest {
   readonly call: wire.Call | undefined;
 }
@@ -47,142 +45,113 @@ interface FailedAnswer {
  * Serves a Driver under the contract: translates messages, cuts lists into pages, refuses old fencing tokens before the
  * driver is called, aborts `call.signal` at the deadline, and puts what the driver throws into `failure`.
  */
-export class DriverService implements ServiceImplementation<wire.DriverServiceDefinition> {
-  readonly #deps: ServiceDeps;
-
-  constructor(deps: ServiceDeps) {
-    this.#deps = deps;
-  }
-
-  async getCapabilities(
-    request: wire.GetCapabilitiesRequest,
-    context: CallContext,
-  ): Answer<wire.GetCapabilitiesResponse> {
-    if (!request.contractVersions.includes(CONTRACT_VERSION)) {
-      const offered = request.contractVersions.join(', ');
-      const message = `this driver uses contract version ${CONTRACT_VERSION}, but the caller requested ${offered}`;
-      return { failure: toFailure(new DriverError('FailedPrecondition', message)) };
-    }
-    return toCapabilities(await this.#deps.driver.capabilities(context.signal));
-  }
-
-  async createMachine(request: wire.CreateMachineRequest, context: CallContext): Answer<wire.CreateMachineResponse> {
-    return await this.#answer('CreateMachine', request, context, async (call) => {
-      const created = await this.#deps.driver.createMachine(await this.#admitted(request, call), call);
-      return { vm: toVirtualMachine(created), lastKnownState: created.lastKnownState ?? '' };
-    });
-  }
-
-  async initializeMachine(
-    request: wire.InitializeMachineRequest,
-    context: CallContext,
-  ): Answer<wire.InitializeMachineResponse> {
-    return await this.#answer('InitializeMachine', request, context, async (call) => {
-      const vm = await this.#deps.driver.initializeMachine(await this.#admitted(request, call), call);
-      return { vm: toVirtualMachine(vm) };
-    });
-  }
-
-  async getMachineStatus(
-    request: wire.GetMachineStatusRequest,
-    context: CallContext,
-  ): Answer<wire.GetMachineStatusResponse> {
-    return await this.#answer('GetMachineStatus', request, context, async (call) => ({
-      vm: toVirtualMachine(
-        await this.#deps.driver.getMachineStatus(
-          decoded(() => fromMachineRequest(request)),
-          call,
-        ),
-      ),
-    }));
-  }
-
-  async deleteMachine(request: wire.DeleteMachineRequest, context: CallContext): Answer<wire.DeleteMachineResponse> {
-    return await this.#answer('DeleteMachine', request, context, async (call) => {
-      const deleted = await this.#deps.driver.deleteMachine(await this.#admitted(request, call), call);
-      return { lastKnownState: deleted.lastKnownState ?? '' };
-    });
-  }
-
-  async listMachines(request: wire.ListMachinesRequest, context: CallContext): Answer<wire.ListMachinesResponse> {
-    return await this.#answer('ListMachines', request, context, async (call) => {
-      const machines = await this.#deps.driver.listMachines(
-        decoded(() => fromClassRequest(request)),
-        call,
-      );
-      return pageOf(machines, request.pageSize > 0 ? request.pageSize : DEFAULT_PAGE_SIZE, request.pageToken);
-    });
-  }
-
-  async getVolumeIDs(request: wire.GetVolumeIDsRequest, context: CallContext): Answer<wire.GetVolumeIDsResponse> {
-    return await this.#answer('GetVolumeIDs', request, context, async (call) => ({
-      volumeIds: [
-        ...(await this.#deps.driver.getVolumeIDs(
-          decoded(() => request.volumeSpecs.map(fromVolumeSpec)),
-          call,
-        )),
-      ],
-    }));
-  }
-
+export function driverService(deps: ServiceDeps): ServiceImplementation<wire.DriverServiceDefinition> {
+  const { driver, fencing } = deps;
   /** The request of a mutation, once its fencing token has been accepted. */
-  async #admitted(request: wire.GetMachineStatusRequest, call: DriverCall): Promise<MachineRequest> {
-    const decodedRequest = decoded(() => fromMachineRequest(request));
-    await this.#deps.fencing.admit(call.cluster, request.machine?.namespace ?? '', call.fencingToken);
+  const admitted = async (request: wire.GetMachineStatusRequest, call: DriverCall): Promise<MachineRequest> => {
+    const decodedRequest = decoded(fromMachineRequest, request);
+    await fencing.admit(call.cluster, request.machine?.namespace ?? '', call.fencingToken);
     return decodedRequest;
-  }
-
-  async #answer<R extends object>(
-    method: string,
-    request: CallRequest,
-    context: CallContext,
-    run: (call: DriverCall) => Promise<R>,
-  ): Promise<R | FailedAnswer> {
-    const { clock, metrics } = this.#deps;
-    if (metrics === undefined) return await this.#carryOut(method, request, context, run);
-    const startedMs = clock.monotonicMs();
-    metrics.running.inc({ method });
-    let code = 'none';
-    try {
-      const answer = await this.#carryOut(method, request, context, run);
-      code = codeIn(answer);
-      return answer;
-    } finally {
-      metrics.running.dec({ method });
-      metrics.answered.observe({ method, code }, (clock.monotonicMs() - startedMs) / 1_000);
-    }
-  }
-
-  async #carryOut<R extends object>(
-    method: string,
-    request: CallRequest,
-    context: CallContext,
-    run: (call: DriverCall) => Promise<R>,
-  ): Promise<R | FailedAnswer> {
-    const deadline = new AbortController();
-    const call = fromCall(request.call, AbortSignal.any([context.signal, deadline.signal]));
-    const cancel = this.#deps.clock.schedule(call.timeoutMs, () => deadline.abort(new Error('deadline exceeded')));
-    try {
-      return await run(call);
-    } catch (err) {
-      if (call.signal.aborted) {
-        // Stopped halfway: nobody knows what happened, and a Failure would claim to know.
-        throw new ServerError(
-          deadline.signal.aborted ? Status.DEADLINE_EXCEEDED : Status.CANCELLED,
-          `${method} was cancelled`,
-        );
+  };
+  return {
+    async getCapabilities({ contractVersions }, { signal }) {
+      if (!contractVersions.includes(CONTRACT_VERSION)) {
+        const offered = contractVersions.join(', ');
+        const message = `this driver uses contract version ${CONTRACT_VERSION}, but the caller requested ${offered}`;
+        return { failure: toFailure(new DriverError('FailedPrecondition', message)) };
       }
-      if (!(err instanceof DriverError)) this.#deps.log.error({ err, method }, 'driver threw an unexpected error');
-      return { failure: toFailure(err), ...vmOf(err) };
-    } finally {
-      cancel();
+      return toCapabilities(await driver.capabilities(signal));
+    },
+
+    createMachine: (request, context) =>
+      answer(deps, 'CreateMachine', request, context, async (call) => {
+        const created = await driver.createMachine(await admitted(request, call), call);
+        return { vm: toVirtualMachine(created), lastKnownState: created.lastKnownState ?? '' };
+      }),
+
+    initializeMachine: (request, context) =>
+      answer(deps, 'InitializeMachine', request, context, async (call) => ({
+        vm: toVirtualMachine(await driver.initializeMachine(await admitted(request, call), call)),
+      })),
+
+    getMachineStatus: (request, context) =>
+      answer(deps, 'GetMachineStatus', request, context, async (call) => ({
+        vm: toVirtualMachine(await driver.getMachineStatus(decoded(fromMachineRequest, request), call)),
+      })),
+
+    deleteMachine: (request, context) =>
+      answer(deps, 'DeleteMachine', request, context, async (call) => {
+        const deleted = await driver.deleteMachine(await admitted(request, call), call);
+        return { lastKnownState: deleted.lastKnownState ?? '' };
+      }),
+
+    listMachines: (request, context) =>
+      answer(deps, 'ListMachines', request, context, async (call) => {
+        const machines = await driver.listMachines(decoded(fromClassRequest, request), call);
+        return pageOf(machines, request.pageSize > 0 ? request.pageSize : DEFAULT_PAGE_SIZE, request.pageToken);
+      }),
+
+    getVolumeIDs: (request, context) =>
+      answer(deps, 'GetVolumeIDs', request, context, async (call) => {
+        const specs = decoded((encoded) => encoded.map(fromVolumeSpec), request.volumeSpecs);
+        return { volumeIds: [...(await driver.getVolumeIDs(specs, call))] };
+      }),
+  };
+}
+
+/** What `run` answers, counted and timed where there are metrics. */
+async function answer<R extends object>(
+  deps: ServiceDeps,
+  method: string,
+  request: CallRequest,
+  context: CallContext,
+  run: (call: DriverCall) => Promise<R>,
+): Promise<R | FailedAnswer> {
+  const { clock, metrics } = deps;
+  if (metrics === undefined) return await carryOut(deps, method, request, context, run);
+  const startedMs = clock.monotonicMs();
+  metrics.running.inc({ method });
+  let code = 'none';
+  try {
+    const reply = await carryOut(deps, method, request, context, run);
+    code = codeIn(reply);
+    return reply;
+  } finally {
+    metrics.running.dec({ method });
+    metrics.answered.observe({ method, code }, (clock.monotonicMs() - startedMs) / 1_000);
+  }
+}
+
+async function carryOut<R extends object>(
+  { clock, log }: ServiceDeps,
+  method: string,
+  request: CallRequest,
+  context: CallContext,
+  run: (call: DriverCall) => Promise<R>,
+): Promise<R | FailedAnswer> {
+  const deadline = new AbortController();
+  const call = fromCall(request.call, AbortSignal.any([context.signal, deadline.signal]));
+  const cancel = clock.schedule(call.timeoutMs, () => deadline.abort(new Error('deadline exceeded')));
+  try {
+    return await run(call);
+  } catch (err) {
+    if (call.signal.aborted) {
+      // Stopped halfway: nobody knows what happened, and a Failure would claim to know.
+      throw new ServerError(
+        deadline.signal.aborted ? Status.DEADLINE_EXCEEDED : Status.CANCELLED,
+        `${method} was cancelled`,
+      );
     }
+    if (!(err instanceof DriverError)) log.error({ err, method }, 'driver threw an unexpected error');
+    return { failure: toFailure(err), ...vmOf(err) };
+  } finally {
+    cancel();
   }
 }
 
 /** Name of the code of a failure; OK for a success. */
-function codeIn(answer: object): string {
-  const { failure } = answer as Partial<FailedAnswer>; // whatever is answered may have one
+function codeIn(reply: object): string {
+  const { failure } = reply as Partial<FailedAnswer>; // whatever is answered may have one
   return DRIVER_CODES[failure?.code ?? 0] ?? 'Unknown';
 }
 
@@ -210,9 +179,9 @@ function pageOf(
 }
 
 /** Runs a decoder; what it throws is the caller's fault. */
-function decoded<T>(decode: () => T): T {
+function decoded<E, T>(decode: (encoded: E) => T, encoded: E): T {
   try {
-    return decode();
+    return decode(encoded);
   } catch (err) {
     throw new DriverError('InvalidArgument', messageOf(err), { terminal: true });
   }
