@@ -6,15 +6,11 @@ import { conditionValue, failedMachineLabels, FAILED_MACHINE_LABELS, objectNameL
 
 export const NAMED = ['name', 'namespace'] as const;
 
-/** A gauge with labels NAMED; undefined leaves the series out. */
-export interface ObjectValue<T> {
-  readonly name: string;
-  readonly help: string;
-  readonly of: (object: T) => number | undefined;
-}
+/** Gauges with labels NAMED, by name: what they say, and how they are read; undefined leaves the series out. */
+export type ObjectValues<T> = Readonly<Record<string, readonly [help: string, of: (object: T) => number | undefined]>>;
 
 export interface OwnerValues<T> {
-  readonly values: readonly ObjectValue<T>[];
+  readonly values: ObjectValues<T>;
   readonly conditionsOf: (object: T) => readonly { readonly type: string; readonly status: ConditionStatus }[];
   readonly failedMachinesOf: (object: T) => readonly MachineSummary[];
 }
@@ -24,7 +20,7 @@ export function ownerGauges<T extends KubeObject>(
   each: DeclareGauge<T>,
   { values, conditionsOf, failedMachinesOf }: OwnerValues<T>,
 ): void {
-  for (const { name, help, of } of values) {
+  for (const [name, [help, of]] of Object.entries(values)) {
     each(name, help, NAMED, (object) => {
       const value = of(object);
       return value === undefined ? [] : [[objectNameLabels(object), value]];

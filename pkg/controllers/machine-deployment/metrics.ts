@@ -2,67 +2,48 @@ import type { Registry } from 'prom-client';
 
 import type { IntOrPercent, MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { objectNameLabels, seconds } from '../../base/metrics/object-labels.ts';
-import { NAMED, ownerGauges, type ObjectValue } from '../../base/metrics/owner-gauges.ts';
+import { NAMED, ownerGauges, type ObjectValues } from '../../base/metrics/owner-gauges.ts';
 import { objectGauges } from '../../base/metrics/object-gauges.ts';
 import { scrapeFailures } from '../../base/metrics/scrape-failures.ts';
 
 /** Gauges with labels NAMED, by what is read from a MachineDeployment; undefined leaves the series out. */
-const VALUES: readonly ObjectValue<MachineDeployment>[] = [
-  {
-    name: 'info_spec_paused',
-    help: 'Whether the rollout is paused.',
-    of: ({ spec }) => (spec.paused === true ? 1 : 0),
-  },
-  { name: 'info_spec_replicas', help: 'Desired machines.', of: ({ spec }) => spec.replicas ?? 0 },
-  { name: 'info_spec_min_ready_seconds', help: 'minReadySeconds.', of: ({ spec }) => spec.minReadySeconds ?? 0 },
-  {
-    name: 'info_spec_revision_history_limit',
-    help: 'Number of old machine sets to keep.',
-    of: ({ spec }) => spec.revisionHistoryLimit ?? undefined,
-  },
-  {
-    name: 'info_spec_progress_deadline_seconds',
-    help: 'Seconds without progress after which a rollout is reported as stuck.',
-    of: ({ spec }) => spec.progressDeadlineSeconds ?? undefined,
-  },
-  {
-    name: 'info_spec_rollback_to_revision',
-    help: 'Revision to roll back to.',
-    of: ({ spec }) => (spec.rollbackTo ? (spec.rollbackTo.revision ?? 0) : undefined),
-  },
-  {
-    name: 'info_spec_rolling_update_max_surge',
-    help: 'maxSurge of a rolling update; a percentage shows as 0.',
-    of: (object) => rollingLimit(object, 'maxSurge'),
-  },
-  {
-    name: 'info_spec_rolling_update_max_unavailable',
-    help: 'maxUnavailable of a rolling update; a percentage shows as 0.',
-    of: (object) => rollingLimit(object, 'maxUnavailable'),
-  },
-  {
-    name: 'status_available_replicas',
-    help: 'Available machines.',
-    of: ({ status }) => status?.availableReplicas ?? 0,
-  },
-  {
-    name: 'status_unavailable_replicas',
-    help: 'Machines that are missing or not available.',
-    of: ({ status }) => status?.unavailableReplicas ?? 0,
-  },
-  { name: 'status_ready_replicas', help: 'Ready machines.', of: ({ status }) => status?.readyReplicas ?? 0 },
-  {
-    name: 'status_updated_replicas',
-    help: 'Machines of the new template.',
-    of: ({ status }) => status?.updatedReplicas ?? 0,
-  },
-  { name: 'status_replicas', help: 'Machines in any phase.', of: ({ status }) => status?.replicas ?? 0 },
-  {
-    name: 'status_collision_count',
-    help: 'Number of collisions of the name of a new machine set.',
-    of: ({ status }) => status?.collisionCount ?? undefined,
-  },
-];
+const VALUES: ObjectValues<MachineDeployment> = {
+  info_spec_paused: ['Whether the rollout is paused.', ({ spec }) => (spec.paused === true ? 1 : 0)],
+  info_spec_replicas: ['Desired machines.', ({ spec }) => spec.replicas ?? 0],
+  info_spec_min_ready_seconds: ['minReadySeconds.', ({ spec }) => spec.minReadySeconds ?? 0],
+  info_spec_revision_history_limit: [
+    'Number of old machine sets to keep.',
+    ({ spec }) => spec.revisionHistoryLimit ?? undefined,
+  ],
+  info_spec_progress_deadline_seconds: [
+    'Seconds without progress after which a rollout is reported as stuck.',
+    ({ spec }) => spec.progressDeadlineSeconds ?? undefined,
+  ],
+  info_spec_rollback_to_revision: [
+    'Revision to roll back to.',
+    ({ spec }) => (spec.rollbackTo ? (spec.rollbackTo.revision ?? 0) : undefined),
+  ],
+  info_spec_rolling_update_max_surge: [
+    'maxSurge of a rolling update; a percentage shows as 0.',
+    (object) => rollingLimit(object, 'maxSurge'),
+  ],
+  info_spec_rolling_update_max_unavailable: [
+    'maxUnavailable of a rolling update; a percentage shows as 0.',
+    (object) => rollingLimit(object, 'maxUnavailable'),
+  ],
+  status_available_replicas: ['Available machines.', ({ status }) => status?.availableReplicas ?? 0],
+  status_unavailable_replicas: [
+    'Machines that are missing or not available.',
+    ({ status }) => status?.unavailableReplicas ?? 0,
+  ],
+  status_ready_replicas: ['Ready machines.', ({ status }) => status?.readyReplicas ?? 0],
+  status_updated_replicas: ['Machines of the new template.', ({ status }) => status?.updatedReplicas ?? 0],
+  status_replicas: ['Machines in any phase.', ({ status }) => status?.replicas ?? 0],
+  status_collision_count: [
+    'Number of collisions of the name of a new machine set.',
+    ({ status }) => status?.collisionCount ?? undefined,
+  ],
+};
 
 /**
  * Declares the metrics of MachineDeployments in `registry`; `list` is asked at each scrape, so deleted ones leave no

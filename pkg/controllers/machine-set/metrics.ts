@@ -3,7 +3,7 @@ import type { Counter, Registry } from 'prom-client';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { declaring } from '../../base/metrics/declaring.ts';
 import { objectNameLabels, seconds } from '../../base/metrics/object-labels.ts';
-import { NAMED, ownerGauges, type ObjectValue } from '../../base/metrics/owner-gauges.ts';
+import { NAMED, ownerGauges, type ObjectValues } from '../../base/metrics/owner-gauges.ts';
 import { objectGauges } from '../../base/metrics/object-gauges.ts';
 import { scrapeFailures } from '../../base/metrics/scrape-failures.ts';
 import type { VictimReason } from '../replicas/replica-plan.ts';
@@ -20,23 +20,18 @@ export interface MachineSetMetrics {
 export type DeletionReason = VictimReason | 'owner';
 
 /** Gauges with labels NAMED, by what is read from a set; undefined leaves the series out. */
-const VALUES: readonly ObjectValue<MachineSet>[] = [
-  { name: 'info_spec_replicas', help: 'Desired machines.', of: ({ spec }) => spec.replicas ?? 0 },
-  { name: 'info_spec_min_ready_seconds', help: 'minReadySeconds.', of: ({ spec }) => spec.minReadySeconds ?? 0 },
-  {
-    name: 'status_available_replicas',
-    help: 'Available machines.',
-    of: ({ status }) => status?.availableReplicas ?? 0,
-  },
-  {
-    name: 'status_fully_labelled_replicas',
-    help: 'Machines with all labels of the template.',
-    of: ({ status }) => status?.fullyLabeledReplicas ?? 0,
-  },
-  { name: 'status_ready_replicas', help: 'Ready machines.', of: ({ status }) => status?.readyReplicas ?? 0 },
+const VALUES: ObjectValues<MachineSet> = {
+  info_spec_replicas: ['Desired machines.', ({ spec }) => spec.replicas ?? 0],
+  info_spec_min_ready_seconds: ['minReadySeconds.', ({ spec }) => spec.minReadySeconds ?? 0],
+  status_available_replicas: ['Available machines.', ({ status }) => status?.availableReplicas ?? 0],
+  status_fully_labelled_replicas: [
+    'Machines with all labels of the template.',
+    ({ status }) => status?.fullyLabeledReplicas ?? 0,
+  ],
+  status_ready_replicas: ['Ready machines.', ({ status }) => status?.readyReplicas ?? 0],
   // The original shows the ready replicas here; a metric of this name can only be meant to show these.
-  { name: 'status_replicas', help: 'Machines in any phase.', of: ({ status }) => status?.replicas ?? 0 },
-];
+  status_replicas: ['Machines in any phase.', ({ status }) => status?.replicas ?? 0],
+};
 
 /** Declares the metrics of MachineSets in `registry`; `list` is asked at each scrape, so deleted sets leave no series. */
 export function machineSetMetrics(registry: Registry, list: () => readonly MachineSet[]): MachineSetMetrics {
