@@ -30,39 +30,12 @@ export interface Config {
   /** What the flags of another API say. Throws when the command line has none of it. */
   readonly of: SettingsOf;
   readonly drivers: readonly ProviderAddress[];
-  readonly machine: {
-    readonly creationTimeoutMs: number;
-    readonly healthTimeoutMs: number;
-    readonly drainTimeoutMs: number;
-    readonly forcedDeletionTimeoutMs: number;
-    readonly inPlaceUpdateTimeoutMs: number;
-    readonly preserveTimeoutMs: number;
-    readonly maxEvictRetries: number;
-    readonly pvDetachTimeoutMs: number;
-    readonly pvReattachTimeoutMs: number;
-    /** Node condition types that make a machine unhealthy unless `False`. */
-    readonly nodeConditions: readonly string[];
-    readonly bootstrapTokenExtraGroups: string;
-    readonly resourceExhaustedRetryMs: number;
-    /** Share of a zone's machines beyond which their bad health is the zone's; see machines/zones.ts. */
-    readonly zoneUnhealthyThreshold: number;
-    readonly concurrency: number;
-  };
+  readonly machine: Readonly<ReturnType<typeof machineFrom>>;
   readonly sets: {
     readonly concurrency: number;
     readonly annotateForAutoscaler: boolean;
   };
-  readonly safety: {
-    readonly up: number;
-    readonly down: number;
-    readonly overshootingPeriodMs: number;
-    readonly orphanVMsPeriodMs: number;
-    readonly orphanVMsGraceMs: number;
-    readonly orphanVMsDryRun: boolean;
-    readonly statusCheckPeriodMs: number;
-    readonly statusCheckTimeoutMs: number;
-    readonly graceMs: number;
-  };
+  readonly safety: Readonly<ReturnType<typeof safetyFrom>>;
   readonly leader: {
     readonly enabled: boolean;
     readonly leaseDurationMs: number;
@@ -138,17 +111,7 @@ export function configFrom(
       concurrency: number(program === 'machinist run' ? 'machine-set-concurrent-syncs' : 'concurrent-syncs'),
       annotateForAutoscaler: bool('autoscaler-scaledown-annotation-during-rollout'),
     },
-    safety: {
-      up: number('safety-up'),
-      down: Math.min(number('safety-down'), number('safety-up')),
-      overshootingPeriodMs: number('machine-safety-overshooting-period'),
-      orphanVMsPeriodMs: number('machine-safety-orphan-vms-period'),
-      orphanVMsGraceMs: number('machine-safety-orphan-vms-grace'),
-      orphanVMsDryRun: bool('machine-safety-orphan-vms-dry-run'),
-      statusCheckPeriodMs: number('machine-safety-apiserver-statuscheck-period'),
-      statusCheckTimeoutMs: number('machine-safety-apiserver-statuscheck-timeout'),
-      graceMs: number('machine-safety-grace'),
-    },
+    safety: safetyFrom(read),
     leader: leaderFrom(read),
     server: {
       address: text('address'),
@@ -246,7 +209,21 @@ function refuseAutoscalerBesideCells({ text, list }: ValueReader): void {
   }
 }
 
-function machineFrom(program: Program, { text, number, list }: ValueReader): Config['machine'] {
+function safetyFrom({ number, bool }: ValueReader) {
+  return {
+    up: number('safety-up'),
+    down: Math.min(number('safety-down'), number('safety-up')),
+    overshootingPeriodMs: number('machine-safety-overshooting-period'),
+    orphanVMsPeriodMs: number('machine-safety-orphan-vms-period'),
+    orphanVMsGraceMs: number('machine-safety-orphan-vms-grace'),
+    orphanVMsDryRun: bool('machine-safety-orphan-vms-dry-run'),
+    statusCheckPeriodMs: number('machine-safety-apiserver-statuscheck-period'),
+    statusCheckTimeoutMs: number('machine-safety-apiserver-statuscheck-timeout'),
+    graceMs: number('machine-safety-grace'),
+  };
+}
+
+function machineFrom(program: Program, { text, number, list }: ValueReader) {
   return {
     creationTimeoutMs: number('machine-creation-timeout'),
     healthTimeoutMs: number('machine-health-timeout'),
@@ -257,10 +234,12 @@ function machineFrom(program: Program, { text, number, list }: ValueReader): Con
     maxEvictRetries: number('machine-max-evict-retries'),
     pvDetachTimeoutMs: number('machine-pv-detach-timeout'),
     pvReattachTimeoutMs: number('machine-pv-reattach-timeout'),
+    /** Types of Node conditions that make a machine unhealthy unless `False`. */
     nodeConditions: list('node-conditions'),
     bootstrapTokenExtraGroups: text('bootstrap-token-auth-extra-groups'),
     // 0 means the default, as in the original.
     resourceExhaustedRetryMs: number('resource-exhausted-retry') || 600_000,
+    /** Share of a zone's machines beyond which their bad health is the zone's; see machine-facts/zones.ts. */
     zoneUnhealthyThreshold: number('zone-unhealthy-threshold'),
     concurrency: number(program === 'machinist run' ? 'machine-concurrent-syncs' : 'concurrent-syncs'),
   };
