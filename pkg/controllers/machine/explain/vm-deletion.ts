@@ -1,16 +1,11 @@
 import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine, MachineCondition } from '../../../apis/machine/v1alpha1/machine.ts';
 import { dated, conditionOf, withCondition, withoutCondition } from '../../../work/reconcile/conditions.ts';
-import { next } from '../../../work/reconcile/result.ts';
 import { VM_DELETION_REQUESTED } from '../../machine-facts/vm-states.ts';
 import type { Collaborators } from '../collaborators.ts';
-import type { MachineContext, MachineStep } from '../context.ts';
+import type { MachineStep } from '../context.ts';
 import type { Fact } from '../explanation.ts';
-
-type Deps = Pick<Collaborators, 'clock' | 'vmStates'>;
-
-/** With what was told last of Machines, by UID: the original's definition stores no such condition. */
-type Own = Deps & { readonly reported: Map<string, string> };
+import { conditionStep } from './condition-step.ts';
 
 /** How somebody gets out of it: what was asked of the provider cannot be taken back there. */
 const REMEDY =
@@ -19,19 +14,32 @@ const REMEDY =
 /**
  * Says that somebody has asked the provider to delete the VM, which is kept for its Machine: condition and Event. It is not followed: the
  * Node is healthy and its pods have no notice yet, and whoever deletes all of them at the provider by mistake must not lose them here.
- * Never ends the pass.
  */
-export const vmDeletion = (collaborators: Deps): MachineStep => {
-  const deps: Own = { ...collaborators, reported: new Map() };
-  return {
-    name: 'vm-deletion',
-    run(ctx) {
-      show(deps, ctx);
-      return next;
-    },
-    forget: (uid) => void deps.reported.delete(uid),
-  };
-};
+export const vmDeletion = ({ clock, vmStates }: Pick<Collaborators, 'clock' | 'vmStates'>): MachineStep =>
+  conditionStep('vm-deletion', ({ machine, pass, log }, reported) => {
+    const { uid } = machine.metadata;
+    const providerID = providerIDOf(machine);
+    const listed = providerID === '' ? undefined : vmStates.get(providerID);
+    if (listed === undefined) return;
+    const shown = shownBy(machine);
+    const { machineConditions } = machine.status;
+    const { deletion } = listed;
+    if (deletion === undefined) {
+      reported.delete(uid);
+      if (shown !== undefined)
+        machine.status.machineConditions = withoutCondition(machineConditions, VM_DELETION_REQUESTED);
+      return;
+    }
+    const message = `The deletion of VM ${providerID} was requested at the provider: ${deletion}. The VM is kept until this Machine is deleted.`;
+    if (message === shown?.message || message === reported.get(uid)) return;
+    const current = { type: VM_DELETION_REQUESTED, status: 'True', reason: 'DeletionRequested', message } as const;
+    machine.status.machineConditions = withCondition(machineConditions, dated(current, machineConditions, clock.now()));
+    pass.event('VMDeletionRequested', `${message} ${REMEDY}`);
+    pass.afterWrite(() => {
+      reported.set(uid, message);
+      log.warn({ providerID, deletion }, 'deletion of the VM requested by another client');
+    });
+  });
 
 /** Adds that somebody wants the VM deleted. */
 export const whileVMDeletionRequested: Fact = (machine, rest) => {
@@ -47,29 +55,4 @@ export const whileVMDeletionRequested: Fact = (machine, rest) => {
 
 function shownBy({ status }: Machine): MachineCondition | undefined {
   return conditionOf(status?.machineConditions, VM_DELETION_REQUESTED);
-}
-
-function show({ clock, vmStates, reported }: Own, { machine, pass, log }: MachineContext): void {
-  const { uid } = machine.metadata;
-  const providerID = providerIDOf(machine);
-  const listed = providerID === '' ? undefined : vmStates.get(providerID);
-  if (listed === undefined) return;
-  const shown = shownBy(machine);
-  const { machineConditions } = machine.status;
-  const { deletion } = listed;
-  if (deletion === undefined) {
-    reported.delete(uid);
-    if (shown !== undefined)
-      machine.status.machineConditions = withoutCondition(machineConditions, VM_DELETION_REQUESTED);
-    return;
-  }
-  const message = `The deletion of VM ${providerID} was requested at the provider: ${deletion}. The VM is kept until this Machine is deleted.`;
-  if (message === shown?.message || message === reported.get(uid)) return;
-  const current = { type: VM_DELETION_REQUESTED, status: 'True', reason: 'DeletionRequested', message } as const;
-  machine.status.machineConditions = withCondition(machineConditions, dated(current, machineConditions, clock.now()));
-  pass.event('VMDeletionRequested', `${message} ${REMEDY}`);
-  pass.afterWrite(() => {
-    reported.set(uid, message);
-    log.warn({ providerID, deletion }, 'deletion of the VM requested by another client');
-  });
 }
