@@ -1,4 +1,4 @@
-import { hasFinalizer } from '../../apis/finalizers.ts';
+import { hasFinalizer, ORPHAN_FINALIZER } from '../../apis/finalizers.ts';
 import { revisionHistoryLimitOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { MACHINE_FINALIZER, REVISION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
@@ -85,8 +85,6 @@ export function machineDeploymentController(
   });
 }
 
-/** The garbage collector's promise to take the owner references away, so that dependents stay (`--cascade=orphan`). */
-const ORPHAN_FINALIZER = 'orphan';
 const DELETIONS_AT_ONCE = 10;
 
 /**

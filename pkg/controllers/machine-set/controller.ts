@@ -1,4 +1,4 @@
-import { hasFinalizer } from '../../apis/finalizers.ts';
+import { hasFinalizer, ORPHAN_FINALIZER } from '../../apis/finalizers.ts';
 import {
   MACHINE_FINALIZER,
   PREFER_NO_SCHEDULE_KEY,
@@ -71,8 +71,6 @@ export function machineSetController(deps: MachineSetDeps): OwnerController<Mach
   });
 }
 
-/** The garbage collector's promise to take the owner references away, so that dependents stay (`--cascade=orphan`). */
-const ORPHAN_FINALIZER = 'orphan';
 /** When to look again whether a POST without an answer has left a Machine behind. */
 const UNSEEN_CHECK_MS = 5_000;
 

@@ -1,4 +1,4 @@
-import { hasFinalizer, withFinalizer } from '../../../apis/finalizers.ts';
+import { hasFinalizer, withFinalizer, ORPHAN_FINALIZER } from '../../../apis/finalizers.ts';
 import { FRONT_END_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
@@ -45,9 +45,6 @@ type Shared = 'clusters' | 'madeClasses' | 'reader' | 'writer' | 'targets' | 'lo
 interface Deps extends Pick<MirantisCollaborators, Cached | Shared> {
   readonly recorder: ObjectEvents<MachinePool>;
 }
-
-/** The garbage collector's promise to take the owner references away, so that dependents stay (`--cascade=orphan`). */
-const ORPHAN_FINALIZER = 'orphan';
 
 type Pass = FrontEndPass<MachinePool>;
 
