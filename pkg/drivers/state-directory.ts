@@ -5,8 +5,15 @@ import { hasErrno } from '../driver/errno.ts';
 import { identityOf, isAlive, type ProcessIdentity } from './process-identity.ts';
 
 /** The directory is used by another driver that still runs. */
-class StateDirectoryError extends Error {
+export class StateDirectoryError extends Error {
   override readonly name = 'StateDirectoryError';
+  /** Of the process that uses it. */
+  readonly pid: number;
+
+  constructor(path: string, pid: number) {
+    super(`${path} is in use by process ${pid}`);
+    this.pid = pid;
+  }
 }
 
 /**
@@ -30,7 +37,7 @@ export class StateDirectory implements Disposable {
     while (!tryWrite(lock, JSON.stringify(self ?? { pid: process.pid }))) {
       const owner = readOwner(lock);
       if (owner !== undefined && owner.pid !== process.pid && isAlive(owner)) {
-        throw new StateDirectoryError(`${path} is in use by process ${owner.pid}`);
+        throw new StateDirectoryError(path, owner.pid);
       }
       rmSync(lock, { force: true });
     }

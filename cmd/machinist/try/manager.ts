@@ -12,6 +12,7 @@ import { type ParsedCommandLine, withFlags } from '../../../pkg/operator/config/
 import { controllers } from '../../../pkg/controllers/index.ts';
 import { parseDriverAddress } from '../../../pkg/driver/grpc/address.ts';
 import { DriverServer } from '../../../pkg/driver/grpc/server.ts';
+import { StateDirectoryError } from '../../../pkg/drivers/state-directory.ts';
 import { Simulation } from '../../../packages/providers/sim/simulation.ts';
 import { createLogger, type Logger } from '../../../pkg/base/log/logger.ts';
 import { createRegistry } from '../../../pkg/base/metrics/registry.ts';
@@ -131,10 +132,9 @@ async function simulate({
       cluster: { kubeconfig: '', env, nodeLeases: true, podStopMs: 0 },
     });
   } catch (err) {
-    const [, pid] = /in use by process (\d+)/.exec((err as Error).message) ?? [];
-    if (pid === undefined) throw err;
+    if (!(err instanceof StateDirectoryError)) throw err;
     throw new CommandError(
-      `machinist try already runs for this cluster, as process ${pid}; stop it with Ctrl-C first`,
+      `machinist try already runs for this cluster, as process ${err.pid}; stop it with Ctrl-C first`,
       {
         cause: err,
       },
