@@ -21,7 +21,6 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'pkg/controllers/machine-facts/original-texts.ts': 'what the original says of a creation in its description alone',
   'pkg/worlds/mirantis/controllers/provider-status.ts': 'ends a sentence with one full stop',
   'pkg/drivers/openstack/intent.ts': 'a port has no other field for its owner',
-  'pkg/fleet/rollout.ts': 'the word before the colon is the reason',
   'pkg/base/log/logger.ts': 'does not say one thing twice',
 };
 
