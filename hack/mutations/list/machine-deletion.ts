@@ -179,4 +179,22 @@ export const MACHINE_DELETION: readonly Mutation[] = [
     why: 'A Machine is deleted although its deletion was taken back before.',
     above: { file: 'test/integration/prepared-deletion.test.ts', only: 'as a whole' },
   },
+  {
+    in: 'isVMOfNamesake',
+    from: 'isClearlyOlder(observed.metadata, metadata)',
+    to: 'metadata.uid !== observed.metadata.uid',
+    why: 'A copy of a machine in another namespace takes the VM of the machine along.',
+  },
+  {
+    in: 'isVMOfNamesake',
+    from: "others.every((one) => providerIDOf(one) !== '')",
+    to: 'others.length > 0',
+    why: 'A VM is deleted that may be the one of a Machine in another namespace, which has not recorded it yet.',
+  },
+  {
+    in: 'withoutOwnNode',
+    from: '!isInDoubt(foreign, machine, deps.machines)',
+    to: 'foreign.metadata.uid.length > 0',
+    why: 'A VM is deleted under the pods of a Node of which nobody can say whether it is that of a namesake.',
+  },
 ];

@@ -21,6 +21,12 @@ export const SAFETY: readonly Mutation[] = [
     why: 'The VM of a Machine that has just vanished is deleted before anybody can bring it back.',
   },
   {
+    in: 'mayBeOfOther',
+    from: 'isElsewhere(one) &&',
+    to: 'one.metadata.uid.length === 0 &&',
+    why: 'A VM without a namespace is an orphan of one cell while a Machine of another one waits for it.',
+  },
+  {
     in: 'survey',
     from: 'outcomes = await Promise.allSettled(classes.map((one) => listClass(deps, one, signal)))',
     to: "early = await deps.reader.list(machines, { namespace: deps.namespace, signal }); const outcomes = await Promise.allSettled(classes.map((one) => listClass(deps, one, signal))); const machinesBefore = early.items; if (machinesBefore.length >= 0) return { lists: outcomes.flatMap((one) => (one.status === 'fulfilled' && one.value !== undefined ? [one.value] : [])), failures: [], machines: machinesBefore }",

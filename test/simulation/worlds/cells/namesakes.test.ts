@@ -4,6 +4,7 @@ import type { ListedMachine } from '../../../../pkg/driver/driver.ts';
 import { MACHINE_FINALIZER, MACHINE_NAME_LABEL } from '../../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../../pkg/apis/wire.ts';
+import { noteOfForcedRemoval } from '../../../../pkg/controllers/vms/forced-removals.ts';
 import { MachinesWorld, POOL } from '../../world/machines-world.ts';
 import { Cell } from './cell.ts';
 import { Cells, withCells } from './cells-world.ts';
@@ -190,4 +191,27 @@ test('the VM of a machine whose Node shows no provider ID, and may be that of a 
   expect(one.world.cloud.size).toBe(0);
   expect(node()).toBeUndefined();
   expect(scene.findings()).toEqual([]);
+});
+
+test('what a forced removal has left in one cell is not deleted by name while a machine in another namespace has that name', async () => {
+  await using scene = await start(false);
+  const { world, one, other, until, twinOf } = scene;
+  other.createLone(TWIN);
+  const left = { ...twinOf(other)!, metadata: { ...twinOf(other)!.metadata, name: TWIN, uid: 'removed-by-force' } };
+  const asked: string[] = [];
+  const { driver } = one.world.simulation;
+  const deleteMachine = driver.deleteMachine.bind(driver);
+  driver.deleteMachine = async (request, call) => {
+    asked.push(request.machine.metadata.name);
+    return await deleteMachine(request, call);
+  };
+  world.act('PATCH', one.world.pathOf('machineclasses', POOL), {
+    metadata: { annotations: noteOfForcedRemoval(left) },
+  });
+
+  await world.time.advance(40 * MINUTE_MS);
+  expect(asked).toEqual([]);
+
+  world.act('DELETE', other.world.pathOf('machines', TWIN), {});
+  await until(() => asked.includes(TWIN));
 });
