@@ -15,7 +15,7 @@ export const OPENSTACK: readonly Mutation[] = [
     why: 'A floating IP is asked for on a port of any network, which a cloud refuses where no router leads outside.',
   },
   {
-    in: 'Disks.#ask',
+    in: 'requestDisk',
     from: 'const answer',
     to: '    await marks.unmark(mark, signal);\n    const answer',
     why: 'A machine is deleted while its disk may still appear, which nobody looks for any more.',

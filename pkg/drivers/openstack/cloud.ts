@@ -4,7 +4,6 @@ import type { Clock } from '../../base/clock/clock.ts';
 import { Compute } from './compute.ts';
 import { parseCredentials } from './credentials.ts';
 import { HttpClient } from './http.ts';
-import { Images } from './image.ts';
 import { Network } from './network.ts';
 import { clusterTagOf } from './ownership.ts';
 import { ServerPoll } from './server-poll.ts';
@@ -19,7 +18,6 @@ export class Cloud {
   readonly session: Session;
   readonly compute: Compute;
   readonly network: Network;
-  readonly images: Images;
   readonly volumes: Volumes;
   /** What names stand for. */
   readonly names: Memo;
@@ -31,7 +29,6 @@ export class Cloud {
     this.session = session;
     this.compute = new Compute(session, region, pageSize);
     this.network = new Network(session, region, clock, pageSize);
-    this.images = new Images(session, region);
     this.volumes = new Volumes(session, region, clock, pageSize);
     this.names = new Memo(clock);
     this.#clock = clock;

@@ -3,8 +3,9 @@ import type { DriverCall } from '../../driver/driver.ts';
 import { DriverError } from '../../driver/error.ts';
 import { type Answer, codeOfFault, errorOf } from './answer.ts';
 import type { Cloud } from './cloud.ts';
-import { Disks, type MachineDisks } from './disks.ts';
+import { ensureDisks, type MachineDisks } from './disks.ts';
 import { ensureFloatingIP, type FloatingIPDeps, releaseFloatingIPs } from './floating-ip.ts';
+import { imageIDOf } from './image.ts';
 import { ownerText } from './intent.ts';
 import type { Port } from './network.ts';
 import { clusterTagOf, isServerMadeFor, isMarked, isServerOf, metadataOf } from './ownership.ts';
@@ -141,8 +142,8 @@ export class Creation {
       const parts = await this.#resolve(signal);
       const ports = await this.#ports.ensure(spec, known, signal);
       await this.#floatingIP(ports, signal);
-      const disks = new Disks({ ...this.#deps, ports: this.#ports, users: this.#users });
-      const made = await disks.ensure(ports, parts.imageID, waitMsOf(timeoutMs), signal);
+      const deps = { ...this.#deps, ports: this.#ports, users: this.#users };
+      const disks = await ensureDisks(deps, ports, parts.imageID, waitMsOf(timeoutMs), signal);
       const mark = await this.#ports.mark(ports, signal);
       await this.#requireNone(mark, signal);
       const portIDs = ports.map(({ id }) => id);
@@ -150,10 +151,10 @@ export class Creation {
         ...parts,
         name: machine.name,
         portIDs,
-        disks: made,
+        disks,
         ...(await this.#identity(signal)),
       });
-      return { id: await this.#ask(body, mark, signal), disks: made };
+      return { id: await this.#ask(body, mark, signal), disks };
     } catch (err) {
       if (isCertainlyNone(err)) await this.#takeBack('unmarked', signal);
       throw err;
@@ -177,7 +178,7 @@ export class Creation {
         : await cloud.names.get(`${kind} ${wanted.value}`, signal, async (shared) => await find(wanted.value, shared));
     return {
       flavorID: await idOf('flavor', flavor, (name, shared) => cloud.compute.flavorID(name, shared)),
-      imageID: await idOf('image', image, (name, shared) => cloud.images.imageID(name, shared)),
+      imageID: await idOf('image', image, (name, shared) => imageIDOf(cloud, name, shared)),
       serverGroupID:
         serverGroup &&
         (await idOf('server group', serverGroup, (name, shared) => cloud.compute.serverGroupID(name, shared))),
