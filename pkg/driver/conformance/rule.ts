@@ -22,6 +22,9 @@ export interface Rule {
   readonly run: (scene: Scene, machine: Subject) => Promise<void>;
 }
 
+/** By name, in the order in which they are tried. */
+export type Rules = Readonly<Record<string, Omit<Rule, 'name'>>>;
+
 /** Why a rule does not apply; undefined: it does. */
 export function lackOf({ requires = [] }: Rule, { capabilities, options }: Scene): string | undefined {
   const { methods, idempotentCreate, listScope } = capabilities;

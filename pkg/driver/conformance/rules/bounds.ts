@@ -1,15 +1,14 @@
 import { repeatsSecrets } from '../../without-secrets.ts';
 import { CallTimeout, NoAnswer } from '../conversation.ts';
-import type { Rule } from '../rule.ts';
+import type { Rules } from '../rule.ts';
 import { Violation } from '../violation.ts';
 
 /** A time that no creation at a provider takes. */
 const SHORT_MS = 20;
 
 /** How long a call takes, and what is never said. */
-export const BOUNDS: readonly Rule[] = [
-  {
-    name: 'time-of-a-creation',
+export const BOUNDS: Rules = {
+  'time-of-a-creation': {
     sentence: 'The driver gives up when the call is cancelled or its timeout has passed.',
     requires: ['idempotent_create'],
     async run(scene, machine) {
@@ -19,15 +18,13 @@ export const BOUNDS: readonly Rule[] = [
       await scene.requireOnly(machine, providerId);
     },
   },
-  {
-    name: 'time-of-a-read',
+  'time-of-a-read': {
     sentence: 'The driver gives up when the call is cancelled or its timeout has passed.',
     async run(scene) {
       await inTime(scene.status(scene.machine('a'), { timeoutMs: SHORT_MS }));
     },
   },
-  {
-    name: 'time-of-a-deletion',
+  'time-of-a-deletion': {
     sentence: 'What it had begun at the provider by then is found by the next call.',
     async run(scene, machine) {
       await scene.made(machine);
@@ -36,21 +33,22 @@ export const BOUNDS: readonly Rule[] = [
       await scene.deleted(machine);
     },
   },
-];
+};
 
 /** Last of all: of everything that the driver has said to the others, too. */
-export const SECRETS: Rule = {
-  name: 'secrets',
-  sentence: "The provider's own words, for users. No secrets.",
-  async run({ talk, options: { secretData, badSecretData = {} } }) {
-    await Promise.resolve();
-    const told = talk.heard.find((text) => [secretData, badSecretData].some((data) => repeatsSecrets(text, data)));
-    // Not the text itself: the report is passed on.
-    if (told !== undefined)
-      throw new Violation(
-        `an answer of ${told.length} characters contains a value of the Secret, in plain text, encoded, or as numbers`,
-        'no value of the Secret in any answer',
-      );
+export const SECRETS: Rules = {
+  secrets: {
+    sentence: "The provider's own words, for users. No secrets.",
+    async run({ talk, options: { secretData, badSecretData = {} } }) {
+      await Promise.resolve();
+      const told = talk.heard.find((text) => [secretData, badSecretData].some((data) => repeatsSecrets(text, data)));
+      // Not the text itself: the report is passed on.
+      if (told !== undefined)
+        throw new Violation(
+          `an answer of ${told.length} characters contains a value of the Secret, in plain text, encoded, or as numbers`,
+          'no value of the Secret in any answer',
+        );
+    },
   },
 };
 

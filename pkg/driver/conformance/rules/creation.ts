@@ -1,5 +1,5 @@
 import { isQuantity } from '../../../apis/quantity.ts';
-import type { Rule } from '../rule.ts';
+import type { Rules } from '../rule.ts';
 import { UnexpectedAnswer, Violation } from '../violation.ts';
 
 /** How many creations of one machine run at once. */
@@ -8,17 +8,15 @@ const AT_ONCE = 4;
 const LOST_AFTER_MS = [0, 5, 25, 100];
 
 /** A machine has one VM, however often and in whatever way it is asked for. */
-export const CREATION: readonly Rule[] = [
-  {
-    name: 'creation',
+export const CREATION: Rules = {
+  creation: {
     sentence: 'Resolves as soon as the provider has accepted the VM; it does not wait for the node to join.',
     async run(scene) {
       const vm = await scene.made(scene.machine('a'));
       if (vm.nodeName === '') throw new Violation('CreateMachine returned no node name', 'vm.node_name');
     },
   },
-  {
-    name: 'capacity',
+  capacity: {
     sentence:
       'Resources that the provider has given the VM, as quantities of Kubernetes by the names of a node\'s status.capacity, such as cpu: "4", memory: "8Gi".',
     async run(scene, machine) {
@@ -32,8 +30,7 @@ export const CREATION: readonly Rule[] = [
           );
     },
   },
-  {
-    name: 'creation-repeated',
+  'creation-repeated': {
     sentence: 'If the machine has a VM already, that VM is returned and nothing is made.',
     async run(scene, machine) {
       const first = await scene.made(machine);
@@ -50,8 +47,7 @@ export const CREATION: readonly Rule[] = [
       await scene.requireOnly(machine, first.providerId);
     },
   },
-  {
-    name: 'creations-at-once',
+  'creations-at-once': {
     sentence: 'Repeating it must never make a second VM.',
     requires: ['idempotent_create'],
     async run(scene, machine) {
@@ -62,8 +58,7 @@ export const CREATION: readonly Rule[] = [
       await scene.requireOnly(machine, made[0]?.providerId ?? '');
     },
   },
-  {
-    name: 'creation-after-a-lost-answer',
+  'creation-after-a-lost-answer': {
     sentence: 'What it had begun at the provider by then is found by the next call.',
     requires: ['idempotent_create'],
     async run(scene, machine) {
@@ -79,8 +74,7 @@ export const CREATION: readonly Rule[] = [
       await scene.requireOnly(machine, providerId);
     },
   },
-  {
-    name: 'untagged-vm',
+  'untagged-vm': {
     sentence: "A VM without such a UID, named as its machine, is that machine's VM; a VM with another UID is not.",
     requires: ['--untagged-vm-command'],
     async run(scene, machine) {
@@ -96,8 +90,7 @@ export const CREATION: readonly Rule[] = [
       }
     },
   },
-  {
-    name: 'bad-class',
+  'bad-class': {
     sentence: 'A bad value is answered with InvalidArgument that names the member.',
     requires: ['--bad-class'],
     async run(scene) {
@@ -111,8 +104,7 @@ export const CREATION: readonly Rule[] = [
       throw new UnexpectedAnswer('CreateMachine with the class of --bad-class', failure, expected);
     },
   },
-  {
-    name: 'refused-creation-leaves-nothing',
+  'refused-creation-leaves-nothing': {
     sentence: 'The provider spec or secret is wrong, and nothing was made; the message names the member.',
     requires: ['--bad-class'],
     async run(scene) {
@@ -122,8 +114,7 @@ export const CREATION: readonly Rule[] = [
       await scene.requireGone(scene.machine('a'), 'a machine whose creation was refused');
     },
   },
-  {
-    name: 'bad-secret',
+  'bad-secret': {
     sentence: 'The credentials are not accepted.',
     requires: ['--bad-secret'],
     async run(scene) {
@@ -135,7 +126,7 @@ export const CREATION: readonly Rule[] = [
       throw new UnexpectedAnswer('CreateMachine with the Secret of --bad-secret', failure, expected);
     },
   },
-];
+};
 
 const INVALID_ARGUMENT = 3;
 /** InvalidArgument, PermissionDenied, Unauthenticated. */

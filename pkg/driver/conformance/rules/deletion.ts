@@ -1,11 +1,10 @@
-import type { Rule } from '../rule.ts';
+import type { Rules } from '../rule.ts';
 import { FOREIGN_ID } from './identity.ts';
 import { Violation } from '../violation.ts';
 
 /** What is deleted, and that nothing is left of it. */
-export const DELETION: readonly Rule[] = [
-  {
-    name: 'deletion',
+export const DELETION: Rules = {
+  deletion: {
     sentence:
       'Success, or NotFound, says that nothing is left; a deletion that is still under way is answered with Aborted, or another failure, and asked again.',
     async run(scene, machine) {
@@ -16,8 +15,7 @@ export const DELETION: readonly Rule[] = [
       await scene.requireGone(machine);
     },
   },
-  {
-    name: 'deletion-by-name',
+  'deletion-by-name': {
     sentence:
       "A VM must therefore be findable by cluster, namespace and name of its machine, and be tagged with the machine's UID before it is started; with the name of its class too, where ListMachines returns the VMs of a class.",
     async run(scene, machine) {
@@ -28,8 +26,7 @@ export const DELETION: readonly Rule[] = [
       await scene.requireGone(machine);
     },
   },
-  {
-    name: 'deletion-repeated',
+  'deletion-repeated': {
     sentence:
       'A call may be repeated at any time: after a lost answer, after a restart of either side, by a new leader while the call of the old one still runs.',
     async run(scene, machine) {
@@ -40,8 +37,7 @@ export const DELETION: readonly Rule[] = [
       await scene.deleted(machine);
     },
   },
-  {
-    name: 'deletions-at-once',
+  'deletions-at-once': {
     sentence:
       'A call may be repeated at any time: after a lost answer, after a restart of either side, by a new leader while the call of the old one still runs.',
     async run(scene, machine) {
@@ -50,8 +46,7 @@ export const DELETION: readonly Rule[] = [
       await scene.atOnce([1, 2, 3].map(() => () => scene.deleted(machine)));
     },
   },
-  {
-    name: 'deletion-of-another-uid',
+  'deletion-of-another-uid': {
     sentence:
       "A VM must therefore be findable by cluster, namespace and name of its machine, and be tagged with the machine's UID before it is started; with the name of its class too, where ListMachines returns the VMs of a class.",
     async run(scene, machine) {
@@ -62,8 +57,7 @@ export const DELETION: readonly Rule[] = [
       await scene.requireOnly(machine, providerId);
     },
   },
-  {
-    name: 'deletion-by-a-foreign-id',
+  'deletion-by-a-foreign-id': {
     sentence: FOREIGN_ID,
     async run(scene, machine) {
       const { providerId: providerID } = await scene.made(machine);
@@ -73,8 +67,7 @@ export const DELETION: readonly Rule[] = [
       await scene.requireOnly(machine, providerID);
     },
   },
-  {
-    name: 'deletion-without-machine',
+  'deletion-without-machine': {
     sentence:
       'For a VM without a machine, `machine` holds only namespace, name and provider_id, and exactly that VM is meant.',
     async run(scene) {
@@ -94,4 +87,4 @@ export const DELETION: readonly Rule[] = [
         );
     },
   },
-];
+};

@@ -1,4 +1,4 @@
-import type { Rule } from '../rule.ts';
+import type { Rules } from '../rule.ts';
 import type { Scene } from '../scene.ts';
 import { codeName, UnexpectedAnswer, Violation } from '../violation.ts';
 import type { Subject } from '../conversation.ts';
@@ -8,9 +8,8 @@ const HIGHEST =
   'For each cluster and namespace a driver remembers the highest token seen and refuses a lower one with FailedPrecondition: it comes from a manager that has been replaced and does not know it yet.';
 
 /** A manager that was replaced is refused. The cluster of each rule is new, so that no token of it was seen before. */
-export const FENCING: readonly Rule[] = [
-  {
-    name: 'old-token',
+export const FENCING: Rules = {
+  'old-token': {
     sentence: HIGHEST,
     async run(scene, machine) {
       await scene.made(machine, { token: NEW });
@@ -19,8 +18,7 @@ export const FENCING: readonly Rule[] = [
       await scene.found(machine);
     },
   },
-  {
-    name: 'old-token-of-a-creation',
+  'old-token-of-a-creation': {
     sentence: 'CreateMachine, InitializeMachine and DeleteMachine carry a fencing token.',
     async run(scene) {
       await scene.made(scene.machine('a'), { token: NEW });
@@ -34,8 +32,7 @@ export const FENCING: readonly Rule[] = [
       await scene.requireNone(machine, 'a machine whose creation was refused');
     },
   },
-  {
-    name: 'highest-token-is-told',
+  'highest-token-is-told': {
     sentence:
       'The refusal returns the highest token in `failure.fencing_token`, so that a manager whose count was set back, because its cluster was restored from a backup, can exceed it.',
     async run(scene, machine) {
@@ -51,8 +48,7 @@ export const FENCING: readonly Rule[] = [
       );
     },
   },
-  {
-    name: 'tokens-of-another-cluster',
+  'tokens-of-another-cluster': {
     sentence: HIGHEST,
     async run(scene) {
       await scene.made(scene.machine('a'), { token: NEW });
@@ -72,8 +68,7 @@ export const FENCING: readonly Rule[] = [
       }
     },
   },
-  {
-    name: 'no-leader-election',
+  'no-leader-election': {
     sentence:
       'Zero comes from a manager that runs without leader election: there is nothing to compare, so it is neither refused nor remembered.',
     async run(scene, machine) {
@@ -93,7 +88,7 @@ export const FENCING: readonly Rule[] = [
       }
     },
   },
-];
+};
 
 /** A deletion by a manager that was replaced is refused. */
 export async function requireRefused(scene: Scene, machine: Subject): Promise<void> {

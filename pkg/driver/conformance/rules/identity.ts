@@ -1,4 +1,4 @@
-import type { Rule } from '../rule.ts';
+import type { Rules } from '../rule.ts';
 import { codeName, UnexpectedAnswer, Violation } from '../violation.ts';
 
 /** An id is written by people, too. */
@@ -6,9 +6,8 @@ export const FOREIGN_ID =
   "An id is no proof: a VM with the provider_id of a machine that carries another UID, name, namespace or cluster is another machine's, and neither shown nor deleted for this one; the answer is NotFound, or OutOfRange.";
 
 /** Whose VM a VM is, and what it means that there is none. */
-export const IDENTITY: readonly Rule[] = [
-  {
-    name: 'status-by-name-and-by-id',
+export const IDENTITY: Rules = {
+  'status-by-name-and-by-id': {
     sentence: 'Finds the VM of a machine: by `machine.provider_id` if set, else by cluster, namespace, name and UID.',
     async run(scene, machine) {
       const { providerId: providerID, nodeName } = await scene.made(machine);
@@ -27,8 +26,7 @@ export const IDENTITY: readonly Rule[] = [
       }
     },
   },
-  {
-    name: 'status-of-an-unknown-machine',
+  'status-of-an-unknown-machine': {
     sentence: 'The manager acts on NotFound, so it is believed only in the field `failure`, never as a gRPC status.',
     async run(scene) {
       const { failure } = await scene.status(scene.machine('a'));
@@ -40,8 +38,7 @@ export const IDENTITY: readonly Rule[] = [
       );
     },
   },
-  {
-    name: 'status-of-another-uid',
+  'status-of-another-uid': {
     sentence: "A VM without such a UID, named as its machine, is that machine's VM; a VM with another UID is not.",
     async run(scene, machine) {
       await scene.made(machine);
@@ -49,8 +46,7 @@ export const IDENTITY: readonly Rule[] = [
       await scene.requireNone({ ...machine, uid: 'uid-other' }, 'a machine of the same name with another UID');
     },
   },
-  {
-    name: 'status-of-another-cluster',
+  'status-of-another-cluster': {
     sentence:
       "VMs are tagged with it, so that two clusters in one account of the provider do not see each other's VMs.",
     async run(scene, machine) {
@@ -62,8 +58,7 @@ export const IDENTITY: readonly Rule[] = [
       );
     },
   },
-  {
-    name: 'status-by-a-foreign-id',
+  'status-by-a-foreign-id': {
     sentence: FOREIGN_ID,
     async run(scene, machine) {
       const { providerId: providerID } = await scene.made(machine);
@@ -76,8 +71,7 @@ export const IDENTITY: readonly Rule[] = [
       );
     },
   },
-  {
-    name: 'untagged-vm-by-a-foreign-id',
+  'untagged-vm-by-a-foreign-id': {
     sentence: FOREIGN_ID,
     requires: ['--untagged-vm-command'],
     async run(scene, machine) {
@@ -91,4 +85,4 @@ export const IDENTITY: readonly Rule[] = [
       if (left !== providerID) throw new Violation(`VM ${left} was returned`, `${providerID}, as before`);
     },
   },
-];
+};

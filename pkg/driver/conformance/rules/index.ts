@@ -9,14 +9,6 @@ import { RESTART } from './restart.ts';
 import { SERVICE } from './service.ts';
 
 /** Everything that the contract asks of a driver and that can be asked of one that runs. */
-export const RULES: readonly Rule[] = [
-  ...SERVICE,
-  ...CREATION,
-  ...IDENTITY,
-  ...DELETION,
-  ...LISTS,
-  ...BOUNDS,
-  ...FENCING,
-  ...RESTART,
-  SECRETS,
-];
+export const RULES: readonly Rule[] = [SERVICE, CREATION, IDENTITY, DELETION, LISTS, BOUNDS, FENCING, RESTART, SECRETS]
+  .flatMap((rules) => Object.entries(rules))
+  .map(([name, rule]) => ({ name, ...rule }));

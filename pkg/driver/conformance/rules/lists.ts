@@ -1,12 +1,11 @@
-import type { Rule } from '../rule.ts';
+import type { Rules } from '../rule.ts';
 import type { Scene } from '../scene.ts';
 import type { Subject } from '../conversation.ts';
 import { Violation } from '../violation.ts';
 
 /** What is listed: whatever is on the list and has no machine is deleted. */
-export const LISTS: readonly Rule[] = [
-  {
-    name: 'list',
+export const LISTS: Rules = {
+  list: {
     sentence: "Name of the machine it was made for, from the VM's name or tags.",
     requires: ['ListMachines'],
     async run(scene, machine) {
@@ -22,8 +21,7 @@ export const LISTS: readonly Rule[] = [
       }
     },
   },
-  {
-    name: 'list-in-pages',
+  'list-in-pages': {
     sentence:
       "A VM that exists from the first to the last page must be on one of them; VMs without a UID tag, named and tagged as the provider's drivers always did, are listed too, and a VM whose deletion is under way may be.",
     requires: ['ListMachines'],
@@ -44,8 +42,7 @@ export const LISTS: readonly Rule[] = [
       }
     },
   },
-  {
-    name: 'list-of-another-cluster',
+  'list-of-another-cluster': {
     sentence:
       'What is listed and has no machine is deleted, so a VM of another cluster or namespace must not be listed.',
     requires: ['ListMachines'],
@@ -55,8 +52,7 @@ export const LISTS: readonly Rule[] = [
       await requireUnlisted(scene, machine, { ...machine, cluster: `${scene.cluster}-other` }, 'another cluster');
     },
   },
-  {
-    name: 'list-of-another-namespace',
+  'list-of-another-namespace': {
     sentence:
       'What is listed and has no machine is deleted, so a VM of another cluster or namespace must not be listed.',
     requires: ['ListMachines'],
@@ -67,8 +63,7 @@ export const LISTS: readonly Rule[] = [
       await requireUnlisted(scene, machine, { ...machine, machineClass }, 'another namespace');
     },
   },
-  {
-    name: 'list-of-another-class',
+  'list-of-another-class': {
     sentence: 'The VMs made from the class asked for, found by the tag that names it.',
     requires: ['ListMachines', 'LIST_SCOPE_CLASS'],
     async run(scene, machine) {
@@ -78,7 +73,7 @@ export const LISTS: readonly Rule[] = [
       await requireUnlisted(scene, machine, { ...machine, machineClass }, 'another class');
     },
   },
-];
+};
 
 /** The VM of a machine is not seen by who asks. */
 async function requireUnlisted(scene: Scene, machine: Subject, asker: Subject, what: string): Promise<void> {

@@ -1,12 +1,11 @@
-import type { Rule } from '../rule.ts';
+import type { Rules } from '../rule.ts';
 import type { Scene } from '../scene.ts';
 import { Violation } from '../violation.ts';
 import { requireRefused } from './fencing.ts';
 
 /** What outlives the driver. */
-export const RESTART: readonly Rule[] = [
-  {
-    name: 'restart',
+export const RESTART: Rules = {
+  restart: {
     sentence:
       'The manager decides which machines should exist; the driver only does what it is asked, for one machine at a time, and remembers nothing that the provider does not remember.',
     requires: ['--restart-command'],
@@ -24,8 +23,7 @@ export const RESTART: readonly Rule[] = [
       await scene.requireOnly(machine, providerId);
     },
   },
-  {
-    name: 'restart-during-a-creation',
+  'restart-during-a-creation': {
     sentence:
       'A call may be repeated at any time: after a lost answer, after a restart of either side, by a new leader while the call of the old one still runs.',
     requires: ['--restart-command', 'idempotent_create'],
@@ -38,8 +36,7 @@ export const RESTART: readonly Rule[] = [
       await scene.requireOnly(machine, providerId);
     },
   },
-  {
-    name: 'restart-keeps-tokens',
+  'restart-keeps-tokens': {
     sentence:
       'What is remembered protects only where every manager asks the same driver, or several drivers share what they remember, and where it outlives a restart of the driver.',
     requires: ['--restart-command'],
@@ -51,7 +48,7 @@ export const RESTART: readonly Rule[] = [
       await requireRefused(scene, machine);
     },
   },
-];
+};
 
 /** Pause between two attempts to reach a driver that is being started. */
 const AGAIN_MS = 100;

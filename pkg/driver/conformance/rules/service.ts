@@ -1,22 +1,20 @@
 import { Status } from 'nice-grpc';
 
 import { NoAnswer } from '../conversation.ts';
-import type { Rule } from '../rule.ts';
+import type { Rules } from '../rule.ts';
 import type { Scene } from '../scene.ts';
 import { codeName, UnexpectedAnswer, Violation } from '../violation.ts';
 
 /** What a driver says of itself. */
-export const SERVICE: readonly Rule[] = [
-  {
-    name: 'health',
+export const SERVICE: Rules = {
+  health: {
     sentence: 'What a driver serves, together with grpc.health.v1.Health.',
     async run({ talk, signal }) {
       if (!(await talk.isServing(signal)))
         throw new Violation('grpc.health.v1.Health/Check does not return SERVING', 'SERVING');
     },
   },
-  {
-    name: 'named-methods',
+  'named-methods': {
     sentence: 'Names of the optional methods that the driver has: "InitializeMachine", "ListMachines", "GetVolumeIDs".',
     async run(scene) {
       for (const method of scene.capabilities.methods) {
@@ -28,8 +26,7 @@ export const SERVICE: readonly Rule[] = [
       }
     },
   },
-  {
-    name: 'foreign-volume',
+  'foreign-volume': {
     sentence: "In the order asked for; a volume that is not the provider's is left out.",
     requires: ['GetVolumeIDs'],
     async run({ talk, cluster, signal }) {
@@ -39,7 +36,7 @@ export const SERVICE: readonly Rule[] = [
         throw new Violation(`GetVolumeIDs of a hostPath returned ${volumeIds.join(', ')}`, 'an empty list');
     },
   },
-];
+};
 
 async function isMissing(
   scene: Scene,
