@@ -1,7 +1,7 @@
 import { CLUSTER_API_FLAGS } from './controllers/flags.ts';
 import { CLUSTER_API_FILE } from './api/resources.ts';
 import { BOOTSTRAP_GROUP, CLUSTER_API_GROUP, CONTROL_PLANE_GROUP, INFRASTRUCTURE_GROUP } from './api/keys.ts';
-import { EVENTS, FOLLOW, grant, READ, type Grant, type RoleFile } from '../../operator/preflight/roles/role.ts';
+import { EVENTS, FOLLOW, grant, READ, type Grant, role, type RoleFile } from '../../operator/preflight/roles/role.ts';
 
 /** Which kinds there are depends on the providers. */
 function ofProviders(group: string): Grant {
@@ -47,34 +47,20 @@ export const CLUSTER_API_ROLES: readonly RoleFile[] = [
       'Control cluster, in addition to the roles of the layout: Machines of Cluster API, for --controllers=*,cluster-api. See docs/operations/cluster-api.md.',
     isFor: ({ controllers }) => controllers.has('cluster-api'),
     roles: [
-      {
-        name: 'machinist-cluster-api',
-        place: 'machines',
-        grants: OBJECTS,
-      },
-      {
-        name: 'machinist-cluster-api-namespaces',
-        cluster: 'target',
-        place: 'cluster',
-        comment: 'Target cluster.',
-        grants: [
-          grant('', ['namespaces'], {
-            optional: { list: 'Nodes are not drained if MachineDrainRules select namespaces by label' },
-            why: 'Reads labels of namespaces, because MachineDrainRules can select pods by them.',
-            isUsed: ({ hasTarget }) => hasTarget,
-          }),
-        ],
-      },
-      {
-        name: 'machinist-cluster-api-definitions',
-        place: 'cluster',
-        grants: [
-          grant('apiextensions.k8s.io', ['customresourcedefinitions'], {
-            needed: FOLLOW,
-            why: 'Reads the metadata of CustomResourceDefinitions: their labels say in which version the objects of a provider are read.',
-          }),
-        ],
-      },
+      role('machinist-cluster-api', { place: 'machines' }, OBJECTS),
+      role('machinist-cluster-api-namespaces', { cluster: 'target', place: 'cluster', comment: 'Target cluster.' }, [
+        grant('', ['namespaces'], {
+          optional: { list: 'Nodes are not drained if MachineDrainRules select namespaces by label' },
+          why: 'Reads labels of namespaces, because MachineDrainRules can select pods by them.',
+          isUsed: ({ hasTarget }) => hasTarget,
+        }),
+      ]),
+      role('machinist-cluster-api-definitions', { place: 'cluster' }, [
+        grant('apiextensions.k8s.io', ['customresourcedefinitions'], {
+          needed: FOLLOW,
+          why: 'Reads the metadata of CustomResourceDefinitions: their labels say in which version the objects of a provider are read.',
+        }),
+      ]),
     ],
   },
   {
@@ -84,18 +70,14 @@ export const CLUSTER_API_ROLES: readonly RoleFile[] = [
     isFor: ({ controllers, hasCells, of }) =>
       controllers.has('cluster-api') && (hasCells || of(CLUSTER_API_FLAGS).isEverywhere),
     roles: [
-      {
-        name: 'machinist-cluster-api-all-namespaces',
-        place: 'cluster',
-        grants: [
-          ...OBJECTS,
-          grant('', ['secrets'], {
-            needed: READ,
-            why: 'Listed and watched without data; bootstrap data and kubeconfigs are read when a Machine needs them.',
-          }),
-          EVENTS,
-        ],
-      },
+      role('machinist-cluster-api-all-namespaces', { place: 'cluster' }, [
+        ...OBJECTS,
+        grant('', ['secrets'], {
+          needed: READ,
+          why: 'Listed and watched without data; bootstrap data and kubeconfigs are read when a Machine needs them.',
+        }),
+        EVENTS,
+      ]),
     ],
   },
 ];

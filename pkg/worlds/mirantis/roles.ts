@@ -2,7 +2,7 @@ import { MIRANTIS_FILE } from './api/resources.ts';
 import { GROUP } from '../../apis/machine/v1alpha1/group.ts';
 import { CLUSTER_GROUP } from './api/machine.ts';
 import { KAAS_GROUP } from './api/pool.ts';
-import { FOLLOW, grant, type Grant, type RoleFile } from '../../operator/preflight/roles/role.ts';
+import { FOLLOW, grant, type Grant, role, type RoleFile } from '../../operator/preflight/roles/role.ts';
 
 /** What does not work without the kinds that the front end can do without. */
 export const LOST_WITHOUT_CLUSTERS = 'maintenance does not wait for Clusters, and Clusters do not restrict labels';
@@ -58,19 +58,13 @@ export const MIRANTIS_ROLES: readonly RoleFile[] = [
     comment:
       'Control cluster, in addition to the roles of the layout: front end for Mirantis Container Cloud, for --controllers=*,mirantis. See docs/operations/mirantis.md.',
     isFor: ({ controllers }) => controllers.has('mirantis'),
-    roles: [
-      {
-        name: 'machinist-mirantis',
-        place: 'machines',
-        grants: OBJECTS,
-      },
-    ],
+    roles: [role('machinist-mirantis', { place: 'machines' }, OBJECTS)],
   },
   {
     file: 'deploy/rbac/mirantis-all-namespaces.yaml',
     comment:
       'Control cluster, in addition to mirantis.yaml: front end for Mirantis Container Cloud in all namespaces, for --cells. The role allows reading all Secrets and ConfigMaps. See docs/operations/mirantis.md.',
     isFor: ({ controllers, hasCells }) => controllers.has('mirantis') && hasCells,
-    roles: [{ name: 'machinist-mirantis-all-namespaces', place: 'cluster', grants: OBJECTS }],
+    roles: [role('machinist-mirantis-all-namespaces', { place: 'cluster' }, OBJECTS)],
   },
 ];

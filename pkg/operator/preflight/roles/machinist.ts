@@ -1,7 +1,7 @@
 import { GROUP } from '../../../apis/machine/v1alpha1/group.ts';
 import { MACHINE_LEASE, MANAGER_LEASE, servesOwnKinds } from '../../../kube/leader/names.ts';
 import type { Workload } from '../workload.ts';
-import { EVENTS, grant, type Grant, leaseGrants, READ, type RoleFile, usedBy } from './role.ts';
+import { EVENTS, grant, type Grant, leaseGrants, READ, role, type RoleFile, usedBy } from './role.ts';
 
 /** What does not work without the RoleBindings in the namespace of the Machines. */
 export const LOST_WITHOUT_BINDINGS =
@@ -193,11 +193,7 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
     comment: 'Control cluster, all controllers in one process: all objects of one namespace.',
     isFor: isControl('control'),
     roles: [
-      {
-        name: 'machinist-control',
-        place: 'machines',
-        grants: [...MACHINE, ...MANAGER, EVENTS, ...BOTH_LEASES, ...AUTOSCALED],
-      },
+      role('machinist-control', { place: 'machines' }, [...MACHINE, ...MANAGER, EVENTS, ...BOTH_LEASES, ...AUTOSCALED]),
     ],
   },
   {
@@ -205,11 +201,12 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
     comment: 'Control cluster, owner controllers (MachineDeployments and MachineSets).',
     isFor: isControl('control-manager'),
     roles: [
-      {
-        name: 'machinist-manager-control',
-        place: 'machines',
-        grants: [...MANAGER, EVENTS, ...leaseGrants(MANAGER_LEASE), ...AUTOSCALED],
-      },
+      role('machinist-manager-control', { place: 'machines' }, [
+        ...MANAGER,
+        EVENTS,
+        ...leaseGrants(MANAGER_LEASE),
+        ...AUTOSCALED,
+      ]),
     ],
   },
   {
@@ -217,11 +214,11 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
     comment: 'Control cluster, machine controllers (Machines, MachineClasses, Secrets).',
     isFor: isControl('control-machine-controller'),
     roles: [
-      {
-        name: 'machinist-machine-controller-control',
-        place: 'machines',
-        grants: [...MACHINE, EVENTS, ...leaseGrants(MACHINE_LEASE)],
-      },
+      role('machinist-machine-controller-control', { place: 'machines' }, [
+        ...MACHINE,
+        EVENTS,
+        ...leaseGrants(MACHINE_LEASE),
+      ]),
     ],
   },
   {
@@ -230,19 +227,22 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
       'Control cluster, all controllers in one process that runs in another namespace than the Machines. The RoleBinding for the namespace of the Machines is in deploy/machines-namespace.yaml.',
     isFor: isControl('machines'),
     roles: [
-      {
-        name: 'machinist-machines',
-        place: 'machines',
-        isBoundElsewhere: true,
-        grants: [...MACHINE, ...MANAGER, EVENTS, ...BINDINGS, ...AUTOSCALED.filter(({ group }) => group === GROUP)],
-      },
-      {
-        name: 'machinist-leases',
-        place: 'leases',
-        comment:
-          'In the namespace of the process, not of the Machines: a Lease cannot be renewed in a namespace that is being deleted.',
-        grants: [...BOTH_LEASES, ...AUTOSCALED.filter(({ group }) => group !== GROUP), LEASE_EVENTS],
-      },
+      role('machinist-machines', { place: 'machines', isBoundElsewhere: true }, [
+        ...MACHINE,
+        ...MANAGER,
+        EVENTS,
+        ...BINDINGS,
+        ...AUTOSCALED.filter(({ group }) => group === GROUP),
+      ]),
+      role(
+        'machinist-leases',
+        {
+          place: 'leases',
+          comment:
+            'In the namespace of the process, not of the Machines: a Lease cannot be renewed in a namespace that is being deleted.',
+        },
+        [...BOTH_LEASES, ...AUTOSCALED.filter(({ group }) => group !== GROUP), LEASE_EVENTS],
+      ),
     ],
   },
   {
@@ -251,17 +251,8 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
       'Control cluster, one process for many namespaces (--cells). Each target cluster needs deploy/rbac/target.yaml.',
     isFor: isControl('cells'),
     roles: [
-      {
-        name: 'machinist-cells',
-        place: 'cluster',
-        grants: [...CELLS, ...MACHINE, ...MANAGER, EVENTS],
-      },
-      {
-        name: 'machinist-cells-leases',
-        place: 'leases',
-        comment: 'In the namespace of the process.',
-        grants: CELL_LEASES,
-      },
+      role('machinist-cells', { place: 'cluster' }, [...CELLS, ...MACHINE, ...MANAGER, EVENTS]),
+      role('machinist-cells-leases', { place: 'leases', comment: 'In the namespace of the process.' }, CELL_LEASES),
     ],
   },
   {
@@ -270,12 +261,10 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
       'Control cluster, one process for namespaces that are named (--cell-namespaces); each of them needs deploy/rbac/cell.yaml.',
     isFor: isControl('named-cells'),
     roles: [
-      {
-        name: 'machinist-cells-leases',
-        place: 'leases',
-        comment: 'In the namespace of the process.',
-        grants: [...CELL_LEASES, LEASE_EVENTS],
-      },
+      role('machinist-cells-leases', { place: 'leases', comment: 'In the namespace of the process.' }, [
+        ...CELL_LEASES,
+        LEASE_EVENTS,
+      ]),
     ],
   },
   {
@@ -284,12 +273,13 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
       'Control cluster, each namespace that --cell-namespaces names. The RoleBinding, which grants it there alone, is in deploy/cell-namespace.yaml.',
     isFor: isControl('cell'),
     roles: [
-      {
-        name: 'machinist-cell',
-        place: 'machines',
-        isBoundElsewhere: true,
-        grants: [...CELL, ...MACHINE, ...MANAGER, EVENTS, ...BINDINGS],
-      },
+      role('machinist-cell', { place: 'machines', isBoundElsewhere: true }, [
+        ...CELL,
+        ...MACHINE,
+        ...MANAGER,
+        EVENTS,
+        ...BINDINGS,
+      ]),
     ],
   },
   {
@@ -297,18 +287,13 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
     comment: 'Each target cluster of a process for many namespaces (--cells), besides deploy/rbac/target.yaml.',
     isFor: ({ hasCells, hasTarget }) => hasCells && hasTarget,
     roles: [
-      {
-        name: 'machinist-cells-target',
-        cluster: 'target',
-        place: 'cluster',
-        grants: [
-          grant('', ['namespaces'], {
-            name: 'kube-system',
-            needed: ['get'],
-            why: 'Its UID identifies the cluster, which belongs to one namespace only.',
-          }),
-        ],
-      },
+      role('machinist-cells-target', { cluster: 'target', place: 'cluster' }, [
+        grant('', ['namespaces'], {
+          name: 'kube-system',
+          needed: ['get'],
+          why: 'Its UID identifies the cluster, which belongs to one namespace only.',
+        }),
+      ]),
     ],
   },
   {
@@ -316,17 +301,13 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
     comment: 'Control cluster, all layouts with drivers.',
     isFor: ({ leases, callsDrivers }) => callsDrivers && leases.has(MACHINE_LEASE),
     roles: [
-      {
-        name: 'machinist-control-identity',
-        place: 'cluster',
-        grants: [
-          grant('', ['namespaces'], {
-            name: 'kube-system',
-            needed: ['get'],
-            why: "Its UID identifies the cluster. VMs are tagged with it, so that two clusters in one provider account do not see each other's VMs.",
-          }),
-        ],
-      },
+      role('machinist-control-identity', { place: 'cluster' }, [
+        grant('', ['namespaces'], {
+          name: 'kube-system',
+          needed: ['get'],
+          why: "Its UID identifies the cluster. VMs are tagged with it, so that two clusters in one provider account do not see each other's VMs.",
+        }),
+      ]),
     ],
   },
   {
@@ -334,18 +315,13 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
     comment: 'Target cluster, owner controllers.',
     isFor: isTarget('target-manager'),
     roles: [
-      {
-        name: 'machinist-manager-target',
-        cluster: 'target',
-        place: 'cluster',
-        grants: [
-          grant('', ['nodes'], {
-            needed: READ,
-            optional: { patch: 'labels, annotations and taints of templates are not copied to Nodes' },
-            why: 'Writes labels, annotations, taints and the cordon of Nodes during a rollout.',
-          }),
-        ],
-      },
+      role('machinist-manager-target', { cluster: 'target', place: 'cluster' }, [
+        grant('', ['nodes'], {
+          needed: READ,
+          optional: { patch: 'labels, annotations and taints of templates are not copied to Nodes' },
+          why: 'Writes labels, annotations, taints and the cordon of Nodes during a rollout.',
+        }),
+      ]),
     ],
   },
   {
@@ -353,56 +329,46 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
     comment: 'Target cluster, all controllers in one process, or the machine controllers.',
     isFor: isTarget('target'),
     roles: [
-      {
-        name: 'machinist-target',
-        cluster: 'target',
-        place: 'cluster',
-        grants: [
-          grant('', ['nodes'], {
-            needed: READ,
-            optional: {
-              patch: 'Nodes cannot be cordoned, labelled or tainted, so they are not drained',
-              delete: 'Nodes of deleted Machines are not deleted',
-            },
-            why: 'Watches the health of Nodes; writes labels, annotations, taints, the cordon and the finalizer; deletes Nodes with their Machine.',
-          }),
-          grant('', ['nodes/status'], {
-            optional: { patch: 'Nodes do not show the conditions of their Machine' },
-            why: 'Writes conditions (Terminating, InPlaceUpdate, Preserved, Maintenance) and virtual capacity.',
-          }),
-          grant('', ['pods'], {
-            optional: { 'get, list, watch, delete': 'Nodes cannot be drained' },
-            why: 'Reads the pods of a Node that is being drained; deletes them after the last eviction attempt and in a forced drain.',
-          }),
-          grant('', ['pods/eviction'], { optional: { create: 'Nodes cannot be drained' }, why: 'Drains.' }),
-          grant('policy', ['poddisruptionbudgets'], {
-            optional: { list: 'the budget that blocks a drain is not reported' },
-            why: 'Reports the budget that blocks a drain.',
-          }),
-          grant('', ['persistentvolumeclaims', 'persistentvolumes'], {
-            optional: { get: 'pods with volumes cannot be drained' },
-            why: 'Reads which volumes move with a pod.',
-          }),
-          grant('storage.k8s.io', ['volumeattachments'], {
-            needed: READ,
-            optional: { delete: 'volumes stay attached after a forced drain' },
-            why: 'Watched while volumes are detached; deleted after a forced drain, unless another controller detaches them.',
-          }),
-        ],
-      },
-      {
-        name: 'machinist-target-tokens',
-        cluster: 'target',
-        place: { namespace: 'kube-system' },
-        grants: [
-          grant('', ['secrets'], {
-            optional: {
-              'get, create, patch, delete': 'machines whose user data requires a bootstrap token are not created',
-            },
-            why: 'Bootstrap tokens, one for each machine, deleted after the machine has joined.',
-          }),
-        ],
-      },
+      role('machinist-target', { cluster: 'target', place: 'cluster' }, [
+        grant('', ['nodes'], {
+          needed: READ,
+          optional: {
+            patch: 'Nodes cannot be cordoned, labelled or tainted, so they are not drained',
+            delete: 'Nodes of deleted Machines are not deleted',
+          },
+          why: 'Watches the health of Nodes; writes labels, annotations, taints, the cordon and the finalizer; deletes Nodes with their Machine.',
+        }),
+        grant('', ['nodes/status'], {
+          optional: { patch: 'Nodes do not show the conditions of their Machine' },
+          why: 'Writes conditions (Terminating, InPlaceUpdate, Preserved, Maintenance) and virtual capacity.',
+        }),
+        grant('', ['pods'], {
+          optional: { 'get, list, watch, delete': 'Nodes cannot be drained' },
+          why: 'Reads the pods of a Node that is being drained; deletes them after the last eviction attempt and in a forced drain.',
+        }),
+        grant('', ['pods/eviction'], { optional: { create: 'Nodes cannot be drained' }, why: 'Drains.' }),
+        grant('policy', ['poddisruptionbudgets'], {
+          optional: { list: 'the budget that blocks a drain is not reported' },
+          why: 'Reports the budget that blocks a drain.',
+        }),
+        grant('', ['persistentvolumeclaims', 'persistentvolumes'], {
+          optional: { get: 'pods with volumes cannot be drained' },
+          why: 'Reads which volumes move with a pod.',
+        }),
+        grant('storage.k8s.io', ['volumeattachments'], {
+          needed: READ,
+          optional: { delete: 'volumes stay attached after a forced drain' },
+          why: 'Watched while volumes are detached; deleted after a forced drain, unless another controller detaches them.',
+        }),
+      ]),
+      role('machinist-target-tokens', { cluster: 'target', place: { namespace: 'kube-system' } }, [
+        grant('', ['secrets'], {
+          optional: {
+            'get, create, patch, delete': 'machines whose user data requires a bootstrap token are not created',
+          },
+          why: 'Bootstrap tokens, one for each machine, deleted after the machine has joined.',
+        }),
+      ]),
     ],
   },
 ];

@@ -42,6 +42,10 @@ export interface Role {
   readonly grants: readonly Grant[];
 }
 
+export function role(name: string, where: Omit<Role, 'name' | 'grants'>, grants: readonly Grant[]): Role {
+  return { name, ...where, grants };
+}
+
 /** A shipped file of deploy/rbac. */
 export interface RoleFile {
   readonly file: string;
