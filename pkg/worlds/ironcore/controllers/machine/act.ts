@@ -1,6 +1,7 @@
 import { capital } from '../../../../apis/capital.ts';
 import { ignoreNotFound } from '../../../../kube/client/errors.ts';
 import { requeue, stop, type StepResult } from '../../../../work/reconcile/result.ts';
+import { claimUsed, networkInterfaceUIDs, releaseClaims, type ClaimDeps } from './claiming.ts';
 import { createMachine, type CreateDeps } from './create-machine.ts';
 import { decideMachine } from './decision.ts';
 import { deleteRuntimeMachines, type DeleteDeps } from './delete-machines.ts';
@@ -10,22 +11,24 @@ import type { PassCollaborators, IronCorePass, IronCoreStep } from './machine-pa
 import { desiredOf, NOTHING } from './needs.ts';
 import { RECHECK_MS } from './rechecks.ts';
 import type { SurroundingsDeps } from './surroundings.ts';
-import { notRunning } from './waiting.ts';
+import { notRunning, reportWait, type WaitDeps } from './waiting.ts';
 
 type Deps = SurroundingsDeps &
   CreateDeps &
   KeepingDeps &
   DeleteDeps &
+  ClaimDeps &
+  WaitDeps &
   Pick<PassCollaborators, 'runtimeClasses' | 'claims' | 'finalizer'>;
 
 /** Claims what the Machine uses, decides on one thing, and does it. */
 export const act = (deps: Deps): IronCoreStep => ({
   name: 'act',
   async run(pass) {
-    const { downwardAPI, claiming, uncertainty, claims, waiting, reports } = deps;
+    const { downwardAPI, uncertainty, claims, reports } = deps;
     const { observed, isGoing, poolName, poolUID, existing, signal } = pass;
     const { uid } = observed.metadata;
-    if (!isGoing) await claiming.claim(observed, existing, uncertainty.leftMs(uid) === 0, signal);
+    if (!isGoing) await claimUsed(deps, observed, existing, uncertainty.leftMs(uid) === 0, signal);
     const desired = isGoing ? NOTHING : await desiredOf(deps, pass, existing.length > 0);
     const decision = decideMachine({
       machine: observed,
@@ -36,13 +39,13 @@ export const act = (deps: Deps): IronCoreStep => ({
       },
       claim: claims.ownOf(poolName),
       desired,
-      networkInterfaceUIDs: claiming.networkInterfaceUIDs(observed),
+      networkInterfaceUIDs: networkInterfaceUIDs(deps, observed),
       existing,
       uncertainMs: uncertainty.leftMs(uid),
     });
     switch (decision.kind) {
       case 'wait':
-        return await waiting.wait(pass, decision.waits);
+        return await reportWait(deps, pass, decision.waits);
       case 'look': {
         const problem = { reason: 'Pending', message: capital(decision.why) };
         await reports.report(observed, { problem }, signal, notRunning(observed));
@@ -62,12 +65,10 @@ export const act = (deps: Deps): IronCoreStep => ({
 });
 
 /** Nothing is left at the runtime: what was used is free again, and the Machine may go. */
-async function finish(
-  { claiming, finalizer, uncertainty, rechecks }: Deps,
-  { observed, signal }: IronCorePass,
-): Promise<StepResult> {
+async function finish(deps: Deps, { observed, signal }: IronCorePass): Promise<StepResult> {
+  const { finalizer, uncertainty, rechecks } = deps;
   const { uid } = observed.metadata;
-  await claiming.releaseAll(observed, signal);
+  await releaseClaims(deps, observed, signal);
   await finalizer.remove(observed, signal, 'destroy').catch(ignoreNotFound);
   uncertainty.forget(uid);
   rechecks.release(uid);

@@ -16,119 +16,114 @@ import type { PassCollaborators } from './machine-pass.ts';
 
 export type Used = IronCoreVolume | IronCoreNetworkInterface;
 
-type Deps = Pick<PassCollaborators, 'classes' | 'volumes' | 'networkInterfaces' | 'writer' | 'reports'>;
+export type ClaimDeps = Pick<PassCollaborators, 'classes' | 'volumes' | 'networkInterfaces' | 'writer' | 'reports'>;
 
-/** Claims of Machines on Volumes and NetworkInterfaces: what claims.ts decides on is done, and none is lost to another who wants it too. */
-export class Claiming {
-  readonly #deps: Deps;
+/**
+ * Takes what the Machine names, makes what is to be made for it, and lets go of what neither it nor `existing`, its machines, use any
+ * more; of nothing while it is not certain that these are all. Throws ApiError.
+ */
+export async function claimUsed(
+  deps: ClaimDeps,
+  observed: IronCoreMachine,
+  existing: readonly RuntimeMachine[],
+  isCertain: boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  const { volumes, networkInterfaces, classes } = deps;
+  const { spec } = observed;
+  const names = (entries: readonly { readonly name: string }[] = []): Set<string> =>
+    new Set(entries.map(({ name }) => name));
+  const [volumeNames, nicNames] = [names(spec.volumes), names(spec.networkInterfaces)];
+  const uses = (kind: 'volumes' | 'networkInterfaces', named: Set<string>): boolean =>
+    existing.some((one) => [...one.spec[kind], ...one.status[kind]].some(({ name }) => !named.has(name)));
+  const ofVolumes = volumeClaims(
+    observed,
+    classes.get(spec.machineClassRef.name),
+    claimable(observed, volumes, isCertain && !uses('volumes', volumeNames)),
+  );
+  await carryOutClaims(deps, observed, ironCoreVolumes, ofVolumes, signal);
+  const mayRelease = isCertain && !uses('networkInterfaces', nicNames);
+  const ofNICs = networkInterfaceClaims(observed, claimable(observed, networkInterfaces, mayRelease));
+  await carryOutClaims(deps, observed, ironCoreNetworkInterfaces, ofNICs, signal);
+}
 
-  constructor(deps: Deps) {
-    this.#deps = deps;
+/** Nothing is left at the runtime: all that it had claimed is free again. Throws ApiError. */
+export async function releaseClaims(
+  { volumes, networkInterfaces, writer }: Pick<ClaimDeps, 'volumes' | 'networkInterfaces' | 'writer'>,
+  { metadata: { uid } }: IronCoreMachine,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const volume of volumes.byIndex('user', uid)) await releaseClaim(writer, uid, ironCoreVolumes, volume, signal);
+  for (const nic of networkInterfaces.byIndex('user', uid)) {
+    await releaseClaim(writer, uid, ironCoreNetworkInterfaces, nic, signal);
   }
+}
 
-  /**
-   * Takes what the Machine names, makes what is to be made for it, and lets go of what neither it nor `existing`, its machines, use any
-   * more; of nothing while it is not certain that these are all. Throws ApiError.
-   */
-  async claim(
-    observed: IronCoreMachine,
-    existing: readonly RuntimeMachine[],
-    isCertain: boolean,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { volumes, networkInterfaces, classes } = this.#deps;
-    const { spec } = observed;
-    const names = (entries: readonly { readonly name: string }[] = []): Set<string> =>
-      new Set(entries.map(({ name }) => name));
-    const [volumeNames, nicNames] = [names(spec.volumes), names(spec.networkInterfaces)];
-    const uses = (kind: 'volumes' | 'networkInterfaces', named: Set<string>): boolean =>
-      existing.some((one) => [...one.spec[kind], ...one.status[kind]].some(({ name }) => !named.has(name)));
-    const ofVolumes = volumeClaims(
-      observed,
-      classes.get(spec.machineClassRef.name),
-      claimable(observed, volumes, isCertain && !uses('volumes', volumeNames)),
-    );
-    await this.#carryOut(observed, ironCoreVolumes, ofVolumes, signal);
-    const mayRelease = isCertain && !uses('networkInterfaces', nicNames);
-    const ofNICs = networkInterfaceClaims(observed, claimable(observed, networkInterfaces, mayRelease));
-    await this.#carryOut(observed, ironCoreNetworkInterfaces, ofNICs, signal);
+/** What the runtime calls the NetworkInterfaces of a Machine is noted at them. Throws ApiError. */
+export async function noteHandles(
+  { networkInterfaces, writer }: Pick<ClaimDeps, 'networkInterfaces' | 'writer'>,
+  observed: IronCoreMachine,
+  { status }: RuntimeMachine,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const entry of observed.spec.networkInterfaces ?? []) {
+    const nic = networkInterfaces.get(keyBeside(observed, networkInterfaceNameOf(observed, entry)));
+    if (nic?.spec?.machineRef?.uid !== observed.metadata.uid) continue;
+    const handle = status.networkInterfaces.find(({ name }) => name === entry.name)?.handle ?? '';
+    if (handle === '' || handle === nic.spec.providerID) continue;
+    await patchUsed(writer, ironCoreNetworkInterfaces, nic, { spec: { providerID: handle } }, signal);
   }
+}
 
-  /** Nothing is left at the runtime: all that it had claimed is free again. Throws ApiError. */
-  async releaseAll({ metadata: { uid } }: IronCoreMachine, signal: AbortSignal): Promise<void> {
-    const { volumes, networkInterfaces } = this.#deps;
-    for (const volume of volumes.byIndex('user', uid)) await this.#release(uid, ironCoreVolumes, volume, signal);
-    for (const nic of networkInterfaces.byIndex('user', uid)) {
-      await this.#release(uid, ironCoreNetworkInterfaces, nic, signal);
-    }
+/** UIDs of the NetworkInterfaces that the Machine names, by their names. */
+export function networkInterfaceUIDs(
+  { networkInterfaces }: Pick<ClaimDeps, 'networkInterfaces'>,
+  observed: IronCoreMachine,
+): ReadonlyMap<string, string> {
+  const names = (observed.spec.networkInterfaces ?? []).map((entry) => networkInterfaceNameOf(observed, entry));
+  return new Map(
+    names.flatMap((name) => {
+      const nic = networkInterfaces.get(keyBeside(observed, name));
+      return nic === undefined ? [] : [[name, nic.metadata.uid] as const];
+    }),
+  );
+}
+
+async function carryOutClaims<T extends Used>(
+  { writer, reports }: Pick<ClaimDeps, 'writer' | 'reports'>,
+  observed: IronCoreMachine,
+  resource: Resource<T>,
+  claims: ResourceClaims<T>,
+  signal: AbortSignal,
+): Promise<void> {
+  const claim = claimBy(observed);
+  // Whoever serves the pool lets go of it, if the Machine itself never does.
+  const metadata = { annotations: { [CLAIMED_FOR_POOL_ANNOTATION]: observed.spec.machinePoolRef?.name ?? null } };
+  for (const object of claims.claim) {
+    const spec = resource.kind === 'Volume' ? { claimRef: claim } : { machineRef: claim, providerID: null };
+    await patchUsed(writer, resource, object, { metadata, spec }, signal);
   }
-
-  /** What the runtime calls the NetworkInterfaces of a Machine is noted at them. Throws ApiError. */
-  async noteHandles(observed: IronCoreMachine, { status }: RuntimeMachine, signal: AbortSignal): Promise<void> {
-    for (const entry of observed.spec.networkInterfaces ?? []) {
-      const nic = this.#deps.networkInterfaces.get(keyBeside(observed, networkInterfaceNameOf(observed, entry)));
-      if (nic?.spec?.machineRef?.uid !== observed.metadata.uid) continue;
-      const handle = status.networkInterfaces.find(({ name }) => name === entry.name)?.handle ?? '';
-      if (handle === '' || handle === nic.spec.providerID) continue;
-      await this.#patch(ironCoreNetworkInterfaces, nic, { spec: { providerID: handle } }, signal);
-    }
+  for (const object of claims.note) {
+    await patchUsed(writer, resource, object, { metadata }, signal).catch((err: unknown) => {
+      // It is needed only if the Machine ever loses its finalizer: the machine that there is is looked after all the same.
+      if (!isDenial(err)) throw err;
+      reports.refused(observed, err);
+    });
   }
-
-  /** UIDs of the NetworkInterfaces that the Machine names, by their names. */
-  networkInterfaceUIDs(observed: IronCoreMachine): ReadonlyMap<string, string> {
-    const names = (observed.spec.networkInterfaces ?? []).map((entry) => networkInterfaceNameOf(observed, entry));
-    return new Map(
-      names.flatMap((name) => {
-        const nic = this.#deps.networkInterfaces.get(keyBeside(observed, name));
-        return nic === undefined ? [] : [[name, nic.metadata.uid] as const];
-      }),
-    );
+  for (const object of claims.create) {
+    await writer.create('create', resource, object, { signal }).catch((err: unknown) => {
+      if (isAlreadyExists(err)) return;
+      // A quota, or a webhook: the machine that there is is looked after all the same.
+      if (!ApiError.is(err, 'Forbidden', 'Invalid', 'BadRequest')) throw err;
+      const { kind } = resource;
+      const message = `${kind} ${object.metadata.name} cannot be created: ${err.message}`;
+      reports.event(observed, 'Warning', `${kind}NotReady`, message);
+    });
   }
-
-  async #carryOut<T extends Used>(
-    observed: IronCoreMachine,
-    resource: Resource<T>,
-    claims: ResourceClaims<T>,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { writer, reports } = this.#deps;
-    const claim = claimBy(observed);
-    // Whoever serves the pool lets go of it, if the Machine itself never does.
-    const metadata = { annotations: { [CLAIMED_FOR_POOL_ANNOTATION]: observed.spec.machinePoolRef?.name ?? null } };
-    for (const object of claims.claim) {
-      const spec = resource.kind === 'Volume' ? { claimRef: claim } : { machineRef: claim, providerID: null };
-      await this.#patch(resource, object, { metadata, spec }, signal);
-    }
-    for (const object of claims.note) {
-      await this.#patch(resource, object, { metadata }, signal).catch((err: unknown) => {
-        // It is needed only if the Machine ever loses its finalizer: the machine that there is is looked after all the same.
-        if (!isDenial(err)) throw err;
-        reports.refused(observed, err);
-      });
-    }
-    for (const object of claims.create) {
-      await writer.create('create', resource, object, { signal }).catch((err: unknown) => {
-        if (isAlreadyExists(err)) return;
-        // A quota, or a webhook: the machine that there is is looked after all the same.
-        if (!ApiError.is(err, 'Forbidden', 'Invalid', 'BadRequest')) throw err;
-        const { kind } = resource;
-        const message = `${kind} ${object.metadata.name} cannot be created: ${err.message}`;
-        reports.event(observed, 'Warning', `${kind}NotReady`, message);
-      });
-    }
-    for (const object of claims.release) await this.#release(observed.metadata.uid, resource, object, signal);
-    for (const object of claims.delete) {
-      const { uid } = object.metadata;
-      await writer.delete('destroy', resource, refOf(object), { uid }, { signal }).catch(ignoreNotFound);
-    }
-  }
-
-  async #release<T extends Used>(uid: string, resource: Resource<T>, object: T, signal: AbortSignal): Promise<void> {
-    await releaseClaim(this.#deps.writer, uid, resource, object, signal);
-  }
-
-  async #patch<T extends Used>(resource: Resource<T>, object: T, change: object, signal: AbortSignal): Promise<void> {
-    await patchUsed(this.#deps.writer, resource, object, change, signal);
+  for (const object of claims.release) await releaseClaim(writer, observed.metadata.uid, resource, object, signal);
+  for (const object of claims.delete) {
+    const { uid } = object.metadata;
+    await writer.delete('destroy', resource, refOf(object), { uid }, { signal }).catch(ignoreNotFound);
   }
 }
 

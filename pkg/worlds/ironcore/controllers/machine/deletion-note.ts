@@ -1,6 +1,12 @@
-import type { IronCoreMachine } from '../../api/machine.ts';
 import { DELETION_SENT_ANNOTATION } from '../../../../apis/machine/v1alpha1/labels.ts';
-import { isBeingDeleted } from '../../../../apis/meta.ts';
+import { isBeingDeleted, keyOf, refOf } from '../../../../apis/meta.ts';
+import { ApiError, ignoreNotFound } from '../../../../kube/client/errors.ts';
+import { mergePatch } from '../../../../kube/client/patch.ts';
+import { GateClosedError } from '../../../../kube/gate/gate.ts';
+import type { IronCoreMachine } from '../../api/machine.ts';
+import { ironCoreMachines } from '../../api/resources.ts';
+import { RuntimeError } from '../../runtime/error.ts';
+import type { PassCollaborators } from './machine-pass.ts';
 
 /**
  * What is known of the deletion of a machine at its runtime:
@@ -24,6 +30,46 @@ export function deletionNoteOf(machine: IronCoreMachine): DeletionNote {
 }
 
 /** The value of the annotation that notes this; null: it is taken off. */
-export function deletionNoteText({ metadata: { uid } }: IronCoreMachine, note: DeletionNote): string | null {
+function deletionNoteText({ metadata: { uid } }: IronCoreMachine, note: DeletionNote): string | null {
   return note === 'none' ? null : `${note} ${uid}`;
+}
+
+export type DeletionNoteDeps = Pick<PassCollaborators, 'machines' | 'writer' | 'missing'>;
+
+/** Writes on a Machine what is known of the deletion of its machine, for whoever comes after this process. Throws ApiError. */
+export async function noteDeletion(
+  { machines, missing, writer }: DeletionNoteDeps,
+  observed: IronCoreMachine,
+  note: DeletionNote,
+  signal: AbortSignal,
+): Promise<void> {
+  const isKnown = missing.deletionOf(observed) === note;
+  // What is about to be sent is not sent before that is written.
+  missing.deletion(observed, note === 'sent' && !isKnown ? 'none' : note);
+  const current = machines.get(keyOf(observed)) ?? observed;
+  if (isKnown && deletionNoteOf(current) === note) return;
+  const annotations = { [DELETION_SENT_ANNOTATION]: deletionNoteText(observed, note) };
+  const patch = mergePatch(observed, { metadata: { annotations } });
+  await writer.patch('change', ironCoreMachines, refOf(observed), patch, { signal }).catch(ignoreNotFound);
+  missing.deletion(observed, note);
+}
+
+/**
+ * The runtime has not accepted that the machine goes, but failed with `err`, so that it is no news of it that counts, should it lose its
+ * state. What cannot be written now, because leadership or the API server was lost, is known to this process and written later; the next
+ * one finds it as sent.
+ */
+export async function takeBackDeletion(
+  deps: DeletionNoteDeps,
+  observed: IronCoreMachine,
+  err: unknown,
+  signal: AbortSignal,
+): Promise<void> {
+  const isRefused = err instanceof GateClosedError || (err instanceof RuntimeError && !err.unanswered);
+  // What it has accepted once it was told again because it goes on being shown.
+  const isAccepted = deps.missing.deletionOf(observed) === 'accepted';
+  const note = isRefused ? 'none' : isAccepted ? 'accepted' : 'unanswered';
+  await noteDeletion(deps, observed, note, signal).catch((why: unknown) => {
+    if (!(signal.aborted || why instanceof ApiError || why instanceof GateClosedError)) throw why;
+  });
 }

@@ -3,26 +3,29 @@ import { isBeingDeleted } from '../../../../apis/meta.ts';
 import { fromTimestamp } from '../../../../base/clock/clock.ts';
 import { next, requeue } from '../../../../work/reconcile/result.ts';
 import type { IronCoreMachine } from '../../api/machine.ts';
+import { noteDeletion, type DeletionNoteDeps } from './deletion-note.ts';
 import type { PassCollaborators, IronCoreStep } from './machine-pass.ts';
 import { recipientOf } from './missing-machines.ts';
 import { SOON_MS } from './rechecks.ts';
 import { CLAIMED_BY_ANOTHER } from './rivals.ts';
 import { runtimeIDOf } from './runtime-id.ts';
 import type { DeletionIntent } from './uncertainty.ts';
+import { holdOff, type WaitDeps } from './waiting.ts';
 
-type RivalDeps = Pick<PassCollaborators, 'rivals' | 'pools' | 'keptUses' | 'hurry' | 'reports' | 'waiting'>;
+type RivalDeps = WaitDeps & Pick<PassCollaborators, 'rivals' | 'pools' | 'keptUses' | 'hurry'>;
 
 /** Does nothing while somebody else claims machines of the pool, or nobody has looked yet. */
-export const yieldToRival = ({ rivals, pools, keptUses, hurry, reports, waiting }: RivalDeps): IronCoreStep => ({
+export const yieldToRival = (deps: RivalDeps): IronCoreStep => ({
   name: 'yield-to-rival',
   async run(pass) {
+    const { rivals, pools, keptUses, hurry, reports } = deps;
     const { observed, isGoing, poolName, existing, signal } = pass;
     const message = rivals.whyNot(poolName, pools.get(poolName), existing);
     if (message !== undefined) {
       const [seen] = existing;
       const isThere = seen !== undefined && !isGoing;
       const problem = { reason: CLAIMED_BY_ANOTHER, message, ...(isThere && { status: 'Unknown' as const }) };
-      return await waiting.hold(pass, problem, seen);
+      return await holdOff(deps, pass, problem, seen);
     }
     if (rivals.has(poolName)) return next;
     const why = keptUses.whyNot(poolName);
@@ -36,31 +39,25 @@ export const yieldToRival = ({ rivals, pools, keptUses, hurry, reports, waiting 
 });
 
 /** Does nothing while another runtime answers than the one that has the machine, or that its creation was sent to. */
-export const rightRuntime = ({
-  missing,
-  rechecks,
-  waiting,
-}: Pick<PassCollaborators, 'missing' | 'rechecks' | 'waiting'>): IronCoreStep => ({
+export const rightRuntime = (deps: WaitDeps & Pick<PassCollaborators, 'missing'>): IronCoreStep => ({
   name: 'right-runtime',
   async run(pass) {
+    const { missing, rechecks } = deps;
     const { observed, poolName, runtime, existing, answering, signal } = pass;
     if (existing.length > 0) rechecks.release(observed.metadata.uid);
     else if (answering !== undefined) {
       const doubt = missing.wrongRuntime(observed, poolName, answering);
-      if (doubt !== undefined) return await waiting.hold(pass, doubt);
+      if (doubt !== undefined) return await holdOff(deps, pass, doubt);
     } else if (wasSent(observed)) {
       const { name } = await runtime.version(signal);
       const doubt = missing.sentElsewhere(observed, poolName, recipientOf(name, runtime));
-      if (doubt !== undefined) return await waiting.hold(pass, doubt);
+      if (doubt !== undefined) return await holdOff(deps, pass, doubt);
     }
     return next;
   },
 });
 
-type CertaintyDeps = Pick<
-  PassCollaborators,
-  'missing' | 'rechecks' | 'waiting' | 'uncertainty' | 'deletionNotes' | 'sightings'
->;
+type CertaintyDeps = WaitDeps & DeletionNoteDeps & Pick<PassCollaborators, 'sightings'>;
 
 /**
  * Finds out whether it is certain what there is, and notes what is known of a deletion. Does nothing while the runtime shows too few of the
@@ -69,7 +66,7 @@ type CertaintyDeps = Pick<
 export const certainty = (deps: CertaintyDeps): IronCoreStep => ({
   name: 'certainty',
   async run(pass) {
-    const { missing, rechecks, waiting, uncertainty, deletionNotes } = deps;
+    const { missing, rechecks, uncertainty } = deps;
     const { observed, poolName, runtime, existing, signal } = pass;
     const { uid, annotations } = observed.metadata;
     if (existing.length > 0) {
@@ -80,10 +77,10 @@ export const certainty = (deps: CertaintyDeps): IronCoreStep => ({
     if ((observed.status?.machineID ?? '') !== '') uncertainty.vanished(uid, intentOf(deps, observed));
     else uncertainty.recall(uid, fromTimestamp(annotations?.[CREATION_SENT_ANNOTATION]));
     const isCertain = uncertainty.leftMs(uid) === 0;
-    await deletionNotes.write(observed, missing.deletionOf(observed), signal);
+    await noteDeletion(deps, observed, missing.deletionOf(observed), signal);
     if (!missing.isMissed(observed) || !(isCertain || rechecks.isHeld(uid))) return next;
     const doubt = await missing.lost(observed, poolName, runtime, signal);
-    if (doubt !== undefined) return await waiting.hold(pass, doubt);
+    if (doubt !== undefined) return await holdOff(deps, pass, doubt);
     // What a runtime that is believed again shows may come one after the other, and the last pass may have been a minute ago.
     if (rechecks.release(uid)) uncertainty.distrusted(uid);
     return next;

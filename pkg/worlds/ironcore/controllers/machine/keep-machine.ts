@@ -8,13 +8,18 @@ import { ignoreNotFound } from '../../../../kube/client/errors.ts';
 import { ironCoreMachines } from '../../api/resources.ts';
 import { requeue, stop, type StepResult } from '../../../../work/reconcile/result.ts';
 import { carryOut, deleteRuntimeMachine } from './carry-out.ts';
+import { noteHandles } from './claiming.ts';
 import type { MachineDecision } from './decision.ts';
 import { RUNTIME_GENERATION } from './keys.ts';
 import type { PassCollaborators, IronCorePass } from './machine-pass.ts';
 import { SOON_MS } from './rechecks.ts';
 import { isUpToDate } from './status.ts';
+import { waitAgain } from './waiting.ts';
 
-export type KeepingDeps = Pick<PassCollaborators, 'reader' | 'reports' | 'claiming' | 'rechecks' | 'waiting' | 'hurry'>;
+export type KeepingDeps = Pick<
+  PassCollaborators,
+  'reader' | 'writer' | 'networkInterfaces' | 'reports' | 'rechecks' | 'hurry'
+>;
 
 /** Brings the machine in step with its Machine, deletes what there is twice of it, and shows how it is. */
 export async function keepMachine(
@@ -22,7 +27,7 @@ export async function keepMachine(
   pass: IronCorePass,
   decision: MachineDecision & { readonly kind: 'keep' },
 ): Promise<StepResult> {
-  const { reports, claiming, rechecks, waiting, hurry } = deps;
+  const { reports, rechecks, hurry } = deps;
   const { observed, poolName, runtime, signal } = pass;
   const { machine, duplicates, changes, waits } = decision;
   const { id } = machine.metadata;
@@ -42,11 +47,11 @@ export async function keepMachine(
   const { name: scheme } = await runtime.version(signal);
   const shown = { seen: isUpToDate(seen) ? seen : undefined, machineID: `${scheme}://${id}`, waits };
   await reports.report(observed, shown, signal);
-  await claiming.noteHandles(observed, seen, signal);
+  await noteHandles(deps, observed, seen, signal);
   if (hasChanged) hurry(poolName);
   // What takes the place of something waits until that is gone.
   if (hasChanged) return requeue(SOON_MS, 'the changes at the runtime to take effect');
-  if (waits.length > 0) return waiting.again(pass, waits);
+  if (waits.length > 0) return waitAgain(deps, pass, waits);
   rechecks.resume(observed.metadata.uid);
   return stop;
 }

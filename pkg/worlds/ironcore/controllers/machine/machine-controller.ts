@@ -6,8 +6,6 @@ import { ironCoreMachines } from '../../api/resources.ts';
 import { Finalizer } from '../../../../work/reconcile/finalizer.ts';
 import { runSteps, stop, waitFor, type StepResult } from '../../../../work/reconcile/result.ts';
 import { act } from './act.ts';
-import { Claiming } from './claiming.ts';
-import { DeletionNotes } from './deletion-notes.ts';
 import { certainty, rightRuntime, yieldToRival } from './doubts.ts';
 import { IRONCORE_MACHINE_FINALIZER, IRONCORE_WATCH_FILTER_LABEL, MANAGED_BY_ANNOTATION } from './keys.ts';
 import type { PassCollaborators, IronCoreStep } from './machine-pass.ts';
@@ -19,7 +17,6 @@ import { Rechecks } from './rechecks.ts';
 import { Reports } from './reports.ts';
 import { RuntimeClasses } from './runtime-classes.ts';
 import { Uncertainty } from './uncertainty.ts';
-import { Waiting } from './waiting.ts';
 import type { IronCoreCollaborators } from '../collaborators.ts';
 
 export type IronCoreMachineControllerDeps = Omit<IronCoreCollaborators, NotNeeded>;
@@ -52,9 +49,6 @@ export class IronCoreMachineController {
       missing,
       rechecks,
       runtimeClasses: new RuntimeClasses(deps.clock),
-      waiting: new Waiting({ rechecks, uncertainty, reports }),
-      deletionNotes: new DeletionNotes({ ...deps, missing }),
-      claiming: new Claiming({ ...deps, reports }),
     };
     this.#steps = [
       prepare(given),

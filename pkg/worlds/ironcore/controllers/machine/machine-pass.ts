@@ -3,15 +3,12 @@ import type { PoolRuntime } from '../../runtime/gated-runtime.ts';
 import type { RuntimeMachine } from '../../runtime/runtime.ts';
 import type { Finalizer } from '../../../../work/reconcile/finalizer.ts';
 import type { Step } from '../../../../work/reconcile/result.ts';
-import type { Claiming } from './claiming.ts';
-import type { DeletionNotes } from './deletion-notes.ts';
 import type { IronCoreMachineControllerDeps } from './machine-controller.ts';
 import type { MissingMachines } from './missing-machines.ts';
 import type { Rechecks } from './rechecks.ts';
 import type { Reports } from './reports.ts';
 import type { RuntimeClasses } from './runtime-classes.ts';
 import type { Uncertainty } from './uncertainty.ts';
-import type { Waiting } from './waiting.ts';
 
 export interface IronCorePass {
   readonly observed: IronCoreMachine;
@@ -37,7 +34,4 @@ export interface PassCollaborators extends IronCoreMachineControllerDeps {
   readonly missing: MissingMachines;
   readonly runtimeClasses: RuntimeClasses;
   readonly rechecks: Rechecks;
-  readonly waiting: Waiting;
-  readonly deletionNotes: DeletionNotes;
-  readonly claiming: Claiming;
 }

@@ -1,12 +1,14 @@
 import { CREATION_SENT_ANNOTATION } from '../../../../apis/machine/v1alpha1/labels.ts';
 import { next } from '../../../../work/reconcile/result.ts';
+import { claimUsed, type ClaimDeps } from './claiming.ts';
 import { waitsOf } from './decision.ts';
 import { desiredRuntimeMachine, type DesiredMachine } from './desired-machine.ts';
 import type { PassCollaborators, IronCorePass, IronCoreStep } from './machine-pass.ts';
 import { surroundingsOf, type SurroundingsDeps } from './surroundings.ts';
+import { reportWait, type WaitDeps } from './waiting.ts';
 
 type DesiredDeps = SurroundingsDeps & Pick<PassCollaborators, 'runtimeClasses'>;
-type Deps = DesiredDeps & Pick<PassCollaborators, 'claiming' | 'waiting' | NewDep>;
+type Deps = DesiredDeps & ClaimDeps & WaitDeps & Pick<PassCollaborators, NewDep>;
 type NewDep = 'rechecks' | 'uncertainty' | 'rivals' | 'sightings';
 
 /** Nothing is missing. */
@@ -24,9 +26,9 @@ export const needs = (deps: Deps): IronCoreStep => ({
   name: 'needs',
   async run(pass) {
     if (pass.isGoing || !isNew(deps, pass)) return next;
-    await deps.claiming.claim(pass.observed, [], false, pass.signal);
+    await claimUsed(deps, pass.observed, [], false, pass.signal);
     const waits = waitsOf({ desired: await desiredOf(deps, pass, false) });
-    return waits.length > 0 ? await deps.waiting.wait(pass, waits) : next;
+    return waits.length > 0 ? await reportWait(deps, pass, waits) : next;
   },
 });
 
