@@ -7,7 +7,7 @@ import { GateClosedError, type Admission, type Gate, type Intent } from '../kube
 import { driverMetrics } from '../base/metrics/driver.ts';
 import type { Driver, DriverCall, MachineRequest } from './driver.ts';
 import { DriverError } from './error.ts';
-import { GatedDriver } from './gated-driver.ts';
+import { gatedDriver } from './gated-driver.ts';
 import type { Interceptor } from '../kube/gate/interceptor.ts';
 import { Obedience } from './obedience.ts';
 
@@ -55,7 +55,7 @@ function gated(
     'listMachines',
     'getVolumeIDs',
   ];
-  const driver = new GatedDriver({
+  const driver = gatedDriver({
     provider: 'sim',
     driver: Object.fromEntries(names.map((name) => [name, method])) as unknown as Driver,
     gate,
@@ -90,7 +90,7 @@ async function settled(): Promise<void> {
 /** An answer that never comes and does not heed the signal. */
 const hang = (): Promise<never> => new Promise(() => undefined);
 
-describe('GatedDriver', () => {
+describe('gatedDriver', () => {
   test.each(['create', 'initialize', 'delete'] as const)(
     'asks the gate before %s and carries its token',
     async (name) => {

@@ -82,140 +82,118 @@ const ANSWERS: Readonly<Partial<Record<DriverCode, ReadonlySet<DriverOperation>>
  * closes. One that is refused for its token is repeated once if that can be put right. Every call has a deadline, also with
  * a driver that does not heed its signal.
  */
-export class GatedDriver implements MachineDriver {
-  readonly provider: string;
-  readonly #deps: GatedDriverDeps;
+export function gatedDriver(deps: GatedDriverDeps): MachineDriver {
+  const { provider, driver, rates } = deps;
+  return {
+    provider,
+    turn: async (machineClass, signal) => await rates?.acquire(machineClass, signal),
+    capabilities: (signal) => driver.capabilities(signal),
+    getStatus: (request, signal) => read(deps, 'status', signal, (call) => driver.getMachineStatus(request, call)),
+    create: (request, signal, timeoutMs) =>
+      mutate(deps, 'create', request, signal, timeoutMs, (call) => driver.createMachine(request, call)),
+    initialize: (request, signal, timeoutMs) =>
+      mutate(deps, 'initialize', request, signal, timeoutMs, (call) => driver.initializeMachine(request, call)),
+    delete: (request, signal) =>
+      mutate(deps, 'delete', request, signal, DELETE_TIMEOUT_MS, (call) => driver.deleteMachine(request, call)),
+    list: (request, signal) => read(deps, 'list', signal, (call) => driver.listMachines(request, call)),
+    volumeIDs: (pvSpecs, signal) => read(deps, 'volumeIDs', signal, (call) => driver.getVolumeIDs(pvSpecs, call)),
+  };
+}
 
-  constructor(deps: GatedDriverDeps) {
-    this.provider = deps.provider;
-    this.#deps = deps;
+async function read<T>(
+  deps: GatedDriverDeps,
+  operation: DriverOperation,
+  signal: AbortSignal,
+  send: (call: DriverCall) => Promise<T>,
+): Promise<T> {
+  const call = { timeoutMs: READ_TIMEOUT_MS, fencingToken: 0n, cluster: deps.clusterID };
+  return await measure(deps, operation, () => bounded(deps, { operation, isMutation: false, signal }, call, send));
+}
+
+async function mutate<T>(
+  deps: GatedDriverDeps,
+  operation: DriverOperation,
+  { machine }: MachineRequest,
+  signal: AbortSignal,
+  timeoutMs: number,
+  send: (call: DriverCall) => Promise<T>,
+): Promise<T> {
+  const { gate, obedience } = deps;
+  const clusters = deps.clustersOf(machine);
+  const admit = (): Promise<Admission> => gate.admit('destroy', clusters, signal);
+  const mutation = { operation, machine, clusters, signal, timeoutMs };
+  try {
+    return await mutateUnder(deps, await admit(), mutation, send);
+  } catch (err) {
+    if (obedience === undefined || !(err instanceof DriverError) || err.highestToken === undefined) throw err;
+    // Many calls are refused at once: by now another one may have seen to it.
+    const { fencingToken } = await admit();
+    if (fencingToken < err.highestToken) await obedience.restore(err, err.highestToken);
+    return await mutateUnder(deps, await admit(), mutation, send);
   }
+}
 
-  async turn(machineClass: MachineClass, signal: AbortSignal): Promise<void> {
-    await this.#deps.rates?.acquire(machineClass, signal);
+async function mutateUnder<T>(
+  deps: GatedDriverDeps,
+  admission: Admission,
+  { operation, machine, clusters, signal, timeoutMs }: Mutation,
+  send: (call: DriverCall) => Promise<T>,
+): Promise<T> {
+  const { gate, clock, clusterID: cluster, interceptor, mutationTimeoutMs, obedience } = deps;
+  const call = {
+    timeoutMs: mutationTimeoutMs ?? timeoutMs,
+    fencingToken: admission.fencingToken,
+    cluster,
+  };
+  return await measure(deps, operation, async () => {
+    using fence = new FenceWatch({ gate, clusters, clock }, admission);
+    const bounds = { operation, isMutation: true, signal, fenced: fence.signal };
+    const sendOnce = (): Promise<T> => bounded(deps, bounds, call, send);
+    const text = `DRIVER ${OPERATIONS[operation]} ${machine.metadata.namespace ?? ''}/${machine.metadata.name}`;
+    const result = await (interceptor === undefined ? sendOnce() : interceptor({ text }, sendOnce));
+    obedience?.obeyed();
+    return result;
+  });
+}
+
+/** One call that settles at the latest when it is given up, fenced off, or its time is over. */
+async function bounded<T>(
+  deps: GatedDriverDeps,
+  bounds: Bounds,
+  call: Omit<DriverCall, 'signal'>,
+  send: (call: DriverCall) => Promise<T>,
+): Promise<T> {
+  const { signal, fenced } = bounds;
+  if (signal.aborted) throw new DriverError('Canceled', 'cancelled before it was sent', { cause: signal.reason });
+  const parent = fenced === undefined ? signal : AbortSignal.any([signal, fenced]);
+  const what = OPERATIONS[bounds.operation];
+  try {
+    return await withDeadline(deps.clock, call.timeoutMs, what, (s) => send({ ...call, signal: s }), parent);
+  } catch (err) {
+    throw endOf(err, bounds);
   }
+}
 
-  async capabilities(signal: AbortSignal): Promise<Capabilities> {
-    return await this.#deps.driver.capabilities(signal);
-  }
-
-  async getStatus(request: MachineRequest, signal: AbortSignal): Promise<VirtualMachine> {
-    return await this.#read('status', signal, (call) => this.#deps.driver.getMachineStatus(request, call));
-  }
-
-  async create(request: MachineRequest, signal: AbortSignal, timeoutMs: number): Promise<CreatedMachine> {
-    return await this.#mutate('create', request, signal, timeoutMs, (call) =>
-      this.#deps.driver.createMachine(request, call),
-    );
-  }
-
-  async initialize(request: MachineRequest, signal: AbortSignal, timeoutMs: number): Promise<VirtualMachine> {
-    return await this.#mutate('initialize', request, signal, timeoutMs, (call) =>
-      this.#deps.driver.initializeMachine(request, call),
-    );
-  }
-
-  async delete(request: MachineRequest, signal: AbortSignal): Promise<{ lastKnownState: string | undefined }> {
-    return await this.#mutate('delete', request, signal, DELETE_TIMEOUT_MS, (call) =>
-      this.#deps.driver.deleteMachine(request, call),
-    );
-  }
-
-  async list(request: Omit<MachineRequest, 'machine'>, signal: AbortSignal): Promise<readonly ListedMachine[]> {
-    return await this.#read('list', signal, (call) => this.#deps.driver.listMachines(request, call));
-  }
-
-  async volumeIDs(pvSpecs: readonly unknown[], signal: AbortSignal): Promise<readonly string[]> {
-    return await this.#read('volumeIDs', signal, (call) => this.#deps.driver.getVolumeIDs(pvSpecs, call));
-  }
-
-  async #read<T>(operation: DriverOperation, signal: AbortSignal, send: (call: DriverCall) => Promise<T>): Promise<T> {
-    const call = { timeoutMs: READ_TIMEOUT_MS, fencingToken: 0n, cluster: this.#deps.clusterID };
-    return await this.#measure(operation, () => this.#bounded({ operation, isMutation: false, signal }, call, send));
-  }
-
-  async #mutate<T>(
-    operation: DriverOperation,
-    { machine }: MachineRequest,
-    signal: AbortSignal,
-    timeoutMs: number,
-    send: (call: DriverCall) => Promise<T>,
-  ): Promise<T> {
-    const { gate, obedience } = this.#deps;
-    const clusters = this.#deps.clustersOf(machine);
-    const admit = (): Promise<Admission> => gate.admit('destroy', clusters, signal);
-    const mutation = { operation, machine, clusters, signal, timeoutMs };
-    try {
-      return await this.#mutateUnder(await admit(), mutation, send);
-    } catch (err) {
-      if (obedience === undefined || !(err instanceof DriverError) || err.highestToken === undefined) throw err;
-      // Many calls are refused at once: by now another one may have seen to it.
-      const { fencingToken } = await admit();
-      if (fencingToken < err.highestToken) await obedience.restore(err, err.highestToken);
-      return await this.#mutateUnder(await admit(), mutation, send);
-    }
-  }
-
-  async #mutateUnder<T>(
-    admission: Admission,
-    { operation, machine, clusters, signal, timeoutMs }: Mutation,
-    send: (call: DriverCall) => Promise<T>,
-  ): Promise<T> {
-    const { gate, clock, clusterID: cluster, interceptor, mutationTimeoutMs, obedience } = this.#deps;
-    const call = {
-      timeoutMs: mutationTimeoutMs ?? timeoutMs,
-      fencingToken: admission.fencingToken,
-      cluster,
-    };
-    return await this.#measure(operation, async () => {
-      using fence = new FenceWatch({ gate, clusters, clock }, admission);
-      const bounds = { operation, isMutation: true, signal, fenced: fence.signal };
-      const sendOnce = (): Promise<T> => this.#bounded(bounds, call, send);
-      const text = `DRIVER ${OPERATIONS[operation]} ${machine.metadata.namespace ?? ''}/${machine.metadata.name}`;
-      const result = await (interceptor === undefined ? sendOnce() : interceptor({ text }, sendOnce));
-      obedience?.obeyed();
-      return result;
-    });
-  }
-
-  /** One call that settles at the latest when it is given up, fenced off, or its time is over. */
-  async #bounded<T>(
-    bounds: Bounds,
-    call: Omit<DriverCall, 'signal'>,
-    send: (call: DriverCall) => Promise<T>,
-  ): Promise<T> {
-    const { signal, fenced } = bounds;
-    if (signal.aborted) throw new DriverError('Canceled', 'cancelled before it was sent', { cause: signal.reason });
-    const parent = fenced === undefined ? signal : AbortSignal.any([signal, fenced]);
-    const what = OPERATIONS[bounds.operation];
-    try {
-      return await withDeadline(this.#deps.clock, call.timeoutMs, what, (s) => send({ ...call, signal: s }), parent);
-    } catch (err) {
-      throw endOf(err, bounds);
-    }
-  }
-
-  async #measure<T>(operation: DriverOperation, run: () => Promise<T>): Promise<T> {
-    const { clock, metrics } = this.#deps;
-    const labels = { provider: this.provider, operation: OPERATIONS[operation] };
-    const startedMs = clock.monotonicMs();
-    metrics.running.inc(labels);
-    try {
-      const result = await run();
+async function measure<T>(deps: GatedDriverDeps, operation: DriverOperation, run: () => Promise<T>): Promise<T> {
+  const { clock, metrics } = deps;
+  const labels = { provider: deps.provider, operation: OPERATIONS[operation] };
+  const startedMs = clock.monotonicMs();
+  metrics.running.inc(labels);
+  try {
+    const result = await run();
+    metrics.duration.observe(labels, (clock.monotonicMs() - startedMs) / 1000);
+    return result;
+  } catch (err) {
+    const code = err instanceof DriverError ? err.code : 'Internal';
+    // That there is no VM is what a creation hopes to hear, and a deletion.
+    if (ANSWERS[code]?.has(operation) === true) {
       metrics.duration.observe(labels, (clock.monotonicMs() - startedMs) / 1000);
-      return result;
-    } catch (err) {
-      const code = err instanceof DriverError ? err.code : 'Internal';
-      // That there is no VM is what a creation hopes to hear, and a deletion.
-      if (ANSWERS[code]?.has(operation) === true) {
-        metrics.duration.observe(labels, (clock.monotonicMs() - startedMs) / 1000);
-        throw err;
-      }
-      metrics.failures.inc({ ...labels, error_code: String(DRIVER_CODES.indexOf(code)) });
       throw err;
-    } finally {
-      metrics.running.dec(labels);
     }
+    metrics.failures.inc({ ...labels, error_code: String(DRIVER_CODES.indexOf(code)) });
+    throw err;
+  } finally {
+    metrics.running.dec(labels);
   }
 }
 

@@ -5,7 +5,7 @@ import { concernedClusters } from '../driver/concerned-clusters.ts';
 import type { Driver } from '../driver/driver.ts';
 import { ConfiguredDrivers, type Drivers } from '../driver/drivers.ts';
 import type { DriverError } from '../driver/error.ts';
-import { GatedDriver } from '../driver/gated-driver.ts';
+import { gatedDriver } from '../driver/gated-driver.ts';
 import { isProtected, parseDriverAddress } from '../driver/grpc/address.ts';
 import { GrpcDriver } from '../driver/grpc/client.ts';
 import type { Interceptor } from '../kube/gate/interceptor.ts';
@@ -60,23 +60,22 @@ export function openDrivers(options: DriversOptions): OpenedDrivers {
     ...openDriver(address, options),
     rates: ratesOf(address, options),
   }));
-  const gated = opened.map(
-    ({ address: { provider }, driver, rates }) =>
-      new GatedDriver({
-        provider,
-        driver,
-        rates,
-        gate: options.gate,
-        obedience: elector && obedienceOf(options, provider, elector),
-        clustersOf: (machine) => concernedClusters(machine, options.target),
-        get clusterID() {
-          return options.identity.uid;
-        },
-        clock: options.clock,
-        metrics: options.metrics,
-        ...(hooks?.interceptDriver === undefined ? {} : { interceptor: hooks.interceptDriver }),
-        ...(hooks?.driverMutationTimeoutMs === undefined ? {} : { mutationTimeoutMs: hooks.driverMutationTimeoutMs }),
-      }),
+  const gated = opened.map(({ address: { provider }, driver, rates }) =>
+    gatedDriver({
+      provider,
+      driver,
+      rates,
+      gate: options.gate,
+      obedience: elector && obedienceOf(options, provider, elector),
+      clustersOf: (machine) => concernedClusters(machine, options.target),
+      get clusterID() {
+        return options.identity.uid;
+      },
+      clock: options.clock,
+      metrics: options.metrics,
+      ...(hooks?.interceptDriver === undefined ? {} : { interceptor: hooks.interceptDriver }),
+      ...(hooks?.driverMutationTimeoutMs === undefined ? {} : { mutationTimeoutMs: hooks.driverMutationTimeoutMs }),
+    }),
   );
   return {
     drivers: new ConfiguredDrivers(gated),

@@ -3,7 +3,7 @@ import type { Mutation } from '../mutation.ts';
 /** Calls of drivers, and drains. */
 export const DRIVER: readonly Mutation[] = [
   {
-    in: 'GatedDriver.#mutateUnder',
+    in: 'mutateUnder',
     from: 'admission.fencingToken',
     to: '0n',
     why: 'A driver cannot tell an old manager from the present one.',
@@ -15,7 +15,7 @@ export const DRIVER: readonly Mutation[] = [
     why: 'A mutation that was given up counts as one that did nothing.',
   },
   {
-    in: 'GatedDriver.#bounded',
+    in: 'bounded',
     from: 'AbortSignal.any([signal, fenced])',
     to: 'signal',
     why: 'A mutation of a driver goes on after leadership has ended.',
