@@ -17,7 +17,7 @@ import type { IronCoreMetrics } from './controllers/metrics.ts';
 import { isProtected, parseDriverAddress } from '../../driver/grpc/address.ts';
 import type { Interceptor } from '../../kube/gate/interceptor.ts';
 import { RuntimeClient } from './runtime/client.ts';
-import { GatedRuntime, type PoolRuntime } from './runtime/gated-runtime.ts';
+import { gatedRuntime, type PoolRuntime } from './runtime/gated-runtime.ts';
 import type { IronCoreRuntime } from './runtime/runtime.ts';
 import type { Operator } from '../../operator/operator.ts';
 
@@ -82,7 +82,7 @@ function openRuntimes(
       const observe: ConstructorParameters<typeof RuntimeClient>[0]['observe'] = ({ method, code, ms }) =>
         metrics.calls.observe({ pool, method, code }, ms / 1_000);
       const runtime = leadership.keep(openRuntime?.(pool) ?? new RuntimeClient({ address, clock, log, observe }));
-      return [pool, new GatedRuntime({ address: address.target, runtime, gate: leadership.gate, interceptor })];
+      return [pool, gatedRuntime({ address: address.target, runtime, gate: leadership.gate, interceptor })];
     }),
   );
 }

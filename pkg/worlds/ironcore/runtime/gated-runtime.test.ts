@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { CONTROL, GateClosedError, type Gate } from '../../../kube/gate/gate.ts';
 import { NetworkInterface, Volume } from './gen/ironcore/machine/v1alpha1/machine.ts';
-import { GatedRuntime } from './gated-runtime.ts';
+import { gatedRuntime, type PoolRuntime } from './gated-runtime.ts';
 import type { IronCoreRuntime, RuntimeCall } from './runtime.ts';
 
 const { signal } = new AbortController();
@@ -27,7 +27,7 @@ function world(remainingMs: number, leftMs?: () => number) {
       },
   });
   const sent: string[] = [];
-  const gated = new GatedRuntime({
+  const gated = gatedRuntime({
     address: 'unix:///r.sock',
     runtime,
     gate,
@@ -39,7 +39,7 @@ function world(remainingMs: number, leftMs?: () => number) {
   return { gated, admitted, calls, sent };
 }
 
-const CHANGES: readonly { readonly method: string; readonly run: (runtime: GatedRuntime) => Promise<unknown> }[] = [
+const CHANGES: readonly { readonly method: string; readonly run: (runtime: PoolRuntime) => Promise<unknown> }[] = [
   { method: 'createMachine', run: (one) => one.create('ns/m', { metadata: {}, spec: {} }, signal) },
   { method: 'deleteMachine', run: (one) => one.delete('ns/m', 'i', signal) },
   ...(
@@ -55,7 +55,7 @@ const CHANGES: readonly { readonly method: string; readonly run: (runtime: Gated
       ],
       ['detachNetworkInterface', { kind: 'detachNetworkInterface', name: 'n' }],
     ] as const
-  ).map(([method, change]) => ({ method, run: (one: GatedRuntime) => one.change('ns/m', 'i', change, signal) })),
+  ).map(([method, change]) => ({ method, run: (one: PoolRuntime) => one.change('ns/m', 'i', change, signal) })),
 ];
 
 describe('a runtime behind the gate', () => {

@@ -58,65 +58,41 @@ export interface GatedRuntimeDeps {
  * A runtime behind the gate: changes ask it first, as `destroy`. IRI carries no fencing token, so that the deadline of a change is the time
  * for which the fence is open by what is known then: a runtime gives up before anybody else can lead.
  */
-export class GatedRuntime implements PoolRuntime {
-  readonly address: string;
-  readonly #runtime: IronCoreRuntime;
-  readonly #gate: Gate;
-  readonly #interceptor: Interceptor;
-
-  constructor({ address, runtime, gate, interceptor }: GatedRuntimeDeps) {
-    this.address = address;
-    this.#runtime = runtime;
-    this.#gate = gate;
-    this.#interceptor = interceptor ?? ((_mutation, send) => send());
-  }
-
-  version(signal: AbortSignal): Promise<RuntimeVersion> {
-    return this.#runtime.version({ signal, timeoutMs: READ_TIMEOUT_MS });
-  }
-
-  classes(signal: AbortSignal): Promise<readonly RuntimeClass[]> {
-    return this.#runtime.classes({ signal, timeoutMs: PROBE_TIMEOUT_MS });
-  }
-
-  machines(filter: RuntimeFilter, signal: AbortSignal): Promise<readonly RuntimeMachine[]> {
-    return this.#runtime.machines(filter, { signal, timeoutMs: READ_TIMEOUT_MS });
-  }
-
-  events(sinceMs: number, signal: AbortSignal): Promise<readonly Event[]> {
-    return this.#runtime.events(sinceMs, { signal, timeoutMs: READ_TIMEOUT_MS });
-  }
-
-  create(of: string, machine: DesiredRuntimeMachine, signal: AbortSignal): Promise<string> {
-    return this.#mutate('CreateMachine', of, signal, (call) => this.#runtime.createMachine(machine, call));
-  }
-
-  delete(of: string, id: string, signal: AbortSignal): Promise<void> {
-    return this.#mutate('DeleteMachine', of, signal, (call) => this.#runtime.deleteMachine(id, call));
-  }
-
-  change(of: string, id: string, change: RuntimeChange, signal: AbortSignal): Promise<void> {
-    return this.#mutate(METHODS[change.kind], of, signal, (call) => sendChange(this.#runtime, id, change, call));
-  }
-
-  async #mutate<T>(
-    method: string,
-    of: string,
-    signal: AbortSignal,
-    send: (call: RuntimeCall) => Promise<T>,
-  ): Promise<T> {
-    const text = `IRI ${method} ${of}`;
-    const { remainingMs, leftMs = () => remainingMs } = await this.#gate.admit('destroy', [CONTROL], signal);
-    return await this.#interceptor({ text }, async () => {
-      // Right before it is sent: a process that was paused since has less time, or none.
-      const timeoutMs = Math.min(MUTATION_TIMEOUT_MS, leftMs());
-      if (timeoutMs <= 0) {
-        throw new GateClosedError('fenced', undefined, `${text}: leadership may have been lost before it was sent`);
-      }
-      return await send({ signal, timeoutMs });
-    });
-  }
+export function gatedRuntime(deps: GatedRuntimeDeps): PoolRuntime {
+  const { address, runtime } = deps;
+  return {
+    address,
+    version: (signal) => runtime.version({ signal, timeoutMs: READ_TIMEOUT_MS }),
+    classes: (signal) => runtime.classes({ signal, timeoutMs: PROBE_TIMEOUT_MS }),
+    machines: (filter, signal) => runtime.machines(filter, { signal, timeoutMs: READ_TIMEOUT_MS }),
+    events: (sinceMs, signal) => runtime.events(sinceMs, { signal, timeoutMs: READ_TIMEOUT_MS }),
+    create: (of, machine, signal) =>
+      mutate(deps, 'CreateMachine', of, signal, (call) => runtime.createMachine(machine, call)),
+    delete: (of, id, signal) => mutate(deps, 'DeleteMachine', of, signal, (call) => runtime.deleteMachine(id, call)),
+    change: (of, id, change, signal) =>
+      mutate(deps, METHODS[change.kind], of, signal, (call) => sendChange(runtime, id, change, call)),
+  };
 }
+
+async function mutate<T>(
+  { gate, interceptor = (_mutation, send) => send() }: GatedRuntimeDeps,
+  method: string,
+  of: string,
+  signal: AbortSignal,
+  send: (call: RuntimeCall) => Promise<T>,
+): Promise<T> {
+  const text = `IRI ${method} ${of}`;
+  const { remainingMs, leftMs = () => remainingMs } = await gate.admit('destroy', [CONTROL], signal);
+  return await interceptor({ text }, async () => {
+    // Right before it is sent: a process that was paused since has less time, or none.
+    const timeoutMs = Math.min(MUTATION_TIMEOUT_MS, leftMs());
+    if (timeoutMs <= 0) {
+      throw new GateClosedError('fenced', undefined, `${text}: leadership may have been lost before it was sent`);
+    }
+    return await send({ signal, timeoutMs });
+  });
+}
+
 async function sendChange(
   runtime: IronCoreRuntime,
   id: string,
