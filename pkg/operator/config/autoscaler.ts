@@ -38,6 +38,7 @@ export const CLIENT_NAME = 'autoscaler-client-name';
 
 const ADDRESS = 'autoscaler-grpc-address';
 const TLS_FLAGS = ['autoscaler-tls-cert', 'autoscaler-tls-key', 'autoscaler-tls-client-ca'] as const;
+const ALL_TLS_FLAGS = TLS_FLAGS.map((name) => `--${name}`).join(', ');
 
 /** Reads the flags of the autoscaler's port; undefined when there is none. Throws FlagError for what would not work, or not safely. */
 export function autoscalerFrom(
@@ -105,11 +106,11 @@ function refuseForCells(
 ): void {
   if (listen.kind === 'unix')
     throw new FlagError(
-      `--${ADDRESS}=${address} is not supported with --cells, because clients of a socket present no name; set host:port with ${TLS_FLAGS.map((name) => `--${name}`).join(', ')}`,
+      `--${ADDRESS}=${address} is not supported with --cells, because clients of a socket present no name; set host:port with ${ALL_TLS_FLAGS}`,
     );
   if (tls === undefined)
     throw new FlagError(
-      `--${ADDRESS}=${address} requires ${TLS_FLAGS.map((name) => `--${name}`).join(', ')} with --cells, because only the name in its certificate says which namespace a client may scale`,
+      `--${ADDRESS}=${address} requires ${ALL_TLS_FLAGS} with --cells, because only the name in its certificate says which namespace a client may scale`,
     );
   if (clientNames.join() !== DEFAULT_CLIENT_NAME)
     throw new FlagError(
@@ -127,11 +128,11 @@ function refuseUnprotected(
   if (tls === undefined) {
     if (clientNames.join() !== DEFAULT_CLIENT_NAME)
       throw new FlagError(
-        `--autoscaler-client-name requires TLS: in plain text clients present no name, and any client that can connect may call; also set ${TLS_FLAGS.map((name) => `--${name}`).join(', ')}, or remove --autoscaler-client-name`,
+        `--autoscaler-client-name requires TLS: in plain text clients present no name, and any client that can connect may call; also set ${ALL_TLS_FLAGS}, or remove --autoscaler-client-name`,
       );
     if (listen.kind === 'unix' || isLoopback(listen.host)) return;
     throw new FlagError(
-      `--${ADDRESS}=${address} requires ${TLS_FLAGS.map((name) => `--${name}`).join(', ')}, because any caller can delete machines; ` +
+      `--${ADDRESS}=${address} requires ${ALL_TLS_FLAGS}, because any caller can delete machines; ` +
         'plain text is allowed only on unix:///path/to/socket or 127.0.0.1:port',
     );
   }
@@ -141,10 +142,7 @@ function refuseUnprotected(
     );
   const files = [tls.cert, tls.key, tls.clientCA];
   const missing = TLS_FLAGS.find((_name, i) => files[i] === '');
-  if (missing !== undefined)
-    throw new FlagError(
-      `--${missing} is missing; ${TLS_FLAGS.map((name) => `--${name}`).join(', ')} must be set together`,
-    );
+  if (missing !== undefined) throw new FlagError(`--${missing} is missing; ${ALL_TLS_FLAGS} must be set together`);
   if (clientNames.length === 0)
     throw new FlagError(
       '--autoscaler-client-name must not be empty, because every call would be refused; set the name that clients present',
