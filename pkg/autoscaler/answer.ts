@@ -2,7 +2,7 @@ import { ServerError, Status } from './rpc-error.ts';
 import type { Clock } from '../base/clock/clock.ts';
 import { GateClosedError } from '../kube/gate/gate.ts';
 import { describeBlockingOutages, type Outage } from '../kube/gate/outage.ts';
-import { type Held, whyHeld } from '../health/held-work.ts';
+import { type HeldBack, whyHeld } from '../health/held-work.ts';
 import { ApiError, isForbiddenOrNotServed } from '../kube/client/errors.ts';
 import type { LogFields, Logger } from '../base/log/logger.ts';
 import type { RpcHandler, IncomingCall, RpcOutcome, RpcName, RpcReply, RpcRequest } from './grpc-server.ts';
@@ -25,7 +25,7 @@ export function whyUnavailable(facts: {
   readonly trustedForMs: number;
   readonly outages: readonly Outage[];
   /** What waits although the work has begun. */
-  readonly held: readonly Held[];
+  readonly held: readonly HeldBack[];
 }): Unavailable | undefined {
   const { lease, works, trustedForMs, outages, held } = facts;
   if (!works || trustedForMs <= 0) {

@@ -1,6 +1,6 @@
 import type { ReadAnnounced } from '../controllers/announced-template.ts';
 import type { ServedWorld } from '../controllers/world.ts';
-import type { Held } from '../health/held-work.ts';
+import type { HeldBack } from '../health/held-work.ts';
 import { MANAGER_LEASE } from '../kube/leader/names.ts';
 import type { CellsService, KnownCells, ServeCells } from '../operator/cells/service.ts';
 import { CELL_CLIENT_NAME } from '../operator/config/cells.ts';
@@ -9,7 +9,7 @@ import type { ManagerProcess } from '../operator/manager-process.ts';
 import type { Operator } from '../operator/operator.ts';
 import type { Service } from '../operator/service.ts';
 import { answering, authenticationErrorOf, namesOf, refusing } from './answer.ts';
-import type { Admission, ConnectedClient, IncomingCall, RpcHandler } from './grpc-server.ts';
+import type { ClientAdmission, ConnectedClient, IncomingCall, RpcHandler } from './grpc-server.ts';
 import { callMetrics } from './metrics.ts';
 import { AutoscalerPort, type ListenForAutoscalers, overGrpc } from './open-port.ts';
 import { ServerError, Status } from './rpc-error.ts';
@@ -74,7 +74,7 @@ class CellsAutoscalerService implements CellsService {
       const served = this.#served.get(this.#cellOf(call) ?? '');
       return (served?.answer ?? this.#refuse)(method, request, call);
     };
-    const admission: Admission = (certificate) => this.#elsewhere({ certificate });
+    const admission: ClientAdmission = (certificate) => this.#elsewhere({ certificate });
     this.#port = await AutoscalerPort.open({ config, listen, answer, admission, clock, log });
   }
 
@@ -118,7 +118,7 @@ class CellsAutoscalerService implements CellsService {
       announcing,
       machineControllers: undefined,
       lease: cells.leaseOf(cell),
-      held: (): readonly Held[] => operator.catchingUp,
+      held: (): readonly HeldBack[] => operator.catchingUp,
     });
     const answer = answering({
       rpcs: groups.rpcs,
@@ -146,7 +146,7 @@ class CellsAutoscalerService implements CellsService {
   }
 
   /** Who is refused is told so here as well as anywhere else. */
-  #elsewhere(client: Pick<ConnectedClient, 'certificate'>): ReturnType<Admission> {
+  #elsewhere(client: Pick<ConnectedClient, 'certificate'>): ReturnType<ClientAdmission> {
     const { cells } = this.#options;
     const cell = this.#cellOf(client);
     if (cell === undefined) return undefined;

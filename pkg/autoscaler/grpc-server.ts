@@ -14,14 +14,14 @@ import type { ListenAddress } from '../operator/config/autoscaler.ts';
 import { PrivateSocket } from '../driver/grpc/private-socket.ts';
 import { ReloadedServerCredentials } from '../driver/grpc/reloaded-server-credentials.ts';
 import { CloudProviderDefinition } from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
-import { type Admission, type ConnectedClient, SelectiveListener } from './selective-listener.ts';
+import { type ClientAdmission, type ConnectedClient, SelectiveListener } from './selective-listener.ts';
 
 /** How long running calls may go on after `close`. */
 const CLOSE_GRACE_MS = 5_000;
 /** How long calls of a connection that is to go elsewhere may go on. */
 const DROP_GRACE_MS = 1_000;
 
-export type { Admission, ConnectedClient } from './selective-listener.ts';
+export type { ClientAdmission, ConnectedClient } from './selective-listener.ts';
 
 type Implementation = ServiceImplementation<CloudProviderDefinition>;
 
@@ -55,7 +55,7 @@ export interface GrpcServerOptions {
   readonly credentials: ServerCredentials;
   readonly answer: RpcHandler;
   /** Which clients this process is for, by their certificates; undefined: all. */
-  readonly admission?: Admission;
+  readonly admission?: ClientAdmission;
   readonly clock: Clock;
 }
 

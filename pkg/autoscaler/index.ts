@@ -1,5 +1,5 @@
 import type { ServedWorld } from '../controllers/world.ts';
-import type { Held } from '../health/held-work.ts';
+import type { HeldBack } from '../health/held-work.ts';
 import { MANAGER_LEASE } from '../kube/leader/names.ts';
 import type { AutoscalerConfig } from '../operator/config/autoscaler.ts';
 import type { Operator } from '../operator/operator.ts';
@@ -30,7 +30,7 @@ export function autoscaler(
     : undefined;
   const lease = `${leader.namespace}/${MANAGER_LEASE}`;
   // What is held waits for the end of an outage, which is told.
-  const held = (): readonly Held[] => [];
+  const held = (): readonly HeldBack[] => [];
   const groups = new ServedGroups(operator, { config, target, announcing, machineControllers, lease, held });
   return [new AutoscalerService(operator, { config, groups, listen })];
 }

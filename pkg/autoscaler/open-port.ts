@@ -5,7 +5,7 @@ import type { Logger } from '../base/log/logger.ts';
 import { ReloadedServerCredentials, TlsFileError } from '../driver/grpc/reloaded-server-credentials.ts';
 import type { AutoscalerConfig } from '../operator/config/autoscaler.ts';
 import { CannotStartError } from '../operator/process/lifecycle.ts';
-import { type Admission, GrpcServer, type GrpcServerOptions, type RpcHandler } from './grpc-server.ts';
+import { type ClientAdmission, GrpcServer, type GrpcServerOptions, type RpcHandler } from './grpc-server.ts';
 
 export type OpenPort = Pick<GrpcServer, 'address' | 'drop' | 'close'>;
 /** Opens it: simulations have no sockets. */
@@ -18,7 +18,7 @@ export interface PortOptions {
   readonly listen: ListenForAutoscalers;
   readonly answer: RpcHandler;
   /** Undefined: every client stays. */
-  readonly admission?: Admission;
+  readonly admission?: ClientAdmission;
   readonly clock: Clock;
   readonly log: Logger;
 }

@@ -24,12 +24,12 @@ export interface Elsewhere {
 }
 
 /** Asked about each client when it has connected. Undefined: it stays. */
-export type Admission = (certificate: PeerCertificate | undefined) => Elsewhere | undefined;
+export type ClientAdmission = (certificate: PeerCertificate | undefined) => Elsewhere | undefined;
 
 export interface SelectiveListenerOptions {
   readonly listen: { readonly host: string; readonly port: number };
   readonly credentials: ReloadedServerCredentials;
-  readonly admission: Admission;
+  readonly admission: ClientAdmission;
   /** Gets the connections that stay. */
   readonly server: Server;
   readonly clock: Clock;

@@ -9,7 +9,7 @@ import { hexOf } from '../base/random/random.ts';
 import type { AnnouncedTemplate, ReadAnnounced } from '../controllers/announced-template.ts';
 import { MACHINE_DEPLOYMENT_EVENT_SOURCE } from '../controllers/machine-deployment/events.ts';
 import { nodeAccess } from '../controllers/machine-facts/node-access.ts';
-import type { Held } from '../health/held-work.ts';
+import type { HeldBack } from '../health/held-work.ts';
 import { isForbiddenOrNotServed } from '../kube/client/errors.ts';
 import { mergePatchIfUnchanged } from '../kube/client/patch.ts';
 import { machineClasses, machineDeployments } from '../kube/client/resource.ts';
@@ -47,7 +47,7 @@ export interface ServedGroupsOptions {
   /** Namespace and name of the Lease under which calls are answered. */
   readonly lease: string;
   /** What waits although the work has begun. */
-  readonly held: () => readonly Held[];
+  readonly held: () => readonly HeldBack[];
 }
 
 /** The node groups of one namespace: what autoscalers are told of them and may change, from the beginning of a leadership to its end. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import type { BlockedPod } from './drain.ts';
-import { blockOf, describeProgress, isBlocked, mainHold, mainWait, reasonOf } from './progress-text.ts';
+import { blockOf, describeProgress, isBlocked, mainHold, mainWait, blockReasonOf } from './progress-text.ts';
 
 const of = (pod: string, reason: BlockedPod['reason'], detail = ''): BlockedPod => ({ pod, reason, detail });
 
@@ -95,7 +95,7 @@ describe('the reason of a wait', () => {
   ])('of $blocked is "$reason"', ({ blocked, reason, held }) => {
     const progress = { remainingPods: blocked.length, blocked };
 
-    expect(reasonOf(progress)).toBe(reason);
+    expect(blockReasonOf(progress)).toBe(reason);
     expect(isBlocked(progress)).toBe(held);
   });
 });

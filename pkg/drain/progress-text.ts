@@ -100,7 +100,7 @@ function mostImportant(blocked: readonly BlockedPod[]): BlockedPod[] {
  * Why a drain does not go on, without the names of pods and volumes, which come and go while the reason stays. Empty while pods
  * only take the time that they were given.
  */
-export function reasonOf({ blocked }: DrainProgress): string {
+export function blockReasonOf({ blocked }: DrainProgress): string {
   const reasons = blocked.flatMap(({ reason, detail }) => {
     if (TAKES_TIME.includes(reason)) return [];
     return reason.endsWith('disruption-budget') ? [`${reason} ${detail}`] : [reason];

@@ -3,7 +3,7 @@ import { FREEZE_LABEL, UNFREEZE_ANNOTATION } from '../apis/machine/v1alpha1/labe
 import type { MachineDeployment, MachineDeploymentStatus } from '../apis/machine/v1alpha1/machine-deployment.ts';
 import { isStopped } from '../controllers/replicas/creation-brake.ts';
 import { REPLACEMENT_HELD } from '../controllers/machine-facts/replacement-held-condition.ts';
-import { lineOf, progress, trouble, type Trouble } from './trouble.ts';
+import { inOneLine, progress, trouble, type Trouble } from './trouble.ts';
 
 export interface Rollout {
   /** `unobserved`: its controller has not seen the latest spec; `late`: the progress deadline has passed. */
@@ -52,7 +52,7 @@ export function troublesOf(deployment: MachineDeployment): readonly Trouble[] {
   const [first] = failed;
   if (first !== undefined) {
     const count = failed.length === 1 ? '1 machine is failing:' : `${failed.length} machines are failing, for example`;
-    const text = lineOf(`${count} ${first.name}: ${first.lastOperation?.description ?? 'for an unknown reason'}`);
+    const text = inOneLine(`${count} ${first.name}: ${first.lastOperation?.description ?? 'for an unknown reason'}`);
     told.push({ reason: 'MachinesFailing', text, isProgress: false });
   }
   return told;
@@ -64,7 +64,7 @@ function freezeOf({ metadata, status }: MachineDeployment): Trouble | undefined 
   if (condition === undefined && metadata.labels?.[FREEZE_LABEL] !== 'True') return undefined;
   const { lastTransitionTime, message = `it has label ${FREEZE_LABEL}=True` } = condition ?? {};
   const since = lastTransitionTime === undefined ? '' : ` since ${lastTransitionTime}`;
-  const frozen = (text: string): Trouble => ({ reason: 'Frozen', text: lineOf(text), isProgress: false });
+  const frozen = (text: string): Trouble => ({ reason: 'Frozen', text: inOneLine(text), isProgress: false });
   if (isStopped(status?.conditions)) return frozen(`Frozen${since}: ${message}`); // says itself what ends it
   const end = `it is unfrozen when there are few enough machines, or by annotation ${UNFREEZE_ANNOTATION}=True on this MachineDeployment`;
   return frozen(`Frozen${since}, no machines are created: ${message}; ${end}`);

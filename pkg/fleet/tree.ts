@@ -5,11 +5,11 @@ import type { MachineSet } from '../apis/machine/v1alpha1/machine-set.ts';
 import { replicasOf } from '../apis/machine/v1alpha1/defaults.ts';
 import { controllerOf, type KubeObject } from '../apis/meta.ts';
 import { optionalMember } from '../apis/optional-member.ts';
-import { fromTimestamp } from '../base/clock/clock.ts';
 import { explain } from '../controllers/machine/explain/explain.ts';
 import { conditionOf } from '../work/reconcile/conditions.ts';
 import { type Attention, attentionOf } from './attention.ts';
 import { explanationOf, type DescribedExplanation } from './described-explanation.ts';
+import { isPreserved } from '../controllers/replicas/machine-state.ts';
 import { progressOf, rolloutOf, troublesOf } from './rollout.ts';
 import { trouble, type Trouble } from './trouble.ts';
 
@@ -43,7 +43,7 @@ export interface TreeObjects {
 }
 
 /** How a Machine is shown; `outage`: what its owner says of a cluster that does not answer. */
-export type NodeOfMachine = (machine: Machine, nowMs: number, outage: string | undefined) => TreeNode;
+export type MachineToNode = (machine: Machine, nowMs: number, outage: string | undefined) => TreeNode;
 
 const COLLATOR = new Intl.Collator();
 
@@ -55,7 +55,7 @@ export function treeOf(
   objects: TreeObjects,
   nowMs: number,
   only?: ReadonlySet<string>,
-  nodeOf: NodeOfMachine = nodeOfMachine,
+  nodeOf: MachineToNode = nodeOfMachine,
 ): readonly TreeNode[] {
   const setsOf = groupByOwner(objects.sets);
   const machinesOf = groupByOwner(objects.machines);
@@ -139,10 +139,6 @@ export function nodeOfMachine(machine: Machine, nowMs: number, outage: string | 
     ...optionalMember('providerID', spec?.providerID),
     children: [],
   };
-}
-
-export function isPreserved({ status }: Machine, nowMs: number): boolean {
-  return (fromTimestamp(status?.currentStatus?.preserveExpiryTime) ?? 0) > nowMs;
 }
 
 function identityOf({ metadata: { name, namespace = '', creationTimestamp } }: KubeObject): {

@@ -10,7 +10,7 @@ export interface Trouble {
 
 /** What does not end by itself; `text` is what follows the reason in its line. */
 export function trouble(reason: string, text: string): Trouble {
-  return { reason, text: lineOf(`${reason}: ${text}`), isProgress: false };
+  return { reason, text: inOneLine(`${reason}: ${text}`), isProgress: false };
 }
 
 /** How far something is that ends by itself. */
@@ -19,6 +19,6 @@ export function progress(reason: string, text: string): Trouble {
 }
 
 /** Messages of API servers and providers may have several. */
-export function lineOf(text: string): string {
+export function inOneLine(text: string): string {
   return text.replaceAll(/\s+/g, ' ');
 }

@@ -6,7 +6,7 @@ import { type Check, DEGRADED } from './checks.ts';
 export type Prerequisite = 'permissions' | 'caches' | 'identity' | 'catch-up' | 'driver' | 'obedience';
 
 /** Work that does not begin, or go on, yet. */
-export interface Held {
+export interface HeldBack {
   /** Name of the Lease under which it would be done; `process`: everything. */
   readonly work: string;
   readonly waitsFor: Prerequisite;
@@ -43,14 +43,14 @@ const OF_DRIVERS: ReadonlySet<Prerequisite> = new Set(['driver', 'obedience']);
 /** Everything in this process that waits before it works: anyone who holds work back notes it here, so that it is seen. */
 export class HeldWork {
   readonly #clock: Clock;
-  readonly #held = new Map<symbol, Held>();
+  readonly #held = new Map<symbol, HeldBack>();
 
   constructor(parts: { clock: Clock }) {
     this.#clock = parts.clock;
   }
 
   /** From now on until `release`, `work` is shown as held. */
-  hold(what: Pick<Held, 'work' | 'waitsFor' | 'of'>): WorkHold {
+  hold(what: Pick<HeldBack, 'work' | 'waitsFor' | 'of'>): WorkHold {
     const key = Symbol(what.work);
     this.#held.set(key, { ...what, sinceMs: this.#clock.now(), why: undefined });
     return {
@@ -64,7 +64,10 @@ export class HeldWork {
   }
 
   /** Holds `what` from the first error that is passed until undefined is; `began` is called with the first one. */
-  whileFailing<E>(what: Pick<Held, 'work' | 'waitsFor' | 'of'>, began: (err: E) => void): (err: E | undefined) => void {
+  whileFailing<E>(
+    what: Pick<HeldBack, 'work' | 'waitsFor' | 'of'>,
+    began: (err: E) => void,
+  ): (err: E | undefined) => void {
     let hold: WorkHold | undefined;
     return (err) => {
       if (err === undefined) {
@@ -78,7 +81,7 @@ export class HeldWork {
     };
   }
 
-  list(): readonly Held[] {
+  list(): readonly HeldBack[] {
     return [...this.#held.values()];
   }
 }
@@ -87,7 +90,7 @@ export class HeldWork {
  * Whether all work may begin. What waits for a cluster with an outage, or for a driver, which a restart would not fix, does
  * not make the process unready; the detail says so all the same.
  */
-export function workBegun(list: () => readonly Held[], hasOutage: (cluster: Cluster) => boolean): Check {
+export function workBegun(list: () => readonly HeldBack[], hasOutage: (cluster: Cluster) => boolean): Check {
   return {
     name: 'work',
     check() {
@@ -100,17 +103,17 @@ export function workBegun(list: () => readonly Held[], hasOutage: (cluster: Clus
 }
 
 /** `machine-controller held since 2026-01-01T00:00:00Z, catching up with the target cluster (nodes is forbidden)`. */
-function describe(held: Held): string {
+function describe(held: HeldBack): string {
   const { work, sinceMs, why } = held;
   const reason = why === undefined ? '' : ` (${why})`;
   return `${work} held since ${toTimestamp(sinceMs)}, ${doing(held)}${reason}`;
 }
 
-function doing({ waitsFor, of }: Held): string {
+function doing({ waitsFor, of }: HeldBack): string {
   return DOING[waitsFor](of);
 }
 
 /** Why work is held, without which. */
-export function whyHeld(held: Held): string {
+export function whyHeld(held: HeldBack): string {
   return held.why ?? doing(held);
 }

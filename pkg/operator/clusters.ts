@@ -55,7 +55,7 @@ export interface Clusters {
 }
 
 /** Each of them once. */
-export function membersOf({ control, target }: Clusters): readonly ClusterAccess[] {
+export function accessesOf({ control, target }: Clusters): readonly ClusterAccess[] {
   return target === undefined || target === control ? [control] : [control, target];
 }
 

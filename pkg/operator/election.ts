@@ -71,7 +71,10 @@ export function gateBehind(fence: Fence, options: GateOptions): LeaderGate {
 }
 
 /** Leases of the namespace of leaderships, past the gate. */
-export function leasesOf({ transport, namespace }: Pick<ElectionOptions, 'transport' | 'namespace'>): HttpLeaseClient {
+export function leaseClientOf({
+  transport,
+  namespace,
+}: Pick<ElectionOptions, 'transport' | 'namespace'>): HttpLeaseClient {
   return new HttpLeaseClient({ transport, namespace });
 }
 

@@ -22,7 +22,7 @@ import type { LeaseThread } from '../kube/leader/lease-thread.ts';
 import type { LogFields, Logger } from '../base/log/logger.ts';
 import { CannotStartError, type Member } from './process/lifecycle.ts';
 import type { ClusterCaches } from './cluster-caches.ts';
-import { type Clusters, membersOf } from './clusters.ts';
+import { type Clusters, accessesOf } from './clusters.ts';
 import type { OwnLeadership } from './leadership.ts';
 import { probesOf } from './probes.ts';
 
@@ -84,7 +84,7 @@ export function connectionsMember(
     },
     async stop() {
       await thread?.close();
-      for (const { transport } of membersOf(clusters)) await transport.close();
+      for (const { transport } of accessesOf(clusters)) await transport.close();
     },
   };
 }
@@ -100,7 +100,7 @@ export function healthMember(options: HealthOptions): Member {
       () => clock.monotonicMs(),
     ),
     credentialsValid(
-      () => membersOf(options.clusters).map(({ cluster, endpoint }) => ({ cluster, state: endpoint.state })),
+      () => accessesOf(options.clusters).map(({ cluster, endpoint }) => ({ cluster, state: endpoint.state })),
       () => clock.monotonicMs(),
       options.renewDeadlineMs,
     ),
@@ -138,7 +138,7 @@ export function probesMember(clusters: Clusters, caches: readonly ClusterCaches[
   return {
     name: 'cluster probes',
     async start() {
-      for (const probed of probesOf(membersOf(clusters), caches)) outages.add(probed);
+      for (const probed of probesOf(accessesOf(clusters), caches)) outages.add(probed);
     },
     stop: () => outages.stop(),
   };

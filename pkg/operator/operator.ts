@@ -5,7 +5,7 @@ import type { Logger } from '../base/log/logger.ts';
 import type { Random } from '../base/random/random.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import type { Resource } from '../apis/resource.ts';
-import type { Held } from '../health/held-work.ts';
+import type { HeldBack } from '../health/held-work.ts';
 import type { Page } from '../health/page.ts';
 import type { WorkInProgress } from '../health/work-in-progress.ts';
 import { reachPresent } from '../kube/cache/reach-present.ts';
@@ -114,7 +114,7 @@ export class Operator {
   }
 
   /** What has begun and still waits until the clusters were read, at this moment. */
-  get catchingUp(): readonly Held[] {
+  get catchingUp(): readonly HeldBack[] {
     return this.#cell.held.list().filter(({ waitsFor }) => waitsFor === 'catch-up');
   }
 

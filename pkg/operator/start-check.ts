@@ -13,7 +13,7 @@ import type { Permission } from './preflight/permissions.ts';
 import { refusedOf, review } from './preflight/refused.ts';
 import { CannotStartError, type Member } from './process/lifecycle.ts';
 import { describeUnauthorized, startTogether } from './cannot-start.ts';
-import { type ClusterAccess, type Clusters, membersOf } from './clusters.ts';
+import { type ClusterAccess, type Clusters, accessesOf } from './clusters.ts';
 import { quiet, retryUnlessRefused } from './retry-until-done.ts';
 import { untilOutage } from './target-readiness.ts';
 import type { Random } from '../base/random/random.ts';
@@ -58,7 +58,7 @@ export class StartCheck implements Member {
   async start(signal: AbortSignal): Promise<void> {
     const { clusters, permissions } = this.#options;
     await startTogether(
-      membersOf(clusters).map((access) => {
+      accessesOf(clusters).map((access) => {
         const asked = permissions.filter(({ cluster }) => clusters[cluster] === access);
         return this.#startOn(access, asked, signal);
       }),

@@ -9,7 +9,7 @@ import { kubeMetrics } from '../base/metrics/kube.ts';
 import type { Outages } from '../kube/gate/outages.ts';
 import type { CachingProcess } from './cached/kind.ts';
 import { MACHINE_LEASE } from '../kube/leader/names.ts';
-import { type OpenOptions, TargetClusters } from './target-clusters.ts';
+import { type OpenTargetOptions, TargetClusters } from './target-clusters.ts';
 
 const KUBECONFIG = JSON.stringify({
   apiVersion: 'v1',
@@ -44,7 +44,7 @@ test('of two openings of one cluster at once, the second is refused before it ha
     process: { leases: new Set([MACHINE_LEASE]) } as unknown as CachingProcess,
     intercept: undefined,
   });
-  const options = { gate: {}, changed: () => undefined } as unknown as OpenOptions;
+  const options = { gate: {}, changed: () => undefined } as unknown as OpenTargetOptions;
   const opened = await Promise.allSettled([1, 2].map(() => all.open('ns/c', KUBECONFIG, options)));
   for (const one of opened) if (one.status === 'fulfilled') one.value.close();
 

@@ -26,7 +26,7 @@ export type TargetClustersOptions = Omit<ClustersOptions, 'env' | 'impersonate'>
   };
 
 /** How one is opened that may come and go. */
-export interface OpenOptions {
+export interface OpenTargetOptions {
   /** Name of the Secret that has the kubeconfig. */
   readonly secret: string;
   /** Asked before each of its writes. */
@@ -83,7 +83,7 @@ export class TargetClusters implements Member {
    * Opens the way to the API server of a kubeconfig of a foreign hand, under a name that no other has. Throws ConfigError, and Error
    * while one of that name is open, and when all were stopped.
    */
-  async open(cluster: Cluster, kubeconfig: string, options: OpenOptions): Promise<WorkloadCluster> {
+  async open(cluster: Cluster, kubeconfig: string, options: OpenTargetOptions): Promise<WorkloadCluster> {
     const { clock, servicesIn: namespace } = this.#options;
     const endpoint = await foreignEndpoint({ content: { kubeconfig, namespace }, clock });
     // Before anything is started, which nobody would stop; nothing is awaited from here on.

@@ -6,7 +6,7 @@ import type { ClusterAccess } from './clusters.ts';
 import { probesOf } from './probes.ts';
 import { TargetRefusedError } from './target-refused-error.ts';
 import { TargetCluster, type TargetClusterOptions } from './target-cluster.ts';
-import type { OpenOptions, TargetClustersOptions } from './target-clusters.ts';
+import type { OpenTargetOptions, TargetClustersOptions } from './target-clusters.ts';
 
 /** Whether what is known of a cluster is of the present; `sinceMs` (monotonic): when it was, for the last time. */
 export type WorkloadState =
@@ -33,7 +33,7 @@ export class OpenWorkload {
   readonly target: Target;
   /** Why it must not be used, as operators are told. */
   claimProblem: string | undefined;
-  readonly #options: TargetClusterOptions & OpenOptions & Pick<TargetClustersOptions, 'claim'>;
+  readonly #options: TargetClusterOptions & OpenTargetOptions & Pick<TargetClustersOptions, 'claim'>;
   readonly #closing = new AbortController();
   /** Since when it is not used, if it is not. */
   #unusedMs: number;
@@ -42,7 +42,7 @@ export class OpenWorkload {
   /** Known when all has been read. */
   #identity: string | undefined;
 
-  constructor(access: ClusterAccess, options: TargetClustersOptions & TargetClusterOptions & OpenOptions) {
+  constructor(access: ClusterAccess, options: TargetClustersOptions & TargetClusterOptions & OpenTargetOptions) {
     const { clock, outages, intercept, gate, changed } = options;
     this.#options = options;
     this.#unusedMs = clock.monotonicMs();

@@ -1,5 +1,6 @@
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
-import { isPreserved, nodeOfMachine, type NodeOfMachine, type TreeNode } from '../fleet/tree.ts';
+import { isPreserved } from '../controllers/replicas/machine-state.ts';
+import { nodeOfMachine, type MachineToNode, type TreeNode } from '../fleet/tree.ts';
 
 interface Known {
   readonly node: TreeNode;
@@ -11,7 +12,7 @@ interface Known {
  * What nodeOfMachine gives, which is remembered as long as a cache has the same object: of thousands of Machines, few change in a second. Of the
  * time it depends in one way: that a Machine is preserved ends.
  */
-export function rememberingNodes(): NodeOfMachine {
+export function rememberingNodes(): MachineToNode {
   const known = new WeakMap<Machine, Known>();
   return (machine, nowMs, outage) => {
     const before = known.get(machine);

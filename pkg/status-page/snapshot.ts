@@ -7,7 +7,7 @@ import { shortText } from '../apis/short-text.ts';
 import { workOfMachine } from '../fleet/machine-work.ts';
 import { reasonOf, statusOf } from '../fleet/node-texts.ts';
 import { rolloutOf } from '../fleet/rollout.ts';
-import { type NodeOfMachine, treeOf, type TreeNode, type TreeObjects } from '../fleet/tree.ts';
+import { type MachineToNode, treeOf, type TreeNode, type TreeObjects } from '../fleet/tree.ts';
 import type { WorkInProgress } from '../health/work-in-progress.ts';
 import type { FleetView, MachineView, RolloutView, Sections, SetView } from './view.ts';
 
@@ -27,7 +27,7 @@ export function snapshotOf(
   work: WorkInProgress = NO_WORK,
   process: ProcessSections,
   nowMs: number,
-  nodeOf?: NodeOfMachine,
+  nodeOf?: MachineToNode,
 ): PageSnapshot {
   const roots = treeOf(objects, nowMs, undefined, nodeOf);
   const deployments = new Map(objects.deployments.map((one) => [keyOf(one), one]));

@@ -6,14 +6,14 @@ import { hasRecordedVM } from './node-owner.ts';
 import { wasNeverRequested } from './status.ts';
 
 /** The Machine that holds another one of its name. */
-export interface Held {
+export interface NameHeld {
   readonly heldBy: Machine;
   readonly why: 'has-begun' | 'is-older' | 'is-as-old';
 }
 
-export type NameVerdict = 'free' | Held;
+export type NameVerdict = 'free' | NameHeld;
 
-const RANK: Readonly<Record<Held['why'], number>> = { 'has-begun': 0, 'is-older': 1, 'is-as-old': 2 };
+const RANK: Readonly<Record<NameHeld['why'], number>> = { 'has-begun': 0, 'is-older': 1, 'is-as-old': 2 };
 
 /**
  * Whether the creation of a Machine may begin, as far as its name goes: there is one Node of a name in a target cluster. `others` were read
@@ -31,7 +31,7 @@ const RANK: Readonly<Record<Held['why'], number>> = { 'has-begun': 0, 'is-older'
 export function judgeName(machine: Machine, others: readonly Machine[]): NameVerdict {
   const held = others
     .map((heldBy) => ({ heldBy, why: whyHeld(machine, heldBy) }))
-    .filter((one): one is Held => one.why !== undefined)
+    .filter((one): one is NameHeld => one.why !== undefined)
     .toSorted((a, b) => RANK[a.why] - RANK[b.why] || (keyOf(a.heldBy) < keyOf(b.heldBy) ? -1 : 1));
   return held[0] ?? 'free';
 }
@@ -43,7 +43,7 @@ export function hasBegun(machine: Machine): boolean {
   return type !== undefined && errorCode !== 'NameTaken' && !wasNeverRequested(machine);
 }
 
-function whyHeld({ metadata }: Machine, by: Machine): Held['why'] | undefined {
+function whyHeld({ metadata }: Machine, by: Machine): NameHeld['why'] | undefined {
   if (hasBegun(by)) return 'has-begun';
   if (isBeingDeleted(by) && wasNeverRequested(by)) return undefined;
   if (isClearlyOlder(metadata, by.metadata)) return undefined;

@@ -11,17 +11,17 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 export const HOLD_KINDS = ['zone', 'stopped', 'pace', 'limit', 'grace'] as const;
 
 /** One of them; the earlier ones matter more to who looks at many machines. */
-export type HoldKind = (typeof HOLD_KINDS)[number];
+export type ReplacementHoldKind = (typeof HOLD_KINDS)[number];
 
 /** A hold, in words. They stay the same for as long as the hold does, so that they are written once. */
 export interface Hold {
-  readonly kind: HoldKind;
+  readonly kind: ReplacementHoldKind;
   /** Kept in the last operation of the machine. */
   readonly code: OperationCode;
   readonly text: string;
 }
 
-const CODES: Readonly<Record<HoldKind, OperationCode>> = {
+const CODES: Readonly<Record<ReplacementHoldKind, OperationCode>> = {
   zone: 'ZoneUnhealthy',
   stopped: 'ReplacementStopped',
   pace: 'ReplacementPaced',
@@ -29,7 +29,7 @@ const CODES: Readonly<Record<HoldKind, OperationCode>> = {
   grace: 'SafetyGrace',
 };
 
-const TEXTS: Readonly<Record<Exclude<HoldKind, 'zone'>, string>> = {
+const TEXTS: Readonly<Record<Exclude<ReplacementHoldKind, 'zone'>, string>> = {
   stopped: 'replacement is disabled by annotation machine.sapcloud.io/max-replacements of its MachineDeployment.',
   pace: 'several machines are unhealthy, and annotation machine.sapcloud.io/max-replacements of the MachineDeployment limits replacements within one health timeout.',
   limit:
@@ -41,7 +41,7 @@ const TEXTS: Readonly<Record<Exclude<HoldKind, 'zone'>, string>> = {
 const MARK = ' Not replaced yet: ';
 
 /** The hold of that kind; `zone` is the machine's, empty when nobody knows it. */
-export function hold(kind: HoldKind, zone = ''): Hold {
+export function hold(kind: ReplacementHoldKind, zone = ''): Hold {
   const code = CODES[kind];
   if (kind !== 'zone') return { kind, code, text: TEXTS[kind] };
   const where = zone === '' ? '' : `of zone ${zone} `;

@@ -56,7 +56,7 @@ export function descriptionOf({ status }: Machine): string {
   return status?.lastOperation?.description ?? '';
 }
 
-export function nodeOf({ metadata }: Machine): string {
+export function nodeTextOf({ metadata }: Machine): string {
   const { [NODE_LABEL]: name = '' } = metadata.labels ?? {};
   return name === '' ? 'its Node' : `Node ${name}`;
 }

@@ -12,11 +12,11 @@ import { clusterTagOf, isServerMadeFor, isMarked, isServerOf, metadataOf } from 
 import { type Mark, Ports } from './ports.ts';
 import { marksIn, type OpenStackSpec } from './provider-spec.ts';
 import { addressesOf, type Server, serverBody, type ServerState, serverStateOf, survivorOf } from './server.ts';
-import type { MachineContext } from './settings.ts';
+import type { MachineOfCloud } from './settings.ts';
 import { Users } from './users.ts';
 import type { DiskOwner } from './volume.ts';
 
-export interface CreationDeps extends MachineContext {
+export interface CreationDeps extends MachineOfCloud {
   readonly spec: OpenStackSpec;
   readonly className: string;
   /** Encoded as Nova takes it. */

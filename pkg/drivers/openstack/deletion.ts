@@ -7,11 +7,11 @@ import type { Port } from './network.ts';
 import { isServerMadeFor, serverOwnerOf } from './ownership.ts';
 import { Ports } from './ports.ts';
 import { type Server, serverStateOf } from './server.ts';
-import type { MachineContext } from './settings.ts';
+import type { MachineOfCloud } from './settings.ts';
 import { Users } from './users.ts';
 import type { DiskOwner, Volume } from './volume.ts';
 
-export interface DeletionDeps extends MachineContext {
+export interface DeletionDeps extends MachineOfCloud {
   readonly servers: readonly Server[];
   /** The two tags of an earlier provider's ports. */
   readonly marks: readonly string[];

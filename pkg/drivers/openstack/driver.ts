@@ -35,7 +35,7 @@ import { unavailable } from './service-client.ts';
 import type { ObserveRequest } from './session.ts';
 import type { OpenStackSettings } from './settings.ts';
 import { Tenure } from './tenure.ts';
-import { Turns } from './turns.ts';
+import { OneAtATime } from './turns.ts';
 import { Users } from './users.ts';
 import { cinderVolumeIDOf } from './volume-ids.ts';
 
@@ -74,7 +74,7 @@ interface Sought {
 export class OpenStackDriver implements Driver {
   readonly #deps: OpenStackDriverDeps;
   readonly #clouds: Pick<Clouds, 'open' | 'close'>;
-  readonly #turns = new Turns();
+  readonly #turns = new OneAtATime();
   readonly #tenure: Tenure;
 
   constructor(deps: OpenStackDriverDeps) {

@@ -6,9 +6,9 @@ import { intentText, leftMsOf, mayStillRequest, ownerText, parseIntent, readyMsO
 import type { Port, DesiredPort } from './network.ts';
 import { marksIn, type OpenStackSpec, PLAIN_PORT, type DesiredNetwork } from './provider-spec.ts';
 import { orUnavailable, unavailable } from './service-client.ts';
-import type { MachineContext } from './settings.ts';
+import type { MachineOfCloud } from './settings.ts';
 
-type Deps = Pick<MachineContext, 'cloud' | 'machine' | 'clock' | 'settings'>;
+type Deps = Pick<MachineOfCloud, 'cloud' | 'machine' | 'clock' | 'settings'>;
 
 /** What this process has written to a port: from when on there may be a server or disk. */
 export interface Mark {

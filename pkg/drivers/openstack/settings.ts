@@ -15,7 +15,7 @@ export interface OpenStackSettings {
 }
 
 /** Of which machine, in which cloud, something is made or deleted. */
-export interface MachineContext {
+export interface MachineOfCloud {
   readonly cloud: Cloud;
   readonly machine: MachineIdentity;
   readonly settings: OpenStackSettings;

@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 
-import { Turns } from './turns.ts';
+import { OneAtATime } from './turns.ts';
 
 test('one at a time works on a thing, also when somebody gave up waiting, and others do not wait', async () => {
-  const turns = new Turns();
+  const turns = new OneAtATime();
   const never = new AbortController().signal;
   const giveUp = new AbortController();
   const { promise: held, resolve: release } = Promise.withResolvers<void>();
@@ -26,7 +26,7 @@ test('one at a time works on a thing, also when somebody gave up waiting, and ot
 });
 
 test('work that fails lets the next one in', async () => {
-  const turns = new Turns();
+  const turns = new OneAtATime();
   const { signal } = new AbortController();
   await expect(turns.take('a', signal, async () => await Promise.reject(new Error('no')))).rejects.toThrow('no');
 

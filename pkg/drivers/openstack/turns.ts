@@ -1,7 +1,7 @@
 import { abortable } from './abortable.ts';
 
 /** Lets one at a time work on a thing, in the order they came. */
-export class Turns {
+export class OneAtATime {
   readonly #last = new Map<string, Promise<void>>();
 
   /** Rejects with the signal's reason when that is aborted before the turn has come. */

@@ -1,9 +1,9 @@
 import { ownerText, parseIntent } from './intent.ts';
 import type { Port } from './network.ts';
 import { isMarked, isServerOf } from './ownership.ts';
-import type { MachineContext } from './settings.ts';
+import type { MachineOfCloud } from './settings.ts';
 
-interface Deps extends Pick<MachineContext, 'cloud' | 'machine' | 'log'> {
+interface Deps extends Pick<MachineOfCloud, 'cloud' | 'machine' | 'log'> {
   /** The two tags of the machine's class. */
   readonly marks: readonly string[];
   /** Servers of the machine, by ID. */

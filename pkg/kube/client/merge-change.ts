@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../../apis/members.ts';
 import type { MergePatch } from './patch.ts';
 
-export type Fields = Readonly<Record<string, unknown>>;
+export type ObjectFields = Readonly<Record<string, unknown>>;
 
 /**
  * What a JSON merge patch has to hold so that a member that is `before` becomes `after`: a merge patch merges objects, so

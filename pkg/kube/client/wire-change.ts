@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { isObject, membersOf } from '../../apis/members.ts';
 import type { KubeObject } from '../../apis/meta.ts';
-import { replacing, type Fields } from './merge-change.ts';
+import { replacing, type ObjectFields } from './merge-change.ts';
 import type { Patch } from './patch.ts';
 import type { Resource } from '../../apis/resource.ts';
 
@@ -15,13 +15,13 @@ export function wireChange(resource: Resource<KubeObject>, { type, body, base }:
     throw new Error(`a ${type} patch of ${resource.plural} cannot be converted to ${resource.version}`);
   }
   const wire = (object: object): object => resource.toWire?.(object) ?? object;
-  const { metadata = {}, ...change } = body as Fields & { readonly metadata?: Fields };
+  const { metadata = {}, ...change } = body as ObjectFields & { readonly metadata?: ObjectFields };
   const { uid, resourceVersion, ...own } = metadata;
   const before = wire(base);
   const after = wire(merged(base, { ...change, metadata: own }) as object);
   if (isDeepStrictEqual(before, after)) return undefined;
-  const { metadata: changed = {}, ...rest } = replacing<object>(before, after) as Fields & {
-    readonly metadata?: Fields;
+  const { metadata: changed = {}, ...rest } = replacing<object>(before, after) as ObjectFields & {
+    readonly metadata?: ObjectFields;
   };
   return {
     ...rest,

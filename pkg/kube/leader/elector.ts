@@ -19,7 +19,7 @@ import {
 } from './lease.ts';
 import type { LeaseDecision, LeaseLabels, LeaseTiming, Observation } from './lease.ts';
 import type { LeaseClient } from './lease-client.ts';
-import { LeaseTrouble, type Trouble } from './lease-trouble.ts';
+import { LeaseTrouble, type LeaseOutage } from './lease-trouble.ts';
 import { MissedRenewals, wasNotAnswered } from './missed-renewals.ts';
 import { Pause } from './pause.ts';
 import { TokenRaises } from './token-raises.ts';
@@ -33,7 +33,7 @@ export interface LeaseElector {
   /** Who holds the Lease as far as we know; undefined when nobody does. */
   readonly holder: string | undefined;
   /** Since when, and why, the Lease can neither be read nor taken; undefined while it can, and when we lead. */
-  readonly trouble: Trouble | undefined;
+  readonly trouble: LeaseOutage | undefined;
   /** Leadership is suspended: the fence is closed, and we lead again if nobody has written the Lease by the time it can be reached. */
   readonly isSuspended: boolean;
   /** Why we do not lead any more, and never will again; undefined before that. */
@@ -152,7 +152,7 @@ export class Elector implements LeaseElector {
     return lease === undefined || holderOf(lease) === '' ? undefined : holderOf(lease);
   }
 
-  get trouble(): Trouble | undefined {
+  get trouble(): LeaseOutage | undefined {
     return this.#trouble.current;
   }
 

@@ -3,7 +3,7 @@ import { ApiError } from '../client/errors.ts';
 import type { Logger } from '../../base/log/logger.ts';
 
 /** An outage of the Lease, as far as a candidate is concerned. */
-export interface Trouble {
+export interface LeaseOutage {
   /** Wall time at which the first attempt that failed was begun. */
   readonly sinceMs: number;
   readonly why: string;
@@ -20,7 +20,7 @@ export class LeaseTrouble {
   readonly #log: Logger;
   #failures = 0;
   #sinceMs = 0;
-  #current: Trouble | undefined;
+  #current: LeaseOutage | undefined;
 
   constructor(lease: string, parts: { readonly clock: Clock; readonly log: Logger }) {
     this.#lease = lease;
@@ -29,7 +29,7 @@ export class LeaseTrouble {
   }
 
   /** Undefined while the last attempt was answered. */
-  get current(): Trouble | undefined {
+  get current(): LeaseOutage | undefined {
     return this.#current;
   }
 

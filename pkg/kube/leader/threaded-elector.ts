@@ -2,7 +2,7 @@ import type { Lease } from '../../apis/wire.ts';
 import { untilAborted } from '../../base/clock/deadline.ts';
 import type { LeaseElector, ElectorDeps } from './elector.ts';
 import type { ElectorReport, ElectorState, LeaseOrder } from './lease-messages.ts';
-import type { Trouble } from './lease-trouble.ts';
+import type { LeaseOutage } from './lease-trouble.ts';
 
 export interface ThreadedElectorDeps extends Pick<ElectorDeps, 'name' | 'labels' | 'metrics' | 'lost' | 'announce'> {
   /** The memory of the fence of this leadership. */
@@ -56,7 +56,7 @@ export class ThreadedElector implements LeaseElector {
     return this.#state.holder;
   }
 
-  get trouble(): Trouble | undefined {
+  get trouble(): LeaseOutage | undefined {
     return this.#state.trouble;
   }
 

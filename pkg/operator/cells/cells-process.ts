@@ -18,7 +18,7 @@ import { cachingProcess } from '../cell.ts';
 import { writerTo } from '../clusters.ts';
 import type { CellsConfig } from '../config/cells.ts';
 import { DriverGreetings } from '../driver-greetings.ts';
-import { leasesOf, reportingGate } from '../election.ts';
+import { leaseClientOf, reportingGate } from '../election.ts';
 import { ManagerProcess, type OperatorOptions } from '../manager-process.ts';
 import { connectionsMember, healthMember, probesMember, recorderMember } from '../members.ts';
 import type { Operator } from '../operator.ts';
@@ -115,7 +115,7 @@ export class CellsProcess {
     const isNeededBy = async (name: string): Promise<boolean | 'unknown'> =>
       selected.get(name) !== undefined || shared.machinesIn(name) > 0 || (await this.#isNeeded(name));
     const claimLeases = new ClaimLeases({
-      leases: leasesOf(process.election),
+      leases: leaseClientOf(process.election),
       isNeeded: async (lease) => {
         const isWorkload = lease.metadata.labels?.[CELL_WORKLOAD_LABEL] !== undefined;
         const isTarget = !isWorkload || lease.metadata.labels?.[CELL_TARGET_LABEL] !== undefined;

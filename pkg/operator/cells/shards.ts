@@ -10,7 +10,7 @@ import type { Informer } from '../../kube/cache/lister.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
 import type { Fence } from '../../kube/gate/fence.ts';
 import type { LeaseElector } from '../../kube/leader/elector.ts';
-import { createElection, type Election, leasesOf } from '../election.ts';
+import { createElection, type Election, leaseClientOf } from '../election.ts';
 import type { ManagerProcess } from '../manager-process.ts';
 import type { Member } from '../process/lifecycle.ts';
 import { applicantsAmong, inTheWayOf, isMixed, replicaFor } from './assignment.ts';
@@ -277,7 +277,7 @@ export class Shards implements Member {
     const { log } = process.options;
     if (this.holding(0) === undefined) return;
     for (const lease of this.#replicas.abandoned) {
-      await leasesOf(process.election)
+      await leaseClientOf(process.election)
         .delete(lease, { signal: this.#stopping.signal })
         .catch((err: unknown) =>
           log.debug({ lease: lease.metadata.name, err }, 'could not delete the Lease of a replica'),

@@ -6,7 +6,7 @@ import { requeue, stop, type StepResult } from '../../../work/reconcile/result.t
 import { recordedNodeOf } from '../../machine-facts/recorded-node.ts';
 import { isActiveSet } from '../../replicas/rollout-hold.ts';
 import { cleanUpSets } from '../sets/cleanup.ts';
-import { createNewSet, isFailure } from '../sets/create-set.ts';
+import { createNewSet, isFailedCreation } from '../sets/create-set.ts';
 import { ALL_MARKED, bothMarked, type Marked } from '../node-marks/node-marker.ts';
 import { isTaintRecorded, recordTaint, type RolloutMarks } from '../node-marks/rollout-node-marks.ts';
 import type { Collaborators, DeploymentPass } from '../step.ts';
@@ -92,7 +92,7 @@ export async function createSet({ deps, observed, signal }: RolloutPass, replica
     return set === undefined ? { again: true } : { announced: created(set.metadata.name) };
   } catch (error) {
     const { name } = newSetFor(deployment, oldSets, replicas).metadata;
-    return isFailure(error, signal) ? { announced: creationFailed(name, error), error } : { error };
+    return isFailedCreation(error, signal) ? { announced: creationFailed(name, error), error } : { error };
   }
 }
 

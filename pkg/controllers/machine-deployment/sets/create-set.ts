@@ -46,7 +46,7 @@ export async function createNewSet(
     return set;
   } catch (err) {
     if (!isAlreadyExists(err)) {
-      if (isFailure(err, signal)) deps.recorder.event(failedToCreateSet(deployment, name, err));
+      if (isFailedCreation(err, signal)) deps.recorder.event(failedToCreateSet(deployment, name, err));
       throw err;
     }
   }
@@ -93,7 +93,7 @@ function wasChangedTwice(
 }
 
 /** Whether an error tells of the set: not a closed gate, the end of the process, or a namespace on its way out. */
-export function isFailure(err: unknown, signal: AbortSignal): boolean {
+export function isFailedCreation(err: unknown, signal: AbortSignal): boolean {
   if (err instanceof GateClosedError || signal.aborted) return false;
   const causes = err instanceof ApiError ? (err.status?.details?.causes ?? []) : [];
   return !causes.some(({ reason }) => reason === 'NamespaceTerminating');

@@ -2,7 +2,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { keyOf } from '../../../apis/meta.ts';
 import { MINUTE_MS } from '../../../base/clock/clock.ts';
 import { next, requeue } from '../../../work/reconcile/result.ts';
-import { hasBegun, judgeName, type Held } from '../../machine-facts/name-verdict.ts';
+import { hasBegun, judgeName, type NameHeld } from '../../machine-facts/name-verdict.ts';
 import { setFailure, setOperation, wasNeverRequested } from '../../machine-facts/status.ts';
 import { NO_VM_REQUESTED } from '../../machine-facts/status-texts.ts';
 import { noVMWasRequested } from '../calls/no-vm-requested.ts';
@@ -57,7 +57,7 @@ function mayHaveBegun({ activities }: Pick<Deps, 'activities'>, observed: Machin
   return hasBegun(observed) || activities.get(observed.metadata.uid, 'create') !== undefined;
 }
 
-function hold(deps: Deps, ctx: MachineContext, { heldBy, why }: Held): void {
+function hold(deps: Deps, ctx: MachineContext, { heldBy, why }: NameHeld): void {
   const { machine, observed, pass, log } = ctx;
   const text = textOf(why);
   // That no provider was asked must be certain: a deletion without its driver follows from it.
@@ -73,7 +73,7 @@ function hold(deps: Deps, ctx: MachineContext, { heldBy, why }: Held): void {
 }
 
 /** A namespace is not told the names of others; the log names it. */
-function textOf(why: Held['why']): string {
+function textOf(why: NameHeld['why']): string {
   const reason = {
     'has-begun': 'which has it already',
     'is-older': 'which is older',

@@ -10,7 +10,7 @@ import {
   fact,
   inPhase,
   isFailure,
-  nodeOf,
+  nodeTextOf,
   type Explanation,
   type Fact,
 } from '../explanation.ts';
@@ -127,7 +127,7 @@ function explainCreateFailed(machine: Machine): Explanation {
 
 function explainPending(machine: Machine): Explanation {
   const conditions = machine.status?.conditions ?? [];
-  const its = nodeOf(machine);
+  const its = nodeTextOf(machine);
   if (machine.status?.lastOperation?.errorCode === 'NodeUnidentified')
     return explanation(
       'NodeUnidentified',

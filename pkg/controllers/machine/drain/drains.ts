@@ -9,7 +9,7 @@ import type { MachineContext } from '../context.ts';
 import { clustersOf } from '../failure/fail.ts';
 import { forceReasonOf, type ForceDeps } from './force.ts';
 import { deadlineOf, describeForce, forceAtOf, requestOf, type DrainPlan } from './plan.ts';
-import { blockOf, describeProgress, reasonOf } from '../../../drain/progress-text.ts';
+import { blockOf, describeProgress, blockReasonOf } from '../../../drain/progress-text.ts';
 import type { DrainPurpose, DrainRecord, ForceReason } from './record.ts';
 import { noteReason, PROGRESS_MS, reportBlock } from './report.ts';
 
@@ -227,7 +227,7 @@ export class Drains {
     if (result.kind === 'incomplete') {
       return this.#fail(ctx, plan, record, {
         text: describeProgress(result.progress),
-        reason: reasonOf(result.progress),
+        reason: blockReasonOf(result.progress),
       });
     }
     const tookMs = clock.monotonicMs() - (record?.startedMs ?? clock.monotonicMs());

@@ -6,7 +6,7 @@ import { codeInDeletion, setOperation } from '../../machine-facts/status.ts';
 import type { MachineContext, MachineNotes } from '../context.ts';
 import type { ReportedOnce } from '../../../work/reconcile/reported-once.ts';
 import { forceAtOf, type DeadlineDeps, type DrainPlan } from './plan.ts';
-import { describeProgress, isBlocked, reasonOf } from '../../../drain/progress-text.ts';
+import { describeProgress, isBlocked, blockReasonOf } from '../../../drain/progress-text.ts';
 import type { DrainRecord } from './record.ts';
 
 /** The status tells of a drain's progress at most so often, unless its reason changes. */
@@ -18,8 +18,8 @@ const MIN_PAUSE_MS = 5_000;
 
 /** Notes since when a running drain has waited for its reason; true when that is another one, so that a pass should look at it. */
 export function noteReason(record: DrainRecord, progress: DrainProgress, nowMs: number): boolean {
-  const reason = reasonOf(progress);
-  const isNew = reason !== reasonOf(record.progress ?? { remainingPods: 0, blocked: [] });
+  const reason = blockReasonOf(progress);
+  const isNew = reason !== blockReasonOf(record.progress ?? { remainingPods: 0, blocked: [] });
   if (isNew) record.reasonSinceMs = nowMs;
   return isNew;
 }
@@ -30,7 +30,7 @@ export function noteReason(record: DrainRecord, progress: DrainProgress, nowMs: 
  */
 export function nextReportInMs(record: DrainRecord, nowMs: number): number {
   const { progress, reportedReason = '', reportedMs = record.startedMs, reasonSinceMs = record.startedMs } = record;
-  const isNewReason = progress !== undefined && reasonOf(progress) !== reportedReason;
+  const isNewReason = progress !== undefined && blockReasonOf(progress) !== reportedReason;
   const dueMs = isNewReason
     ? Math.max(reasonSinceMs + STANDING_MS, record.reportedMs === undefined ? 0 : reportedMs + MIN_PAUSE_MS)
     : reportedMs + PROGRESS_MS;
@@ -81,7 +81,7 @@ export function reportDrainProgress(
 
   say(text, isBlocked(progress));
   pass.afterWrite(() => {
-    record.reportedReason = reasonOf(progress);
+    record.reportedReason = blockReasonOf(progress);
     record.reportedMs = nowMs;
   });
 }
@@ -98,7 +98,7 @@ export function reportBlock(
   if (progress === undefined || !isBlocked(progress)) return;
   const standsInMs = reasonSinceMs + STANDING_MS - deps.clock.monotonicMs();
   if (standsInMs > 0) return pass.alsoAfter(standsInMs, 'the pods to leave');
-  if (!deps.reportedOnce.isNew(machine.metadata.uid, `DrainBlocked ${plan.purpose} ${reasonOf(progress)}`)) return;
+  if (!deps.reportedOnce.isNew(machine.metadata.uid, `DrainBlocked ${plan.purpose} ${blockReasonOf(progress)}`)) return;
   const why = describeProgress(progress, force === undefined ? forceAtOf(deps, ctx, plan) : undefined);
   pass.event('DrainBlocked', why);
   pass.afterWrite(() => log.warn({ node: plan.node.metadata.name, purpose: plan.purpose, why }, 'drain blocked'));

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { machine } from '../../../../test/builders.ts';
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 import { describeStage, type DeletionStage } from '../../machine-facts/deletion-stage.ts';
-import { hold, HOLD_KINDS, withHold, type HoldKind } from '../../machine-facts/replacement-hold.ts';
+import { hold, HOLD_KINDS, withHold, type ReplacementHoldKind } from '../../machine-facts/replacement-hold.ts';
 import { machineConditions } from './conditions.ts';
 import { explain } from './explain.ts';
 
@@ -52,13 +52,13 @@ const crashingWith =
     m.status.lastOperation = { type: 'Create', state: 'Failed', errorCode, description };
   };
 const held =
-  (kind: HoldKind): Change =>
+  (kind: ReplacementHoldKind): Change =>
   (m) => {
     m.status.currentStatus.phase = 'Unknown';
     m.status.lastOperation.description = withHold('The Node is ill.', hold(kind, 'a'));
     m.status.lastOperation.errorCode = hold(kind, 'a').code;
   };
-const HELD_REASONS: Readonly<Record<HoldKind, string>> = {
+const HELD_REASONS: Readonly<Record<ReplacementHoldKind, string>> = {
   zone: 'ZoneUnhealthy',
   stopped: 'ReplacementStopped',
   pace: 'ReplacementPaced',

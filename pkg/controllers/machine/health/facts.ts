@@ -2,8 +2,16 @@ import { capital } from '../../../apis/capital.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../apis/meta.ts';
 import { NODE_SYNC_REFUSED, refusedFor } from '../../machine-facts/node-refusal.ts';
-import { holdOf, type Hold, type HoldKind } from '../../machine-facts/replacement-hold.ts';
-import { descriptionOf, explanation, HEALTHY, inPhase, nodeOf, type Explanation, type Fact } from '../explanation.ts';
+import { holdOf, type Hold, type ReplacementHoldKind } from '../../machine-facts/replacement-hold.ts';
+import {
+  descriptionOf,
+  explanation,
+  HEALTHY,
+  inPhase,
+  nodeTextOf,
+  type Explanation,
+  type Fact,
+} from '../explanation.ts';
 
 /** Facts of machines that have, or had, a Node. */
 export const HEALTH: readonly Fact[] = [
@@ -14,7 +22,7 @@ export const HEALTH: readonly Fact[] = [
 
 function explainRunning(machine: Machine): Explanation {
   const refused = refusedFor(machine);
-  const healthy = `${capital(nodeOf(machine))} is healthy.`;
+  const healthy = `${capital(nodeTextOf(machine))} is healthy.`;
   return refused === undefined
     ? explanation('Running', healthy, undefined, HEALTHY)
     : explanation(
@@ -30,8 +38,8 @@ function explainUnknown(machine: Machine): Explanation {
   if (held !== undefined) return explainHeld(machine, held);
   return explanation(
     'Unhealthy',
-    descriptionOf(machine) || `${capital(nodeOf(machine))} is not healthy.`,
-    `${nodeOf(machine)} to become healthy`,
+    descriptionOf(machine) || `${capital(nodeTextOf(machine))} is not healthy.`,
+    `${nodeTextOf(machine)} to become healthy`,
     machine.spec.disableHealthTimeout === true
       ? 'Nothing: the machine is kept, because disableHealthTimeout is set.'
       : 'At the health timeout it becomes Failed and is replaced.',
@@ -45,7 +53,7 @@ function explainHeld(machine: Machine, { kind }: Hold): Explanation {
   return explanation(reason, descriptionOf(machine), waitingFor, then);
 }
 
-const HELD: Readonly<Record<HoldKind, { reason: string; waitingFor: string; after?: string }>> = {
+const HELD: Readonly<Record<ReplacementHoldKind, { reason: string; waitingFor: string; after?: string }>> = {
   zone: {
     reason: 'ZoneUnhealthy',
     waitingFor: 'more machines of its zone to be healthy',

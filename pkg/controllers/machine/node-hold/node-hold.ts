@@ -1,6 +1,6 @@
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp, toTimestamp } from '../../../base/clock/clock.ts';
-import { describeProgress, isBlocked, reasonOf } from '../../../drain/progress-text.ts';
+import { describeProgress, isBlocked, blockReasonOf } from '../../../drain/progress-text.ts';
 import type { StrategicPatch } from '../../../kube/client/patch.ts';
 import type { MachineEventReason } from '../../machine-facts/events.ts';
 import { describeHooks } from '../../machine-facts/hooks.ts';
@@ -220,6 +220,6 @@ export const onNode = (type: string, reasons: Partial<Record<HoldStage, string>>
     if (waitMs > 0) return ctx.pass.alsoAfter(waitMs, 'the pods to leave');
     const shown = isBlocked(record.progress) ? 'DrainBlocked' : 'Draining';
     await hold.say(shown, describeProgress(record.progress));
-    Object.assign(record, { reportedReason: reasonOf(record.progress), reportedMs: nowMs });
+    Object.assign(record, { reportedReason: blockReasonOf(record.progress), reportedMs: nowMs });
   },
 });

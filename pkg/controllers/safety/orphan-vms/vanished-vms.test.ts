@@ -20,7 +20,7 @@ import { MACHINE_NAME_LABEL, VM_CLASS_ANNOTATION } from '../../../apis/machine/v
 import { FakeDriver } from '../../../../test/fakes/driver.ts';
 import type { MachineEventSink } from '../../machine-facts/events.ts';
 import { ReplacementPace } from '../../machine-facts/pace.ts';
-import { hold, type HoldKind } from '../../machine-facts/replacement-hold.ts';
+import { hold, type ReplacementHoldKind } from '../../machine-facts/replacement-hold.ts';
 import type { Unlisted } from './blind-accounts.ts';
 import { Evidence } from './evidence.ts';
 import { VanishedVMs } from './vanished-vms.ts';
@@ -266,7 +266,7 @@ describe('a machine whose VM the provider does not know', () => {
 });
 
 describe('a machine whose VM is gone says in each look why it is not replaced', () => {
-  test.each<{ what: string; limit: number; why: HoldKind }>([
+  test.each<{ what: string; limit: number; why: ReplacementHoldKind }>([
     { what: 'as many others as allowed are being replaced', limit: 1, why: 'limit' },
     { what: 'no replacement is allowed', limit: 0, why: 'stopped' },
   ])('while $what', async ({ limit, why }) => {
