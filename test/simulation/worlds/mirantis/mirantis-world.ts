@@ -1,4 +1,5 @@
-import { phaseOf } from '../../../../pkg/apis/machine/v1alpha1/defaults.ts';
+import { phaseOf, providerIDOf } from '../../../../pkg/apis/machine/v1alpha1/defaults.ts';
+import { isBeingDeleted } from '../../../../pkg/apis/meta.ts';
 import type { ClusterMachine } from '../../../../pkg/worlds/mirantis/api/machine.ts';
 import type { MachinePool } from '../../../../pkg/worlds/mirantis/api/pool.ts';
 import type { Random } from '../../../../pkg/base/random/random.ts';
@@ -15,7 +16,7 @@ import { LABEL_KEYS, leftoversOf, oursOf, untruthsOf, wantsOf, wantsOfPool } fro
 const MOST_MACHINES = 6;
 const MOST_REPLICAS = 5;
 const POOL = 'workers';
-/** How long somebody waits who then deletes what has failed for good, and how often that is looked for. */
+/** How long somebody waits who then follows the runbooks, and how often that is looked for. */
 const RUNBOOK_MS = 15 * 60_000;
 const RUNBOOK_EVERY_MS = 5 * 60_000;
 const POLICIES = ['graceful', 'unsafe', 'forced'] as const;
@@ -90,7 +91,7 @@ class MirantisMachines implements Population {
     this.#runbooksUntilMs = time.elapsedMs + withinMs;
     const each = (): void => {
       if (time.elapsedMs > this.#runbooksUntilMs || this.isAsAsked()) return;
-      this.#deleteFailed();
+      this.#followRunbooks();
       time.schedule(RUNBOOK_EVERY_MS, each);
     };
     time.schedule(RUNBOOK_MS, each);
@@ -185,11 +186,16 @@ class MirantisMachines implements Population {
     ];
   }
 
-  /** Nobody replaces a single Machine that has failed. */
-  #deleteFailed(): void {
+  /** Nobody replaces a single Machine that has failed, and pods on a VM that is gone never leave by themselves. */
+  #followRunbooks(): void {
+    const vms = new Set(this.#world.cloud.all().map(({ providerID }) => providerID));
     for (const front of this.#singles) {
       const ours = oursOf(this.#world, front);
-      if (ours !== undefined && phaseOf(ours) === 'Failed') this.#delete(front);
+      if (ours === undefined) continue;
+      if (phaseOf(ours) === 'Failed') this.#delete(front);
+      const isOnVM = vms.has(providerIDOf(ours));
+      if (isBeingDeleted(ours) && !isOnVM && valueOf(front)['deletionPolicy'] === 'graceful')
+        this.#setValue(front, { deletionPolicy: 'unsafe' });
     }
   }
 
