@@ -187,9 +187,15 @@ export const MACHINE_DELETION: readonly Mutation[] = [
   },
   {
     in: 'isVMOfNamesake',
-    from: "others.every((one) => providerIDOf(one) !== '')",
-    to: 'others.length > 0',
+    from: "others.filter((one) => providerIDOf(one) === '')",
+    to: '[]',
     why: 'A VM is deleted that may be the one of a Machine in another namespace, which has not recorded it yet.',
+  },
+  {
+    in: 'goesAfter',
+    from: "hasReached(deletionStageOf(namesake), 'delete-vm')",
+    to: 'namesake.metadata.uid.length > 0',
+    why: 'A VM is deleted that may be the one of a Machine in another namespace, whose Node is being drained.',
   },
   {
     in: 'withoutOwnNode',

@@ -52,6 +52,8 @@ async function run(world: FakeWorld): Promise<void> {
 }
 
 const WAITS = 'waiting until that Machine records its VM or is deleted';
+const WAY_OUT =
+  'With annotation machine.sapcloud.io/deletion-policy=forced, this Machine is removed without that, and a VM of its own may remain while the other Machine exists';
 const operationOf = (world: FakeWorld): LastOperation | undefined => world.machines.get(KEY)?.status?.lastOperation;
 const textsOf = (world: FakeWorld): readonly string[] =>
   world.events.filter(({ reason }) => reason === 'VMDeleted').map(({ message }) => message);
@@ -120,7 +122,7 @@ describe('the VM of a machine that has recorded none', () => {
     expect(operationOf(world)).toMatchObject({ state: 'Failed', description: expect.stringContaining(WAITS) });
     expect(world.events.map(({ reason, message }) => [reason, message])).toContainEqual([
       'VMDeletionFailed',
-      `The VM cannot be deleted: the VM that the driver returns (sim:///m-1) may be that of a Machine of the same name in another namespace, which has recorded no VM; ${WAITS}.`,
+      `The VM cannot be deleted: the VM that the driver returns (sim:///m-1) may be that of a Machine of the same name in another namespace, which has recorded no VM; ${WAITS}. ${WAY_OUT}.`,
     ]);
 
     world.namesakes = () => Promise.resolve([]);
@@ -144,7 +146,7 @@ describe('the VM of a machine that has recorded none', () => {
       expect(operationOf(world)).toMatchObject({
         state: 'Failed',
         description: expect.stringContaining(
-          `a Machine in another namespace has the same name, and the driver cannot distinguish their VMs (${code}: as the driver says); waiting until that Machine is deleted`,
+          `a Machine in another namespace has the same name, and the driver cannot distinguish their VMs (${code}: as the driver says); waiting until that Machine is deleted. ${WAY_OUT}.`,
         ),
       });
       world.namesakes = () => Promise.resolve([]);
@@ -155,4 +157,93 @@ describe('the VM of a machine that has recorded none', () => {
       expect(world.machines.get(KEY)).toBeUndefined();
     },
   );
+
+  test('is let go by policy forced, as the message says', async () => {
+    const world = start([namesake('')], unrecorded);
+    world.driver.methods = new Set(['ListMachines']);
+    await run(world);
+
+    world.annotate(world.machines.get(KEY)!, { 'machine.sapcloud.io/deletion-policy': 'forced' });
+    await run(world);
+    world.clock.advance(6 * MINUTE);
+    await run(world);
+
+    expect(world.machines.get(KEY)).toBeUndefined();
+    expect(world.driver.calls).not.toContain('delete');
+    expect(world.notedRemovals).toEqual(['class-1']);
+  });
+
+  describe('and whose namesake is being deleted, too,', () => {
+    /** In a namespace that comes after that of the Machine, or before it. */
+    const deleted =
+      (namespace: string, stage = 'Initiate VM deletion', change: Change = () => undefined): Change =>
+      (m) => {
+        Object.assign(m.metadata, { namespace, deletionTimestamp: AT_ONCE });
+        m.status.currentStatus.phase = 'Terminating';
+        m.status.lastOperation = { type: 'Delete', state: 'Processing', description: stage };
+        change(m);
+      };
+    const DRAINED = deleted('other');
+
+    const answers: readonly { what: string; answer: (world: FakeWorld) => void }[] = [
+      { what: 'returns a VM', answer: () => undefined },
+      {
+        what: 'finds several',
+        answer: ({ driver }) => (driver.getStatus = () => Promise.reject(new DriverError('OutOfRange', 'two'))),
+      },
+      {
+        what: 'returns a VM without an ID',
+        answer: ({ driver }) => (driver.getStatus = () => Promise.reject(new DriverError('Uninitialized', 'new'))),
+      },
+    ];
+
+    test.each(answers)(
+      'is deleted if its key is the first and both Nodes were drained: the driver $what',
+      async ({ answer }) => {
+        const world = start([namesake('', DRAINED)], unrecorded);
+        answer(world);
+
+        await run(world);
+
+        expect(world.driver.calls).toContain('delete');
+        expect(world.machines.get(KEY)).toBeUndefined();
+      },
+    );
+
+    test.each(
+      [
+        { why: 'its key is not the first', change: deleted('a') },
+        { why: 'that one is being drained', change: deleted('other', 'Initiate node drain') },
+        {
+          why: 'that one only was at this stage',
+          change: deleted('other', undefined, (m) => delete m.metadata.deletionTimestamp),
+        },
+        {
+          why: 'a hook holds that one',
+          change: deleted('other', undefined, (m) => {
+            m.metadata.annotations = { 'pre-terminate.delete.hook.machine.cluster.x-k8s.io': '' };
+          }),
+        },
+      ].flatMap((one) => answers.map((two) => ({ ...one, ...two }))),
+    )('waits while $why: the driver $what', async ({ change, answer }) => {
+      const world = start([namesake('', change)], unrecorded);
+      answer(world);
+
+      await run(world);
+      world.clock.advance(2 * MINUTE);
+      await run(world);
+
+      expect(world.driver.calls).not.toContain('delete');
+      expect(operationOf(world)?.state).toBe('Failed');
+    });
+
+    test('waits while a third one is not, which the driver could return', async () => {
+      const third = namesake('', (m) => Object.assign(m.metadata, { namespace: 'third', uid: 'third' }));
+      const world = start([namesake('', DRAINED), third], unrecorded);
+
+      await run(world);
+
+      expect(world.driver.calls).not.toContain('delete');
+    });
+  });
 });

@@ -193,6 +193,38 @@ test('the VM of a machine whose Node shows no provider ID, and may be that of a 
   expect(scene.findings()).toEqual([]);
 });
 
+test('two machines that have recorded no VM, and are both being deleted, do not wait for each other for ever', async () => {
+  await using scene = await start(false);
+  const { world, one, other, until, twinOf } = scene;
+  one.isWanted = false;
+  one.select(false);
+  await world.time.advance(MINUTE_MS);
+  for (const cell of [one, other]) {
+    cell.createLone(TWIN);
+    const path = cell.world.pathOf('machines', TWIN);
+    const lastOperation = { type: 'Create', state: 'Processing', description: 'Creating machine on cloud provider' };
+    world.act('PATCH', path, { metadata: { finalizers: [MACHINE_FINALIZER] } });
+    world.act('PATCH', `${path}/status`, { status: { lastOperation } });
+    cell.world.cloud.plant({
+      machineName: TWIN,
+      machineUID: twinOf(cell)!.metadata.uid,
+      namespace: cell.namespace,
+      className: POOL,
+      zone: cell.namespace,
+    });
+    scene.remove(cell);
+  }
+
+  for (const cell of [one, other]) {
+    cell.isWanted = true;
+    cell.select(true);
+  }
+  await until(() => twinOf(one) === undefined && twinOf(other) === undefined);
+
+  expect([one.world.cloud.size, other.world.cloud.size]).toEqual([0, 0]);
+  expect(scene.findings()).toEqual([]);
+});
+
 test('what a forced removal has left in one cell is not deleted by name while a machine in another namespace has that name', async () => {
   await using scene = await start(false);
   const { world, one, other, until, twinOf } = scene;
