@@ -5,6 +5,8 @@ import path from 'node:path';
 import { expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
+import { eventually } from '../../test/expect/eventually.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { fixedEndpoint } from '../../hack/control-plane/fixed-endpoint.ts';
 import { SystemClock } from '../base/clock/system-clock.ts';
 import { silentLogger } from '../base/log/logger.ts';
@@ -55,6 +57,42 @@ test('a process without target cluster, of which no flag names the cluster, find
   await control.transport.close();
   await rm(folder, { recursive: true });
 });
+
+test.each([{ server: 'https://other.invalid' }, { 'proxy-url': 'http://proxy.invalid' }])(
+  'who is told that the kubeconfig of the target cluster has come to name $server $proxy-url goes on by the way that it has',
+  async (changed) => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'machinist-clusters-'));
+    const files = { control: path.join(folder, 'control'), target: path.join(folder, 'target') };
+    for (const file of Object.values(files)) await writeFile(file, JSON.stringify(KUBECONFIG));
+    const clock = new FakeClock();
+    let moves = 0;
+    const flags = { controlKubeconfig: files.control, targetKubeconfig: files.target, namespace: 'ns' };
+    const { control, target } = await openClusters({ clusters: flags, leases: new Set() }, [], {
+      ...optionsWith(new Registry()),
+      clock,
+      targetMoved: () => moves++,
+    });
+    const before = [await control.endpoint.credentials(), await target?.endpoint.credentials()];
+
+    const [{ name, cluster } = { name: '', cluster: {} }] = KUBECONFIG.clusters;
+    const other = { ...KUBECONFIG, clusters: [{ name, cluster: { ...cluster, ...changed } }] };
+    for (const file of Object.values(files)) await writeFile(file, JSON.stringify(other));
+    clock.advance(60_000);
+    await Promise.all([control, target].map((access) => access?.endpoint.credentials()));
+
+    await eventually(() => expect(moves).toBe(1));
+    expect(target?.endpoint.url).toBe(SERVER);
+    expect(await target?.endpoint.credentials()).toBe(before[1]);
+    // That of the control cluster is used: its identity is compared afterwards.
+    await eventually(async () => {
+      const { url } = control.endpoint;
+      const { connection } = await control.endpoint.credentials();
+      expect([url, connection]).not.toEqual([SERVER, before[0]?.connection]);
+    });
+    await Promise.all([control, target].map((access) => access?.transport.close()));
+    await rm(folder, { recursive: true });
+  },
+);
 
 function optionsWith(registry: Registry): ClustersOptions {
   return {

@@ -83,6 +83,8 @@ export interface ClustersOptions {
   readonly historyForMs?: number | undefined;
   /** Told when the kubeconfig of a cluster names another server than before, and that is used. Must not throw. */
   readonly moved?: ((cluster: Cluster) => void) | undefined;
+  /** Told when the kubeconfig of the target cluster may lead to another one than before, which is then not used; undefined: it is. Must not throw. */
+  readonly targetMoved?: (() => void) | undefined;
 }
 
 /** How the way to one API server is made. */
@@ -137,10 +139,11 @@ export function accessFor(access: ClusterAccess, flow: string): ClusterAccess {
 /** Opens the way to the API server of a kubeconfig; see `accessTo`. Throws ConfigError. */
 export async function openCluster(options: ClusterOptions): Promise<ClusterAccess> {
   const { cluster, kubeconfig, clock, env, metrics } = options;
+  const moved = cluster === TARGET ? options.targetMoved : undefined;
   for (const result of ['ok', 'failed']) metrics.credentialLoads.inc({ cluster, result }, 0);
   const own =
     options.openEndpoint?.(kubeconfig) ??
-    (await loadEndpoint({ kubeconfig, clock, env, onLoad: (result) => noteLoad(result, options) }));
+    (await loadEndpoint({ kubeconfig, clock, env, moved, onLoad: (result) => noteLoad(result, options) }));
   showCredentialAge(cluster, own, { metrics, clock });
   return accessTo(options.impersonate === undefined ? own : impersonating(own, options.impersonate), options);
 }

@@ -117,8 +117,10 @@ export class ManagerProcess {
     buildInfo(registry, { version: options.version, program: config.program });
     logMetrics(registry, () => log.lostLines?.() ?? 0);
     let moved: ((cluster: Cluster) => void) | undefined;
+    let targetMoved: (() => void) | undefined;
     const clusters = await openClusters(config, options.worlds, {
       moved: (cluster) => moved?.(cluster),
+      ...(config.cells?.hasOneTarget === true && { targetMoved: () => targetMoved?.() }),
       userAgent: userAgentOf(options),
       env,
       ...config.api,
@@ -133,10 +135,11 @@ export class ManagerProcess {
     const opened = new ManagerProcess({ ...options, registry, metrics }, clusters);
     moved = (cluster) => {
       if (cluster === CONTROL) opened.identity.check();
-      else if (config.cells?.hasOneTarget === true) {
-        opened.lifecycle.fatal('the kubeconfig of the target cluster of all cells names another server now');
-      }
     };
+    targetMoved = () =>
+      opened.lifecycle.fatal(
+        'the kubeconfig of the target cluster of all cells names another server, proxy, server name or CA now',
+      );
     return opened;
   }
 

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -354,6 +354,42 @@ test(
     expect(one.cloud.created).toHaveLength(1);
     const { items } = await elsewhere.api.send<{ items: readonly Node[] }>('GET', '/api/v1/nodes');
     expect(items.map(({ metadata }) => metadata.annotations ?? {})).toEqual([{}]);
+  },
+  TEST_MS,
+);
+
+test(
+  'a kubeconfig whose CA is rotated is used, and one that comes to name a proxy ends the process before anything is sent there',
+  async () => {
+    await using elsewhere = await Site.drawnTarget();
+    await using proxy = await FaultProxy.start(elsewhere.plane.connection.url);
+    const folder = mkdtempSync(join(tmpdir(), 'moved-'));
+    const file = join(folder, 'kubeconfig');
+    const text = readFileSync(target.kubeconfig, 'utf8');
+    writeFileSync(file, text);
+    await using manager = await start({ 'target-kubeconfig': file, 'machine-health-timeout': '1s' });
+    await one.mark(control, SELECTED);
+    await one.pool.scale(1);
+    const names = await one.pool.untilUp(1);
+    const loads = 'machinist_kube_credential_loads_total{cluster="target",result="ok"}';
+    const before = await countOf(manager, loads);
+
+    const { ca } = target.plane.connection;
+    const bundle = Buffer.from(`${elsewhere.plane.connection.ca}\n${ca}`).toString('base64');
+    writeFileSync(file, text.replace(Buffer.from(ca).toString('base64'), bundle));
+    // It is read each minute.
+    await eventually(async () => expect(await countOf(manager, loads)).toBeGreaterThan(before), PATIENCE);
+    await one.pool.scale(2);
+    await one.pool.untilUp(2);
+    writeFileSync(file, text.replace('    cluster:\n', `    cluster:\n      proxy-url: ${proxy.url}\n`));
+
+    expect(await manager.ended).toBe(1);
+    rmSync(folder, { recursive: true });
+    expect(proxy.accepted).toBe(0);
+    expect((await one.pool.machines()).map(({ metadata }) => metadata.name)).toEqual(
+      expect.arrayContaining([...names]),
+    );
+    expect(one.cloud.created).toHaveLength(2);
   },
   TEST_MS,
 );

@@ -55,6 +55,64 @@ test.each([
   },
 );
 
+/** A CA bundle of certificates that say nothing but this. */
+function bundleOf(...names: readonly string[]): string {
+  const blocks = names.map((name) => `-----BEGIN CERTIFICATE-----\n${name}\n-----END CERTIFICATE-----\n`);
+  return Buffer.from(blocks.join('')).toString('base64');
+}
+
+test.each([
+  { what: 'a slash at the end of the server', changed: [{ server: 'https://host:6443/' }] },
+  { what: 'the default port', first: { server: 'https://host' }, changed: [{ server: 'https://HOST:443' }] },
+  {
+    what: 'a CA that is rotated as Kubernetes documents it',
+    first: { 'certificate-authority-data': bundleOf('old') },
+    changed: ['old new', 'new'].map((names) => ({ 'certificate-authority-data': bundleOf(...names.split(' ')) })),
+  },
+])('a kubeconfig that is read again and has $what means the same server, and is used', async ({ first, changed }) => {
+  const clock = new FakeClock();
+  let own = {};
+  const content = async (): Promise<{ kubeconfig: string }> => {
+    const cluster = { ...clusters[0]?.cluster, ...first, ...own };
+    return {
+      kubeconfig: JSON.stringify({ clusters: [{ name: 'c', cluster }], users, contexts, 'current-context': 'x' }),
+    };
+  };
+  const endpoint = await foreignEndpoint({ content, clock, moved: () => expect('moved').toBe('not moved') });
+  await endpoint.credentials();
+
+  for (const cluster of changed) {
+    own = cluster;
+    clock.advance(60_000);
+    endpoint.refused();
+    await endpoint.credentials();
+  }
+
+  const ca = (await endpoint.credentials()).connection.tls.ca ?? '';
+  expect(ca).toBe(first && 'certificate-authority-data' in first ? atob(bundleOf('new')) : '');
+});
+
+test('a CA that has nothing in common with the one before may vouch for another server', async () => {
+  const clock = new FakeClock();
+  let ca = 'old';
+  let moves = 0;
+  const content = async (): Promise<{ kubeconfig: string }> => {
+    const cluster = { ...clusters[0]?.cluster, 'certificate-authority-data': bundleOf(ca) };
+    return {
+      kubeconfig: JSON.stringify({ clusters: [{ name: 'c', cluster }], users, contexts, 'current-context': 'x' }),
+    };
+  };
+  const endpoint = await foreignEndpoint({ content, clock, moved: () => moves++ });
+  await endpoint.credentials();
+
+  ca = 'new';
+  clock.advance(60_000);
+  endpoint.refused();
+
+  await expect(endpoint.credentials()).rejects.toThrow('names another server now, or another way to it');
+  expect(moves).toBe(1);
+});
+
 test('a kubeconfig whose token alone has changed is used', async () => {
   const clock = new FakeClock();
   let token = 'old';

@@ -40,6 +40,8 @@ export interface EndpointSource {
   readonly onPlugin?: ((program: string) => void) | undefined;
   /** Told of each load of credentials; must not throw. */
   readonly onLoad?: ((result: LoadResult) => void) | undefined;
+  /** Told that the server may be another one than at first, which is then not used; undefined: it is used. Must not throw. */
+  readonly moved?: (() => void) | undefined;
   readonly serviceAccount?: string;
 }
 
@@ -52,13 +54,14 @@ const INTERACTIVE_WITHIN_MS = 60_000;
  * wait for as long as they may take. Throws ConfigError.
  */
 export async function loadEndpoint(source: EndpointSource): Promise<Endpoint> {
-  const { clock, env, isInteractive = false, onLoad, onPlugin } = source;
+  const { clock, env, isInteractive = false, onLoad, onPlugin, moved } = source;
   const endpoint = await endpointOf(describe(source), () => loadConfig(source), {
     clock,
     plugin: new CredentialPlugin({ clock, env, isInteractive, onRun: onPlugin }),
     mayChange: true,
     place: placeOf(source),
     onLoad,
+    moved,
     ...(isInteractive ? { loadWithinMs: INTERACTIVE_WITHIN_MS } : {}),
   });
   if (isInteractive) await endpoint.credentials();
@@ -127,10 +130,23 @@ interface LoadOptions {
   readonly onLoad?: ((result: LoadResult) => void) | undefined;
 }
 
-/** What decides which server is reached: also by another proxy, or as another name that another authority vouches for, it may be another one. */
-function wayOf(config: KubeConfig): string {
-  const { server, proxyUrl, tlsServerName, caData, caFile } = config.getCurrentCluster() ?? {};
-  return JSON.stringify([server, proxyUrl, tlsServerName, caData, caFile]);
+/** What decides which server is reached: also by another proxy, or under another name, it may be another one. */
+function wayOf(config: KubeConfig, server: string): string {
+  const { proxyUrl, tlsServerName } = config.getCurrentCluster() ?? {};
+  const { origin, pathname, search } = new URL(server);
+  return JSON.stringify([origin, pathname.replace(/\/+$/, ''), search, proxyUrl, tlsServerName]);
+}
+
+/** Whether those who vouch for a server have one in common, as while its CA is rotated; else it may be another server. */
+function shareAuthority(before: string | undefined, now: string | undefined): boolean {
+  const known = authoritiesIn(before);
+  const present = authoritiesIn(now);
+  return present.length === 0 ? known.length === 0 : present.some((one) => known.includes(one));
+}
+
+function authoritiesIn(ca = ''): readonly string[] {
+  const found = ca.match(/-----BEGIN [^-]+-----[^-]+-----END [^-]+-----/g) ?? (ca.trim() === '' ? [] : [ca]);
+  return found.map((one) => one.replaceAll(/\s/g, ''));
 }
 
 async function endpointOf(what: string, read: () => Promise<KubeConfig>, options: LoadOptions): Promise<Endpoint> {
@@ -139,8 +155,14 @@ async function endpointOf(what: string, read: () => Promise<KubeConfig>, options
   // As it was read: client-node writes what it renews into it.
   let text = config.exportConfig();
   const url = serverOf(config, what);
-  const way = wayOf(config);
+  const way = wayOf(config, url);
+  let vouching: { readonly ca: string | undefined } | undefined;
 
+  const refuseMoved = (isSame: boolean): void => {
+    if (moved === undefined || isSame) return;
+    moved();
+    throw new ConfigError(`${what} names another server now, or another way to it`);
+  };
   const load: LoadCredentials = async ({ refresh, signal }) => {
     if (refresh || mayChange) {
       const present = await read();
@@ -149,15 +171,17 @@ async function endpointOf(what: string, read: () => Promise<KubeConfig>, options
       if (isOther) [config, text] = [present, present.exportConfig()];
     }
     const server = serverOf(config, what);
-    if (moved !== undefined && wayOf(config) !== way) {
-      moved();
-      throw new ConfigError(`${what} names another server now, or another way to it`);
-    }
+    refuseMoved(wayOf(config, server) === way);
+    let loaded: Credentials;
     try {
-      return { ...(await credentialsOf(config, plugin, { refresh, signal })), url: server };
+      loaded = await credentialsOf(config, plugin, { refresh, signal });
     } catch (err) {
       throw new ConfigError(`getting the credentials of ${what}: ${whatIsWrong(err)}`);
     }
+    const { ca } = loaded.connection.tls;
+    refuseMoved(vouching === undefined || shareAuthority(vouching.ca, ca));
+    vouching = { ca };
+    return { ...loaded, url: server };
   };
   const namespace = config.getContextObject(config.getCurrentContext())?.namespace;
   // Arguments and variables of a plugin may hold secrets.
