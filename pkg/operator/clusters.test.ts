@@ -78,7 +78,7 @@ test.each([{ server: 'https://other.invalid' }, { 'proxy-url': 'http://proxy.inv
     const other = { ...KUBECONFIG, clusters: [{ name, cluster: { ...cluster, ...changed } }] };
     for (const file of Object.values(files)) await writeFile(file, JSON.stringify(other));
     clock.advance(60_000);
-    await Promise.all([control, target].map((access) => access?.endpoint.credentials()));
+    for (const access of [control, target]) await access?.endpoint.credentials();
 
     await eventually(() => expect(moves).toBe(1));
     expect(target?.endpoint.url).toBe(SERVER);
@@ -89,7 +89,7 @@ test.each([{ server: 'https://other.invalid' }, { 'proxy-url': 'http://proxy.inv
       const { connection } = await control.endpoint.credentials();
       expect([url, connection]).not.toEqual([SERVER, before[0]?.connection]);
     });
-    await Promise.all([control, target].map((access) => access?.transport.close()));
+    for (const access of [control, target]) await access?.transport.close();
     await rm(folder, { recursive: true });
   },
 );

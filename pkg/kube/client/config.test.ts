@@ -65,6 +65,11 @@ test.each([
   { what: 'a slash at the end of the server', changed: [{ server: 'https://host:6443/' }] },
   { what: 'the default port', first: { server: 'https://host' }, changed: [{ server: 'https://HOST:443' }] },
   {
+    what: 'another password of the proxy',
+    first: { 'proxy-url': 'http://u:old@proxy:3128' },
+    changed: [{ 'proxy-url': 'http://u:new@proxy:3128' }],
+  },
+  {
     what: 'a CA that is rotated as Kubernetes documents it',
     first: { 'certificate-authority-data': bundleOf('old') },
     changed: ['old new', 'new'].map((names) => ({ 'certificate-authority-data': bundleOf(...names.split(' ')) })),
@@ -90,6 +95,28 @@ test.each([
 
   const ca = (await endpoint.credentials()).connection.tls.ca ?? '';
   expect(ca).toBe(first && 'certificate-authority-data' in first ? atob(bundleOf('new')) : '');
+});
+
+test('servers are told apart by the path of their URL, their proxy and their name, but not by their CA', async () => {
+  const ways = [
+    {},
+    { server: 'https://host:6443/' },
+    { 'certificate-authority-data': bundleOf('new') },
+    { server: 'https://host:6443/k8s/clusters/c-1' },
+    { server: 'https://host:6443/k8s/clusters/c-2' },
+    { 'proxy-url': 'http://proxy:3128' },
+    { 'tls-server-name': 'other' },
+  ].map(async (own) => {
+    const cluster = { ...clusters[0]?.cluster, ...own };
+    const kubeconfig = { clusters: [{ name: 'c', cluster }], users, contexts, 'current-context': 'x' };
+    const content = { kubeconfig: JSON.stringify(kubeconfig) };
+    return (await foreignEndpoint({ content, clock: new FakeClock() })).way;
+  });
+
+  const [first, slash, ca, ...others] = await Promise.all(ways);
+
+  expect([slash, ca]).toEqual([first, first]);
+  expect(new Set([first, ...others]).size).toBe(5);
 });
 
 test('a CA that has nothing in common with the one before may vouch for another server', async () => {

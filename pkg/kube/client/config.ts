@@ -134,7 +134,10 @@ interface LoadOptions {
 function wayOf(config: KubeConfig, server: string): string {
   const { proxyUrl, tlsServerName } = config.getCurrentCluster() ?? {};
   const { origin, pathname, search } = new URL(server);
-  return JSON.stringify([origin, pathname.replace(/\/+$/, ''), search, proxyUrl, tlsServerName]);
+  const proxy = URL.parse(proxyUrl ?? '');
+  // Without the password that it may have.
+  const by = proxy === null ? proxyUrl : `${proxy.protocol}//${proxy.host}`;
+  return JSON.stringify([origin, pathname.replace(/\/+$/, ''), search, by, tlsServerName]);
 }
 
 /** Whether those who vouch for a server have one in common, as while its CA is rotated; else it may be another server. */
@@ -189,7 +192,7 @@ async function endpointOf(what: string, read: () => Promise<KubeConfig>, options
     const command = commandOf(config);
     return command === undefined ? place : `${place}, credential plugin ${command}`;
   };
-  return new RefreshingEndpoint({ url, namespace, load, source, ...loading });
+  return new RefreshingEndpoint({ url, way, namespace, load, source, ...loading });
 }
 
 /** Throws ConfigError. */

@@ -40,6 +40,8 @@ export interface CredentialState {
 export interface Endpoint {
   /** Base URL without a trailing slash; may contain a path. May be another one after `credentials` has resolved. */
   readonly url: string;
+  /** What decides which server is reached, as it was at first, such as a proxy besides the URL; absent where that is the URL alone. */
+  readonly way?: string | undefined;
   /** Namespace of the kubeconfig's context or of the service account, if it names one. */
   readonly namespace: string | undefined;
   /** Absent where nothing is ever loaded. */
@@ -85,6 +87,8 @@ export type LoadResult =
 
 export interface RefreshingEndpointOptions {
   readonly url: string;
+  /** See Endpoint. */
+  readonly way?: string | undefined;
   readonly namespace?: string | undefined;
   readonly load: LoadCredentials;
   readonly clock: Clock;
@@ -110,6 +114,7 @@ export interface RefreshingEndpointOptions {
  * A load ends after 10 s. One that fails takes nothing away: what the server has not refused is used on.
  */
 export class RefreshingEndpoint implements Endpoint {
+  readonly way: string | undefined;
   readonly namespace: string | undefined;
   readonly #options: RefreshingEndpointOptions;
   #url: string;
@@ -129,6 +134,7 @@ export class RefreshingEndpoint implements Endpoint {
   constructor(options: RefreshingEndpointOptions) {
     this.#options = options;
     this.#url = withoutSlash(options.url);
+    this.way = options.way;
     this.namespace = options.namespace;
   }
 
@@ -240,6 +246,7 @@ export function impersonating(endpoint: Endpoint, user: string): Endpoint {
     get url() {
       return endpoint.url;
     },
+    way: endpoint.way,
     namespace: endpoint.namespace,
     get state() {
       return endpoint.state;

@@ -5,7 +5,8 @@ const POD = /^(?<replicaSet>.+-[bcdfghjklmnpqrstvwxz2456789]{6,10})-[bcdfghjklmn
 
 /**
  * What the replicas of one version have in common, as the value of a label: the ReplicaSet of their pods, which is another one after each change
- * of the Deployment, a restart included, the version of the program, and the server of the target cluster of all cells, if they have one.
+ * of the Deployment, a restart included, the version of the program, and the way to the target
+ * cluster of all cells, if they have one.
  * `identity` begins with the name of the host.
  */
 export function revisionOf(identity: string, version: string, target: string | undefined): string {

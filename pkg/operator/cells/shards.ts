@@ -83,9 +83,9 @@ export class Shards implements Member {
   constructor(options: ShardsOptions) {
     const { clock, identity, version } = options.process.options;
     this.#options = options;
-    const { target } = options.process.clusters;
-    this.#revision = revisionOf(identity, version, target?.server);
-    this.#target = targetServerOf(target?.server);
+    const { url, way = url } = options.process.clusters.target?.endpoint ?? {};
+    this.#revision = revisionOf(identity, version, way);
+    this.#target = targetServerOf(way);
     this.#replicas = new Replicas({ clock, leases: options.leases });
     this.#changedMs = clock.monotonicMs();
   }
