@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/
 
 import type { Finding } from '../../cmd/machinist/preflight/findings.ts';
 import {
+  CELL_MOVES_TO_ANNOTATION,
   FORCE_DELETION_LABEL,
   NODE_FINALIZER,
   NOT_MANAGED_ANNOTATION,
@@ -410,6 +411,131 @@ test(
 
     expect((await refusals(one))[0]).toContain('this manager has none for them');
     expect((await one.pool.machines()).map(({ metadata }) => metadata.name)).toEqual(names);
+    expect(written.filter((text) => / machines?(?:sets|deployments)? /.test(text))).toEqual([]);
+  },
+  TEST_MS,
+);
+
+test(
+  'nor are machines whose Nodes have not joined yet',
+  async () => {
+    const before = await start();
+    await one.mark(control, SELECTED);
+    await one.pool.changeClass({ providerSpec: { join: false } });
+    await one.pool.postMachine({}, twin);
+    await eventually(async () => {
+      expect((await one.pool.machine(twin)).status?.currentStatus?.phase).toBe('Pending');
+    }, PATIENCE);
+    await before.terminate();
+    written = [];
+
+    await using _without = await start({ 'target-kubeconfig': 'none', 'machine-creation-timeout': '1s' });
+    await eventually(async () => expect(await refusals(one)).toHaveLength(1), PATIENCE);
+
+    expect((await one.pool.machine(twin)).status?.currentStatus?.phase).toBe('Pending');
+    expect(written.filter((text) => / machines?(?:sets|deployments)? /.test(text))).toEqual([]);
+  },
+  TEST_MS,
+);
+
+test(
+  'a namespace whose machines were those of another manager, with another target cluster, is not managed until it says that they are to move',
+  async () => {
+    await using own = await TestCell.create(control, 'own', { replicas: 0 });
+    const drivers = [one, own].map(({ driver }) => driver).join(',');
+    const how = { kubeconfig: control.kubeconfig, namespace: CELL_LEASES, drivers };
+    const before = await CellsManager.start(how);
+    await own.mark(control, SELECTED);
+    await own.pool.scale(1);
+    const names = await own.pool.untilUp(1);
+    await own.mark(control, { labels: { cell: null } });
+    await before.terminate();
+    // As where another manager had it, of whose Leases this one knows nothing.
+    await deleteClaims();
+
+    const flags = { 'machine-health-timeout': '1s', 'machine-creation-timeout': '20s' };
+    await using manager = await CellsManager.start({
+      ...how,
+      flags: { 'cell-kubeconfig-secret': '', 'target-kubeconfig': target.kubeconfig, ...flags },
+      hooks: { intercept },
+    });
+    await one.mark(control, SELECTED);
+    await one.pool.scale(1);
+    await one.pool.untilUp(1);
+    written = [];
+    await own.mark(control, SELECTED);
+    await eventually(async () => expect(await refusals(own)).toHaveLength(1), PATIENCE);
+
+    expect((await refusals(own))[0]).toContain('none of them is in the cluster of --target-kubeconfig');
+    expect(await manager.page('/readyz?verbose')).toContain(`cell ${own.namespace}: Its Machines have Nodes, but none`);
+    expect((await own.pool.machines()).map(({ metadata }) => metadata.name)).toEqual(names);
+    expect(written.filter((text) => text.includes(names[0] ?? ''))).toEqual([]);
+
+    const { metadata } = await target.api.send<Node>('GET', '/api/v1/namespaces/kube-system');
+    await own.mark(control, { annotations: { [CELL_MOVES_TO_ANNOTATION]: metadata.uid } });
+    await own.pool.scale(2);
+    await eventually(() => expect(own.cloud.created.length).toBeGreaterThan(1), PATIENCE);
+  },
+  TEST_MS,
+);
+
+test(
+  'machines with their Nodes in the target cluster are adopted at once, and go on in the next process also when none of the Nodes is left',
+  async () => {
+    const before = await startWithOwnTargets();
+    await one.mark(control, SELECTED);
+    await one.pool.scale(1);
+    const names = await one.pool.untilUp(1);
+    await before.terminate();
+    await deleteClaims();
+
+    const adopting = await start();
+    await one.pool.scale(2);
+    expect(await one.pool.untilUp(2)).toEqual(expect.arrayContaining([...names]));
+    expect(one.cloud.created).toHaveLength(2);
+    await adopting.terminate();
+    for (const { metadata } of await nodes()) {
+      await target.api.send('PATCH', `/api/v1/nodes/${metadata.name}`, { metadata: { finalizers: null } });
+      await target.api.send('DELETE', `/api/v1/nodes/${metadata.name}`);
+    }
+
+    await using _next = await start();
+    await one.pool.scale(3);
+    await eventually(() => expect(one.cloud.created.length).toBeGreaterThan(2), PATIENCE);
+
+    expect(await refusals(one)).toEqual([]);
+  },
+  TEST_MS,
+);
+
+test(
+  'a Lease of the target cluster that somebody deletes beside a replica with another one is made again; when it is gone for good, that replica takes no machine',
+  async () => {
+    await using elsewhere = await Site.drawnTarget();
+    const flags = { ...QUICK_LEASES, 'machine-health-timeout': '1s', 'machine-creation-timeout': '20s' };
+    const right = await start(flags);
+    await one.mark(control, SELECTED);
+    await one.pool.scale(2);
+    const names = await one.pool.untilUp(2);
+    const [claim] = await targetLeases();
+    await using _wrong = await start({ ...flags, 'target-kubeconfig': elsewhere.kubeconfig });
+    await eventually(() => expect(right.process.shards.replicas).toBe(2), PATIENCE);
+
+    await deleteClaims();
+    await eventually(async () => {
+      expect((await targetLeases()).map(({ metadata }) => metadata.name)).toEqual([claim?.metadata.name]);
+    }, PATIENCE);
+    expect(await one.pool.untilUp(2)).toEqual(names);
+
+    await deleteClaims();
+    await right.terminate();
+    written = [];
+    await eventually(async () => {
+      expect((await refusals(one)).some((text) => text.startsWith('No Lease says'))).toBe(true);
+    }, PATIENCE);
+    expect((await one.pool.machines()).map(({ metadata }) => metadata.name)).toEqual(names);
+    expect(await targetLeases()).toEqual([]);
+    expect(one.cloud.created).toHaveLength(2);
     expect(written.filter((text) => / machines?(?:sets|deployments)? /.test(text))).toEqual([]);
   },
   TEST_MS,

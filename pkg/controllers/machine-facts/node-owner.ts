@@ -1,5 +1,5 @@
 import type { ObjectMeta } from '../../apis/meta.ts';
-import { nodeNameOf, phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { hadNode, nodeNameOf, phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { MACHINE_NAME_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
@@ -102,11 +102,6 @@ function sharesID({ metadata, spec }: Machine, machines: MachineIndex): boolean 
  */
 export function hasVM(machine: Pick<Machine, 'metadata' | 'status'>): boolean {
   return nodeNameOf(machine) !== '' || hadNode(machine) || !SAYS_NOTHING.has(phaseOf(machine));
-}
-
-/** Whether the status of this machine tells of its VM or its Node, whatever label `node` says. */
-export function hadNode(machine: Pick<Machine, 'status'>): boolean {
-  return phaseOf(machine) === 'Pending' || (machine.status?.conditions ?? []).length > 0;
 }
 
 /**

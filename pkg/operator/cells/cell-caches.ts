@@ -50,13 +50,8 @@ export interface CellCaches {
   secretsIn(namespace: string): Pick<Informer<KubeObject>, 'get'>;
   /** How many Machines a namespace has, as far as that is known. */
   machinesIn(namespace: string): number;
-  /** Whether any Machine of ours in a namespace shows the conditions of a Node. */
-  showNodes(namespace: string): boolean;
+  /** The Machines of ours in a namespace, as far as they are known. */
+  ownMachinesIn(namespace: string): readonly Machine[];
   /** Namespaces that have any, also those that are not selected, as far as that is known. */
   withMachines(): readonly string[];
-}
-
-/** Whether any of these shows the conditions of a Node, which it has from that alone. */
-export function showNodes(all: readonly Machine[]): boolean {
-  return all.some(({ status }) => (status?.conditions ?? []).length > 0);
 }

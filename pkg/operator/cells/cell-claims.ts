@@ -85,6 +85,7 @@ export class CellClaims {
   /** The cell has ended. */
   ended(namespace: string): void {
     this.#taken.delete(namespace);
+    this.#common?.ended(namespace);
   }
 
   /** The namespace is no cell any more. */

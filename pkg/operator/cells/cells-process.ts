@@ -1,6 +1,12 @@
 import type { Registry } from 'prom-client';
 
-import { CELL_REPLICA_LABEL, CELL_TARGET_LABEL, CELL_WORKLOAD_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import { hadNode } from '../../apis/machine/v1alpha1/defaults.ts';
+import {
+  CELL_MOVES_TO_ANNOTATION,
+  CELL_REPLICA_LABEL,
+  CELL_TARGET_LABEL,
+  CELL_WORKLOAD_LABEL,
+} from '../../apis/machine/v1alpha1/labels.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Resource } from '../../apis/resource.ts';
 import type { CachingProcess } from '../cached/kind.ts';
@@ -131,7 +137,13 @@ export class CellsProcess {
       list: (name, signal) => this.#claimsOf(CELL_TARGET_LABEL, name, signal),
       hasMachines: (name) => shared.machinesIn(name) > 0,
       withMachines: () => shared.withMachines(),
-      hasNodes: (name) => shared.showNodes(name),
+      hasNodes: (name) => shared.ownMachinesIn(name).some(hadNode),
+      common: {
+        cells: () => selected.names(),
+        nodesOf: (name) => this.#commonTarget?.whereNodesAre(shared.ownMachinesIn(name)) ?? 'none',
+        untilPresent: (signal) => this.#commonTarget?.untilPresent(signal) ?? Promise.resolve(),
+        mayMoveTo: (uid, name) => selected.get(name)?.metadata.annotations?.[CELL_MOVES_TO_ANNOTATION] === uid,
+      },
       findMachines: (name, signal) => this.#findMachines(name, signal),
       replicas: {
         get haveOneTarget() {

@@ -89,7 +89,7 @@ const END_MS = 10_000;
 /** What a cell that ends while the process goes on leaves to its running calls. */
 const GRACE_MS = 20_000;
 /** Whether the target cluster of all cells is still claimed is looked at so often. */
-const LOOK_AGAIN_MS = 61_000;
+const LOOK_AGAIN_MS = 60_000;
 /** What could not be claimed is tried again so often. */
 const CLAIM_RETRY_MS = 5_000;
 

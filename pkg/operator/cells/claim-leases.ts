@@ -1,4 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
+
 import {
+  CELL_MEMBER_PREFIX,
   CELL_TARGET_LABEL,
   CELL_WORKLOAD_LABEL,
   CELL_WORKLOAD_SECRETS_ANNOTATION,
@@ -11,6 +14,9 @@ import { holderOf } from '../../kube/leader/lease.ts';
 
 /** What a claim says of the cluster: what the namespace has it for. */
 export type ClaimMarks = Pick<ObjectMeta, 'labels' | 'annotations'>;
+
+/** Of annotations that name the namespaces. */
+const MEMBER = `${CELL_MEMBER_PREFIX}/`;
 
 export interface ClaimLeasesOptions {
   /** Of the namespace in which the process has its Leases. */
@@ -81,6 +87,15 @@ export class ClaimLeases {
     }
   }
 
+  /** Changes the marks of a claim that is there. Throws ApiError, Conflict when somebody has changed it meanwhile. */
+  async mark(name: string, marked: (before: ClaimMarks) => ClaimMarks, signal: AbortSignal): Promise<void> {
+    const { leases } = this.#options;
+    const lease = await leases.get(name, { signal });
+    const marks = marked(lease.metadata);
+    if (isDeepStrictEqual(marks.annotations ?? {}, lease.metadata.annotations ?? {})) return;
+    await leases.replace({ ...lease, metadata: remarked(lease, marks) }, { signal });
+  }
+
   /** Deletes those of these claims that nobody needs; one that somebody has changed meanwhile is let alone. Throws ApiError. */
   async tidy(claims: readonly Lease[], signal: AbortSignal): Promise<void> {
     for (const lease of claims) {
@@ -98,7 +113,21 @@ export class ClaimLeases {
 function withoutMarks({ labels = {}, annotations = {} }: ClaimMarks): ClaimMarks {
   const { [CELL_TARGET_LABEL]: _target, [CELL_WORKLOAD_LABEL]: _workload, ...otherLabels } = labels;
   const { [CELL_WORKLOAD_SECRETS_ANNOTATION]: _secrets, ...otherAnnotations } = annotations;
-  return { labels: otherLabels, annotations: otherAnnotations };
+  return { labels: otherLabels, annotations: withMembers(otherAnnotations, []) };
+}
+
+/** Namespaces that have a target cluster together. */
+export function membersIn({ annotations = {} }: ClaimMarks): readonly string[] {
+  return Object.keys(annotations).flatMap((key) => (key.startsWith(MEMBER) ? [key.slice(MEMBER.length)] : []));
+}
+
+/** The same annotations with just these. */
+export function withMembers(
+  annotations: Readonly<Record<string, string>>,
+  members: readonly string[],
+): Record<string, string> {
+  const others = Object.entries(annotations).filter(([key]) => !key.startsWith(MEMBER));
+  return Object.fromEntries([...others, ...members.toSorted().map((name) => [`${MEMBER}${name}`, ''] as const)]);
 }
 
 function remarked({ metadata }: Lease, { labels, annotations }: ClaimMarks): ObjectMeta {

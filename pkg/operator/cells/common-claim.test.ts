@@ -23,10 +23,12 @@ function start() {
   const claim = new CommonClaim({
     reader: { get: get as Reader['get'] },
     claims: {
-      claimForAll: (uid) => note(`claim ${uid}`),
+      claimForAll: (uid, _signal, isOurs) => note(`claim ${uid}${isOurs === true ? ' again' : ''}`),
       requireNone: (namespace) => note(`none ${namespace}`),
-      async isOfAll(uid) {
-        await note(`look ${uid}`);
+      requireNodes: (_uid, namespace) => note(`nodes ${namespace}`),
+      join: (uid, namespaces) => note(`join ${uid} ${namespaces.join()}`),
+      async isOfAll(uid, members) {
+        await note(`look ${uid} ${members.join()}`);
         return state.isThere;
       },
     },
@@ -43,10 +45,11 @@ test('many cells that begin at once claim it once, when it is known who has Mach
   await Promise.all(['a', 'b'].map((namespace) => claim.takeFor(namespace, signal)));
   await claim.takeFor('c', signal);
 
-  expect(done).toEqual(['present', 'none a', 'none b', 'settled', 'claim u1', 'none c']);
+  const first = ['present', 'none a', 'none b', 'settled', 'claim u1', 'nodes a', 'nodes b', 'join u1 a,b'];
+  expect(done).toEqual([...first, 'none c', 'nodes c', 'join u1 c']);
 });
 
-test.each(['present', 'none', 'settled', 'claim'])(
+test.each(['present', 'none', 'settled', 'claim', 'nodes', 'join'])(
   'a cell whose claim fails at step %s has none, and the next attempt makes it',
   async (step) => {
     const { claim, done, state, clock } = start();
@@ -56,7 +59,7 @@ test.each(['present', 'none', 'settled', 'claim'])(
     clock.advance(5_000);
     await claim.takeFor('a', signal);
 
-    expect(done.at(-1)).toBe('claim u1');
+    expect(done.at(-1)).toMatch(/^join u1 a/);
   },
 );
 
@@ -76,18 +79,18 @@ test('a process that has had the cluster claims it again without waiting for oth
   done.length = 0;
   claim.mayBeLost();
   await claim.takeFor('a', signal);
-  expect(done).toEqual(['present', 'none a', 'claim u1']);
+  expect(done).toEqual(['present', 'none a', 'claim u1 again', 'join u1 a']);
 
   done.length = 0;
   clock.advance(61_000);
   await claim.lookAgain(signal);
-  expect(done).toEqual(['look u1']);
+  expect(done).toEqual(['look u1 a']);
 
   done.length = 0;
   state.uid = 'u2';
   claim.mayBeLost();
   await claim.takeFor('a', signal);
-  expect(done).toEqual(['present', 'none a', 'settled', 'claim u2']);
+  expect(done).toEqual(['present', 'none a', 'settled', 'claim u2', 'nodes a', 'join u2 a']);
 });
 
 test('a cell that begins later looks again, because a Lease can be deleted by hand', async () => {
@@ -95,17 +98,20 @@ test('a cell that begins later looks again, because a Lease can be deleted by ha
   await claim.takeFor('a', signal);
   clock.advance(30_000);
   await claim.takeFor('b', signal);
-  expect(done).toEqual(['present', 'none a', 'settled', 'claim u1', 'none b']);
+  done.length = 0;
 
   clock.advance(40_000);
   await claim.takeFor('c', signal);
 
-  expect(done.slice(5)).toEqual(['present', 'none c', 'look u1']);
+  expect(done).toEqual(['present', 'none c', 'look u1 a,b', 'nodes c', 'join u1 c']);
 
   state.isThere = false;
-  clock.advance(61_000);
+  done.length = 0;
+  claim.ended('a');
+  // Sooner than a cell that begins.
+  clock.advance(30_000);
   await claim.lookAgain(signal);
-  expect(done.slice(8)).toEqual(['look u1', 'claim u1']);
+  expect(done).toEqual(['look u1 b,c', 'claim u1 again', 'join u1 b,c']);
 });
 
 test('a cluster that this process has had is its own also while it cannot be asked, but not after a restore of the control cluster', async () => {
@@ -120,7 +126,7 @@ test('a cluster that this process has had is its own also while it cannot be ask
   done.length = 0;
 
   await claim.takeFor('b', signal);
-  expect(done).toEqual(['present', 'none b', 'look u1']);
+  expect(done).toEqual(['present', 'none b', 'look u1 a', 'nodes b', 'join u1 b']);
   claim.mayBeLost();
   await expect(claim.takeFor('b', signal)).rejects.toThrow('away');
 });
@@ -139,7 +145,7 @@ test('who looks again hears of a refusal', async () => {
   state.failing = 'claim';
   clock.advance(61_000);
 
-  await expect(claim.lookAgain(signal)).rejects.toThrow('claim u1 failed');
+  await expect(claim.lookAgain(signal)).rejects.toThrow('claim u1 again failed');
 });
 
 test('a process that has not had the cluster does not look for it', async () => {
@@ -158,6 +164,8 @@ test('who ends waits no longer, and the others go on', async () => {
     claims: {
       claimForAll: () => claimed.promise,
       requireNone: () => Promise.resolve(),
+      requireNodes: () => Promise.resolve(),
+      join: () => Promise.resolve(),
       isOfAll: () => Promise.resolve(true),
     },
     untilPresent: () => Promise.resolve(),

@@ -9,7 +9,7 @@ import { requireUID } from './target-uid.ts';
 export interface CommonClaimOptions {
   /** Of the target cluster. */
   readonly reader: Pick<Reader, 'get'>;
-  readonly claims: Pick<TargetClaims, 'claimForAll' | 'requireNone' | 'isOfAll'>;
+  readonly claims: Pick<TargetClaims, 'claimForAll' | 'requireNone' | 'requireNodes' | 'join' | 'isOfAll'>;
   /** Resolves when it is known which namespaces have Machines, as of the present. Throws ApiError. */
   readonly untilPresent: (signal: AbortSignal) => Promise<void>;
   /** Asked by a process that does not have the cluster yet: throws ApiError while those who have it may have to claim it again. */
@@ -28,8 +28,12 @@ const NEVER = new AbortController().signal;
 /** The claim of the target cluster that all cells have: a process takes it for all that begin, and again when it may be lost. */
 export class CommonClaim {
   readonly #options: CommonClaimOptions;
-  readonly #present: Shared;
-  readonly #taken: Shared;
+  readonly #present: Shared<void>;
+  readonly #taken: Shared<string>;
+  /** Namespaces of this process that have the cluster, and those that are about to. */
+  readonly #members = new Set<string>();
+  readonly #joining = new Set<string>();
+  #joined: Promise<void> = Promise.resolve();
   /** UID of the cluster that this process has had. */
   #had: string | undefined;
   #mayBeLost = false;
@@ -48,12 +52,20 @@ export class CommonClaim {
   async takeFor(namespace: string, signal: AbortSignal): Promise<void> {
     await untilAborted(this.#present.done(), signal);
     await this.#options.claims.requireNone(namespace, signal);
-    await untilAborted(this.#taken.done(), signal);
+    const uid = await untilAborted(this.#taken.done(), signal);
+    if (this.#members.has(namespace)) return;
+    await this.#options.claims.requireNodes(uid, namespace, signal);
+    await untilAborted(this.#join(uid, namespace), signal);
+  }
+
+  /** The cell of a namespace has ended. */
+  ended(namespace: string): void {
+    this.#members.delete(namespace);
   }
 
   /** Whether a claim that was taken is still there; it is taken again if nobody has it. Throws as `takeFor`; a failure takes nothing away. */
   async lookAgain(signal: AbortSignal): Promise<void> {
-    if (this.#had !== undefined) await untilAborted(this.#taken.done(), signal);
+    if (this.#had !== undefined) await untilAborted(this.#taken.done(FAILED_MS), signal);
   }
 
   /** The control cluster was set back: what is known of it, and the claim, may be of another time. */
@@ -64,15 +76,38 @@ export class CommonClaim {
     this.#taken.forget();
   }
 
-  async #take(): Promise<void> {
+  async #take(): Promise<string> {
     const { reader, claims, requireSettled } = this.#options;
     const uid = await this.#readUID(reader);
-    if (uid !== this.#had) await requireSettled(NEVER);
-    else if (!this.#mayBeLost && (await claims.isOfAll(uid, NEVER))) return;
+    const isOurs = uid === this.#had;
+    const members = isOurs ? [...this.#members] : [];
+    if (!isOurs) await requireSettled(NEVER);
+    else if (!this.#mayBeLost && (await claims.isOfAll(uid, members, NEVER))) return uid;
     const setBacks = this.#setBacks;
-    await claims.claimForAll(uid, NEVER);
+    await claims.claimForAll(uid, NEVER, isOurs);
+    if (members.length > 0) await claims.join(uid, members, NEVER);
+    if (!isOurs) this.#members.clear();
     this.#had = uid;
     if (this.#setBacks === setBacks) this.#mayBeLost = false;
+    return uid;
+  }
+
+  /** Hundreds that begin at once are written together. */
+  #join(uid: string, namespace: string): Promise<void> {
+    this.#joining.add(namespace);
+    this.#joined = this.#joinAll(uid, this.#joined);
+    return this.#joined;
+  }
+
+  async #joinAll(uid: string, before: Promise<void>): Promise<void> {
+    await before.catch(() => undefined);
+    const names = [...this.#joining];
+    if (names.length === 0) return;
+    await this.#options.claims.join(uid, names, NEVER);
+    for (const name of names) {
+      this.#joining.delete(name);
+      this.#members.add(name);
+    }
   }
 
   /** A cluster that this process has had is taken for the same while it cannot be asked: with another server the process ends. */
@@ -88,27 +123,26 @@ export class CommonClaim {
 }
 
 /** What is done once for all who want it done within a while. Its failure is theirs, too, for a moment. */
-class Shared {
-  readonly #run: () => Promise<void>;
+class Shared<T> {
+  readonly #run: () => Promise<T>;
   readonly #clock: Clock;
-  #running: { readonly promise: Promise<void>; readonly sinceMs: number; isFailed: boolean } | undefined;
+  #running: { readonly promise: Promise<T>; readonly sinceMs: number; isFailed: boolean } | undefined;
 
-  constructor(clock: Clock, run: () => Promise<void>) {
+  constructor(clock: Clock, run: () => Promise<T>) {
     this.#run = run;
     this.#clock = clock;
   }
 
-  async done(): Promise<void> {
+  done(freshMs = FRESH_MS): Promise<T> {
     const nowMs = this.#clock.monotonicMs();
-    const { sinceMs = -Infinity, isFailed = false } = this.#running ?? {};
-    if (nowMs - sinceMs >= (isFailed ? FAILED_MS : FRESH_MS)) {
-      const running = { promise: this.#run(), sinceMs: nowMs, isFailed: false };
-      running.promise.catch(() => {
-        running.isFailed = true;
-      });
-      this.#running = running;
-    }
-    await this.#running?.promise;
+    const last = this.#running;
+    if (last !== undefined && nowMs - last.sinceMs < (last.isFailed ? FAILED_MS : freshMs)) return last.promise;
+    const running = { promise: this.#run(), sinceMs: nowMs, isFailed: false };
+    running.promise.catch(() => {
+      running.isFailed = true;
+    });
+    this.#running = running;
+    return running.promise;
   }
 
   forget(): void {

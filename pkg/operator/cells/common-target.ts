@@ -1,6 +1,10 @@
+import { nodeNameOf, showsNode } from '../../apis/machine/v1alpha1/defaults.ts';
+import { MACHINE_NAME_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Resource } from '../../apis/resource.ts';
 import type { Informer } from '../../kube/cache/lister.ts';
+import { reachPresent } from '../../kube/cache/reach-present.ts';
 import type { Views } from '../../kube/cache/view.ts';
 import { WholeViews } from '../../kube/cache/whole-views.ts';
 import { nodes, volumeAttachments } from '../../kube/client/resource.ts';
@@ -12,6 +16,7 @@ import { Identities } from '../identities.ts';
 import type { ManagerProcess } from '../manager-process.ts';
 import { TargetCluster } from '../target-cluster.ts';
 import { judgeOf } from './assignment.ts';
+import type { NodesOfCell } from './target-claims.ts';
 
 export interface CommonTargetOptions {
   readonly access: ClusterAccess;
@@ -73,6 +78,26 @@ export class CommonTarget {
       },
       untilRead: (signal) => caches.untilFilled(signal),
     };
+  }
+
+  /** Resolves when its Nodes are known as of the present. Throws ApiError. */
+  async untilPresent(signal: AbortSignal): Promise<void> {
+    const { caches } = this.cluster;
+    await caches.untilFilled(signal);
+    await reachPresent(caches.kinds, signal);
+  }
+
+  /** Where the Nodes are that these Machines show. */
+  whereNodesAre(machines: readonly Machine[]): NodesOfCell {
+    const { nodes: known } = this.cluster.informers;
+    const joined = machines.filter(showsNode);
+    if (joined.length === 0) return 'none';
+    const isHere = joined.some((machine) => {
+      const { name } = machine.metadata;
+      const node = known.get(nodeNameOf(machine) || name);
+      return node !== undefined && ['', name].includes(node.metadata.labels?.[MACHINE_NAME_LABEL] ?? '');
+    });
+    return isHere ? 'here' : 'elsewhere';
   }
 
   /** Whether it is for a namespace to act on a Node that no Machine has. */

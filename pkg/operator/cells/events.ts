@@ -14,7 +14,7 @@ export const CELL_EVENTS = {
   MissingPermissions: 'Warning',
   /** another namespace, or all of them together, have the same target or workload cluster; nothing is done there for this one → correct the kubeconfig of one of them, or delete the Lease that the Event names */
   TargetClusterTaken: 'Warning',
-  /** the kubeconfig of a namespace with Machines, or `--target-kubeconfig` of all of them, leads to another target cluster than that of the Machines; nothing is done in either → correct the kubeconfig, or the flags, or delete the Lease that the Event names */
+  /** the kubeconfig of a namespace with Machines, or `--target-kubeconfig` of all of them, leads to another target cluster than that of the Machines, or to none; nothing is done in either → correct the kubeconfig, or the flags, or do what the Event says if the Machines are to be replaced */
   TargetClusterChanged: 'Warning',
   /** a name in annotation `cell.machine.sapcloud.io/autoscaler-client-name` is also one of another namespace; calls of autoscalers with that name are rejected → give each namespace names of its own */
   AutoscalerNameTaken: 'Warning',

@@ -1,3 +1,4 @@
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import { ClusterContinuity } from '../../kube/cache/cluster-continuity.ts';
 import type { Informer } from '../../kube/cache/lister.ts';
@@ -8,7 +9,7 @@ import { accessFor } from '../clusters.ts';
 import type { ManagerProcess } from '../manager-process.ts';
 import { CELL_ROLES } from '../preflight/roles/machinist.ts';
 import { probesOf } from '../probes.ts';
-import { type CellCaches, type CellControl, type ReadingCell, showNodes } from './cell-caches.ts';
+import type { CellCaches, CellControl, ReadingCell } from './cell-caches.ts';
 
 /**
  * Caches of the control cluster for cells that are named: each has those of its namespace alone, with watches, probes and outages of its own,
@@ -66,11 +67,11 @@ export class NamedCaches implements CellCaches {
   }
 
   machinesIn(namespace: string): number {
-    return this.#open.get(namespace)?.machines.list().length ?? 0;
+    return this.ownMachinesIn(namespace).length;
   }
 
-  showNodes(namespace: string): boolean {
-    return showNodes(this.#open.get(namespace)?.machines.list() ?? []);
+  ownMachinesIn(namespace: string): readonly Machine[] {
+    return this.#open.get(namespace)?.machines.list() ?? [];
   }
 
   withMachines(): readonly string[] {

@@ -5,8 +5,9 @@ import type { KubeMetrics } from '../../base/metrics/kube.ts';
 import { heldWorkMetrics } from '../../base/metrics/held-work.ts';
 import { HeldWork } from '../../health/held-work.ts';
 import type { WorkInProgress } from '../../health/work-in-progress.ts';
+import { reachPresent } from '../../kube/cache/reach-present.ts';
 import type { Endpoint } from '../../kube/client/endpoint.ts';
-import { namespaces } from '../../kube/client/resource.ts';
+import { machines, namespaces } from '../../kube/client/resource.ts';
 import type { EventSubject } from '../../kube/events/correlator.ts';
 import { subjectOf } from '../../kube/events/event-object.ts';
 import { CONTROL } from '../../kube/gate/gate.ts';
@@ -206,7 +207,10 @@ export class RunningCell {
   async claim(signal: AbortSignal): Promise<void> {
     const { commonTarget, endpoint, claimTarget, claimCommonTarget, claimNoTarget } = this.#options;
     if (commonTarget !== undefined) await claimCommonTarget(signal);
-    else if (endpoint === undefined) await claimNoTarget(signal);
+    else if (endpoint === undefined) {
+      await this.#untilMachinesPresent(signal);
+      await claimNoTarget(signal);
+    }
     if (this.#targetUID !== undefined) await claimTarget(this.#targetUID, signal);
     await this.#targets.claimAgain(signal);
   }
@@ -243,6 +247,15 @@ export class RunningCell {
     const hold = this.held.hold({ work: 'process', waitsFor: 'catch-up', of: TARGET });
     const how = { clock, log: log.child({ cell: namespace.metadata.name }), random: process.random, hold };
     await retryUntilDone(how, 'claiming the target cluster', (s) => this.claim(s), signal);
+  }
+
+  /** Whoever had its shard before may have written that they have Nodes. */
+  async #untilMachinesPresent(signal: AbortSignal): Promise<void> {
+    const { kinds } = this.#control.ofControl;
+    await reachPresent(
+      kinds.filter(({ resource }) => resource.plural === machines.plural),
+      signal,
+    );
   }
 
   #sharedTarget(): SharedTarget | undefined {

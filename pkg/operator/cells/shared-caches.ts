@@ -12,7 +12,7 @@ import { addCaches, type Caches } from '../caches.ts';
 import { MACHINE_INDEXES } from '../indexes/machine-indexes.ts';
 import type { ManagerProcess } from '../manager-process.ts';
 import type { World } from '../world.ts';
-import { type CellCaches, type CellControl, type ReadingCell, showNodes } from './cell-caches.ts';
+import type { CellCaches, CellControl, ReadingCell } from './cell-caches.ts';
 import { OpenedCaches } from './opened-caches.ts';
 
 /** Indexes of Machines by what a Node shows of its own. */
@@ -108,8 +108,8 @@ export class SharedCaches implements CellCaches {
     return counts.reduce((sum, count) => sum + count, 0);
   }
 
-  showNodes(namespace: string): boolean {
-    return showNodes(this.#viewIn(machines, namespace).list());
+  ownMachinesIn(namespace: string): readonly Machine[] {
+    return this.#viewIn(machines, namespace).list();
   }
 
   withMachines(): readonly string[] {

@@ -5,7 +5,7 @@ import { MemoryLeases } from '../../../test/memory-leases.ts';
 import { ClaimLeases, type ClaimLeasesOptions } from './claim-leases.ts';
 import { holderOf } from '../../kube/leader/lease.ts';
 import { TargetRefusedError } from '../target-refused-error.ts';
-import { ALL_NAMESPACES, TargetClaims } from './target-claims.ts';
+import { ALL_NAMESPACES, type NodesOfCell, TargetClaims } from './target-claims.ts';
 
 const { signal } = new AbortController();
 const UID = 'A1-b2';
@@ -20,6 +20,12 @@ const WITHOUT_MACHINES = {
   withMachines: () => [],
   findMachines: () => Promise.resolve(false),
   hasNodes: () => false,
+  common: {
+    cells: () => [],
+    nodesOf: () => 'none' as const,
+    untilPresent: () => Promise.resolve(),
+    mayMoveTo: () => false,
+  },
   replicas: ALIKE,
 };
 
@@ -40,7 +46,15 @@ function claimsOf(
 
 function start(needed: ReadonlySet<string>, withMachines: ReadonlySet<string> = new Set()) {
   const { stored, leases, list } = memory();
-  const state = { ...ALIKE, found: new Set<string>(), withoutNodes: new Set<string>() };
+  const state = {
+    ...ALIKE,
+    found: new Set<string>(),
+    withoutNodes: new Set<string>(),
+    /** Where the Nodes of cells are, as it is known, and is found out. */
+    nodes: new Map<string, NodesOfCell>(),
+    present: new Map<string, NodesOfCell>(),
+    movesTo: new Map<string, string>(),
+  };
   const claims = new TargetClaims({
     leases: claimsOf(leases, (namespace) => (namespace === 'unknown' ? namespace : needed.has(namespace))),
     list,
@@ -49,6 +63,14 @@ function start(needed: ReadonlySet<string>, withMachines: ReadonlySet<string> = 
     findMachines: (namespace) =>
       Promise.resolve(namespace === undefined ? state.found.size > 0 : state.found.has(namespace)),
     hasNodes: (namespace) => withMachines.has(namespace) && !state.withoutNodes.has(namespace),
+    common: {
+      cells: () => [...needed],
+      nodesOf: (namespace) => state.nodes.get(namespace) ?? 'none',
+      async untilPresent() {
+        for (const [namespace, nodes] of state.present) state.nodes.set(namespace, nodes);
+      },
+      mayMoveTo: (uid, namespace) => state.movesTo.get(namespace) === uid,
+    },
     replicas: state,
   });
   const holder = (): string | undefined => stored.get(NAME)?.spec?.holderIdentity;
@@ -309,6 +331,7 @@ test('of two processes that claim different clusters for all namespaces at once,
       withMachines: () => ['a'],
       findMachines: () => Promise.resolve(false),
       hasNodes: () => false,
+      common: WITHOUT_MACHINES.common,
       replicas: ALIKE,
     });
 
@@ -359,7 +382,9 @@ test('a namespace with Machines leaves the target cluster of all namespaces for 
 
   await expect(claims.claim('c3', 'a', signal)).rejects.toMatchObject({
     event: 'TargetClusterChanged',
-    message: expect.stringMatching(`if no Machines of any namespace have Nodes there, delete Lease ${NAME}`),
+    message: expect.stringMatching(
+      `if no Machines of any namespace have Nodes there, stop all replicas and delete Lease ${NAME}`,
+    ),
   });
   await claims.claim('c3', 'b', signal);
   stored.delete(NAME);
@@ -402,15 +427,116 @@ test('a namespace whose Machines have Nodes in a target cluster is not managed w
 
 test('whether a cluster is that of all namespaces is seen by its Lease, and by no other being there', async () => {
   const { claims, stored, leases } = start(new Set());
-  expect(await claims.isOfAll(UID, signal)).toBe(false);
+  expect(await claims.isOfAll(UID, [], signal)).toBe(false);
   await claims.claimForAll(UID, signal);
-  expect(await claims.isOfAll(UID.toLowerCase(), signal)).toBe(true);
-  expect(await claims.isOfAll('c3', signal)).toBe(false);
+  expect(await claims.isOfAll(UID.toLowerCase(), [], signal)).toBe(true);
+  expect(await claims.isOfAll('c3', [], signal)).toBe(false);
 
   await leases.create({
     metadata: { name: 'machinist-target-c3', labels: { [CELL_TARGET_LABEL]: '' } },
     spec: { holderIdentity: ALL_NAMESPACES },
   });
   expect(stored.size).toBe(2);
-  expect(await claims.isOfAll(UID, signal)).toBe(false);
+  expect(await claims.isOfAll(UID, [], signal)).toBe(false);
+});
+
+test('a namespace whose machines have their Nodes in another cluster, of which no Lease tells, is not managed with that of all', async () => {
+  const { claims, state } = start(new Set(['a', 'b']), new Set(['a', 'b']));
+  state.nodes.set('a', 'here');
+  state.nodes.set('b', 'elsewhere');
+  await claims.claimForAll(UID, signal);
+
+  await claims.requireNodes(UID, 'a', signal);
+  await claims.requireNodes(UID, 'without-machines', signal);
+  await expect(claims.requireNodes(UID, 'b', signal)).rejects.toMatchObject({
+    event: 'TargetClusterChanged',
+    message: `Its Machines have Nodes, but none of them is in the cluster of --target-kubeconfig: they would all be replaced. Correct the flag, if that of another manager is meant; or, if they are to be replaced, set annotation machine.sapcloud.io/cell-moves-to of the namespace to ${UID}.`,
+  });
+  // They have just joined.
+  state.present.set('b', 'here');
+  await claims.requireNodes(UID, 'b', signal);
+});
+
+test('a namespace that was managed with the cluster of all begins also when none of its Nodes is left', async () => {
+  const { claims, state } = start(new Set(['a', 'b']), new Set(['a']));
+  await claims.claimForAll(UID, signal);
+  await claims.join(UID, ['a'], signal);
+  await claims.join(UID, ['a', 'b'], signal);
+  state.nodes.set('a', 'elsewhere');
+
+  await claims.requireNodes(UID, 'a', signal);
+
+  expect(await claims.isOfAll(UID, ['a', 'b'], signal)).toBe(true);
+  expect(await claims.isOfAll(UID, ['a', 'c'], signal)).toBe(false);
+});
+
+test('a namespace whose machines are to move begins without a Node of theirs', async () => {
+  const { claims, state } = start(new Set(['a']), new Set(['a']));
+  state.nodes.set('a', 'elsewhere');
+  await expect(claims.claimForAll(UID, signal)).rejects.toMatchObject({ event: 'TargetClusterChanged' });
+
+  state.movesTo.set('a', 'c3');
+  await expect(claims.requireNodes(UID, 'a', signal)).rejects.toMatchObject({ event: 'TargetClusterChanged' });
+  state.movesTo.set('a', UID);
+  await claims.claimForAll(UID, signal);
+  await claims.requireNodes(UID, 'a', signal);
+});
+
+test('which namespaces were managed with the cluster of all is forgotten of those that are cells no more, and with the claim', async () => {
+  const cells = new Set(['a', 'b', ALL_NAMESPACES]);
+  const { claims, stored } = start(cells);
+  await claims.claimForAll(UID, signal);
+  await claims.join(UID, ['a', 'b'], signal);
+  const members = (): readonly string[] => Object.keys(stored.get(NAME)?.metadata.annotations ?? {});
+  expect(members()).toEqual(['a', 'b'].map((name) => `cell-member.machine.sapcloud.io/${name}`));
+
+  cells.delete('b');
+  await claims.tidy(signal);
+  expect(members()).toEqual(['cell-member.machine.sapcloud.io/a']);
+
+  cells.delete(ALL_NAMESPACES);
+  await claims.claim(UID, 'a', signal);
+  expect(members()).toEqual([]);
+});
+
+test('a Lease that somebody deletes is made again by who has had the cluster, also beside replicas with another one; these take none where the machines have no Node', async () => {
+  const { claims, stored, state } = start(new Set(['a', 'b']), new Set(['a', 'b']));
+  await claims.claimForAll(UID, signal);
+  stored.clear();
+  state.haveOneTarget = false;
+  await expect(claims.claimForAll('c3', signal)).rejects.toMatchObject({ code: 503 });
+
+  // The one that knows better has ended.
+  state.haveOneTarget = true;
+  state.nodes.set('a', 'elsewhere').set('b', 'elsewhere');
+  await expect(claims.claimForAll('c3', signal)).rejects.toMatchObject({
+    event: 'TargetClusterChanged',
+    message: expect.stringContaining('Machines have Nodes, and none of them is in the cluster of --target-kubeconfig'),
+    forOperators: expect.stringContaining('Machines of namespaces a, b have Nodes'),
+  });
+  expect(stored.size).toBe(0);
+
+  state.haveOneTarget = false;
+  await claims.claimForAll(UID, signal, true);
+  expect([...stored.keys()]).toEqual([NAME]);
+});
+
+test('a first claim is made beside a namespace that has a target cluster of its own', async () => {
+  const { claims, holder, state } = start(new Set(['a', 'b']), new Set(['a', 'b']));
+  state.nodes.set('a', 'elsewhere');
+  await claims.claim('c3', 'a', signal);
+
+  await claims.claimForAll(UID, signal);
+
+  expect(holder()).toBe(ALL_NAMESPACES);
+});
+
+test('a first claim is made while one namespace has a Node there', async () => {
+  const { claims, stored, state } = start(new Set(['a', 'b']), new Set(['a', 'b']));
+  state.nodes.set('a', 'elsewhere').set('b', 'elsewhere');
+  state.present.set('b', 'here');
+
+  await claims.claimForAll(UID, signal);
+
+  expect([...stored.keys()]).toEqual([NAME]);
 });

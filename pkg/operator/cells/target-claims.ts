@@ -1,9 +1,9 @@
-import { CELL_TARGET_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import { CELL_MOVES_TO_ANNOTATION, CELL_TARGET_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Lease } from '../../apis/wire.ts';
 import { ApiError } from '../../kube/client/errors.ts';
 import { holderOf } from '../../kube/leader/lease.ts';
 import { takenBy, TargetRefusedError } from '../target-refused-error.ts';
-import type { ClaimLeases, ClaimMarks } from './claim-leases.ts';
+import { type ClaimLeases, type ClaimMarks, membersIn, withMembers } from './claim-leases.ts';
 import { targetLeaseName } from './lease-names.ts';
 import type { Shards } from './shards.ts';
 
@@ -16,10 +16,26 @@ export interface TargetClaimsOptions {
   readonly withMachines: () => readonly string[];
   /** Whether any namespace, or this one, has Machines by a live read. Throws ApiError. */
   readonly findMachines: (namespace: string | undefined, signal: AbortSignal) => Promise<boolean>;
-  /** Whether a namespace has Machines of ours that show a Node. */
+  /** Whether a namespace has Machines of ours that have a Node, or wait for one. */
   readonly hasNodes: (namespace: string) => boolean;
+  /** What is known of the target cluster of all namespaces. */
+  readonly common: CommonNodes;
   /** See Shards. */
   readonly replicas: Pick<Shards, 'haveOneTarget' | 'areSettled'>;
+}
+
+/** Where the Nodes are that the Machines of a namespace show: in the target cluster at least one, or none of them. */
+export type NodesOfCell = 'none' | 'here' | 'elsewhere';
+
+/** The Nodes of the target cluster of all namespaces. */
+export interface CommonNodes {
+  /** Namespaces that are cells. */
+  readonly cells: () => readonly string[];
+  readonly nodesOf: (namespace: string) => NodesOfCell;
+  /** Resolves when the Nodes are known as of the present. Throws ApiError. */
+  readonly untilPresent: (signal: AbortSignal) => Promise<void>;
+  /** Whether a namespace says that its Machines are to move to the cluster of this UID. */
+  readonly mayMoveTo: (uid: string, namespace: string) => boolean;
 }
 
 /** Holder of a target cluster that all namespaces have together; no namespace has this name. */
@@ -88,10 +104,10 @@ export class TargetClaims {
   }
 
   /**
-   * Takes the cluster for all namespaces, in place of any other that they had. Throws TargetRefusedError while a namespace has it for itself, or
-   * any has Machines in another one, and ApiError.
+   * Takes the cluster for all namespaces, in place of any other that they had; `isOurs`: this process has had it already. Throws
+   * TargetRefusedError while a namespace has it for itself, or any has Machines in another one, and ApiError.
    */
-  async claimForAll(uid: string, signal: AbortSignal): Promise<void> {
+  async claimForAll(uid: string, signal: AbortSignal, isOurs = false): Promise<void> {
     const { leases, list, withMachines, findMachines, replicas } = this.#options;
     const name = targetLeaseName(uid);
     const claims = await list(OF_ALL, signal);
@@ -103,11 +119,16 @@ export class TargetClaims {
         `--target-kubeconfig leads to another target cluster than before: the Machines${whose} would all be replaced. Correct it; or, if that is meant, ${deletionOf(other)}.`;
       throw new TargetRefusedError('TargetClusterChanged', text(''), text(` of ${someOf(owners)}`), AGAIN_MS);
     }
-    const isFree = other === undefined ? claims.length > 0 || replicas.haveOneTarget : replicas.areSettled;
-    if (!isFree || (other !== undefined && (await findMachines(undefined, signal)))) {
-      const message = 'other replicas are live, or were a moment ago, which may have another target cluster';
-      throw new ApiError(503, 'ServiceUnavailable', message, { retryAfterMs: AGAIN_MS });
+    const isKnown = claims.length > 0 || isOurs;
+    if (!(other === undefined ? isKnown || replicas.haveOneTarget : replicas.areSettled)) {
+      throw notYet('other replicas are live, or were a moment ago, which may have another target cluster');
     }
+    if (other !== undefined && (await findMachines(undefined, signal))) {
+      throw notYet(
+        'there are Machines that the cache does not show yet, of which none may be left for another cluster',
+      );
+    }
+    if (!isKnown) await this.#requireNodesOfAny(uid, signal);
     await leases.release(others, notTarget, signal);
     await leases.take(
       {
@@ -163,22 +184,90 @@ export class TargetClaims {
     );
   }
 
-  /** Whether the cluster, and no other one, is that of all namespaces. Throws ApiError. */
-  async isOfAll(uid: string, signal: AbortSignal): Promise<boolean> {
+  /** Whether the cluster, and no other one, is that of all namespaces, and these have it. Throws ApiError. */
+  async isOfAll(uid: string, members: readonly string[], signal: AbortSignal): Promise<boolean> {
     const claims = await this.#options.list(OF_ALL, signal);
-    return claims.length === 1 && claims[0]?.metadata.name === targetLeaseName(uid);
+    if (claims.length !== 1 || claims[0]?.metadata.name !== targetLeaseName(uid)) return false;
+    const known = new Set(membersIn(claims[0].metadata));
+    return members.every((name) => known.has(name));
+  }
+
+  /**
+   * As a namespace begins with the cluster that all have: whether its Machines are those of another one, of which no Lease tells, such as that of a
+   * manager of its own. One that was managed with it is not asked again: its Nodes may all be gone. Throws TargetRefusedError, and ApiError.
+   */
+  async requireNodes(uid: string, namespace: string, signal: AbortSignal): Promise<void> {
+    const { list, common } = this.#options;
+    if (common.nodesOf(namespace) !== 'elsewhere' || common.mayMoveTo(uid, namespace)) return;
+    const claim = (await list(OF_ALL, signal)).find((lease) => lease.metadata.name === targetLeaseName(uid));
+    if (claim !== undefined && membersIn(claim.metadata).includes(namespace)) return;
+    await common.untilPresent(signal);
+    if (common.nodesOf(namespace) !== 'elsewhere') return;
+    throw nodesElsewhere('Its Machines have Nodes, but', 'that of another manager', uid);
+  }
+
+  /** These namespaces are managed with the cluster that all have. Throws ApiError. */
+  async join(uid: string, namespaces: readonly string[], signal: AbortSignal): Promise<void> {
+    await this.#options.leases.mark(
+      targetLeaseName(uid),
+      (marks) => withMembersOf(marks, [...new Set([...membersIn(marks), ...namespaces])]),
+      signal,
+    );
   }
 
   /** Deletes the claims of namespaces that do not need the cluster any more. Throws ApiError. */
   async tidy(signal: AbortSignal): Promise<void> {
-    const { leases, list } = this.#options;
+    const { leases, list, common } = this.#options;
     await leases.tidy(await list(undefined, signal), signal);
+    const cells = new Set(common.cells());
+    for (const { metadata } of await list(OF_ALL, signal)) {
+      if (membersIn(metadata).every((name) => cells.has(name))) continue;
+      const left = (marks: ClaimMarks): ClaimMarks =>
+        withMembersOf(
+          marks,
+          membersIn(marks).filter((name) => cells.has(name)),
+        );
+      await leases.mark(metadata.name, left, signal);
+    }
+  }
+
+  /** As a first claim is made: if Nodes are shown, one at least has to be there. */
+  async #requireNodesOfAny(uid: string, signal: AbortSignal): Promise<void> {
+    const { cells, nodesOf, untilPresent, mayMoveTo } = this.#options.common;
+    // Of those that have one of their own, a Lease tells.
+    const owners = new Set((await this.#options.list(undefined, signal)).map(holderOf));
+    const having = cells().filter((name) => nodesOf(name) !== 'none' && !mayMoveTo(uid, name) && !owners.has(name));
+    if (having.length === 0 || having.some((name) => nodesOf(name) === 'here')) return;
+    await untilPresent(signal);
+    const elsewhere = having.filter((name) => nodesOf(name) === 'elsewhere');
+    if (elsewhere.length === 0 || having.some((name) => nodesOf(name) === 'here')) return;
+    const whose = `No Lease says which target cluster is that of all namespaces; Machines of ${someOf(elsewhere)} have Nodes, and`;
+    throw nodesElsewhere(
+      'No Lease says which target cluster is that of all namespaces; Machines have Nodes, and',
+      'the one that they have',
+      uid,
+      whose,
+    );
   }
 
   /** Those that it holds itself. */
   async #ownOf(namespace: string, signal: AbortSignal): Promise<readonly Lease[]> {
     return (await this.#options.list(namespace, signal)).filter((lease) => holderOf(lease) === namespace);
   }
+}
+
+function notYet(message: string): ApiError {
+  return new ApiError(503, 'ServiceUnavailable', message, { retryAfterMs: AGAIN_MS });
+}
+
+function nodesElsewhere(who: string, which: string, uid: string, forOperators = who): TargetRefusedError {
+  const text = (whose: string): string =>
+    `${whose} none of them is in the cluster of --target-kubeconfig: they would all be replaced. Correct the flag, if ${which} is meant; or, if they are to be replaced, set annotation ${CELL_MOVES_TO_ANNOTATION} of the namespace to ${uid}.`;
+  return new TargetRefusedError('TargetClusterChanged', text(who), text(forOperators), AGAIN_MS);
+}
+
+function withMembersOf({ labels, annotations = {} }: ClaimMarks, members: readonly string[]): ClaimMarks {
+  return { ...(labels && { labels }), annotations: withMembers(annotations, members) };
 }
 
 /** What says whose target cluster it is: the namespace, or `OF_ALL`. */
@@ -191,7 +280,7 @@ function asTargetOf(whose: string): (before: ClaimMarks) => ClaimMarks {
 
 function notTarget({ labels = {}, annotations }: ClaimMarks): ClaimMarks {
   const { [CELL_TARGET_LABEL]: _target, ...others } = labels;
-  return { labels: others, ...(annotations && { annotations }) };
+  return { labels: others, ...(annotations && { annotations: withMembers(annotations, []) }) };
 }
 
 /** All namespaces have it together, or had it; `claim`: if it is not known whether they still do. */
@@ -213,6 +302,8 @@ export function instead(claim: Lease): string {
   return `; or, if that namespace is gone, or has no Machines, ${deletionOf(claim)}`;
 }
 
-function deletionOf({ metadata: { name, namespace = '' } }: Lease): string {
-  return `delete Lease ${name} in namespace ${namespace}`;
+/** That of all namespaces is made again by a replica that has the cluster. */
+function deletionOf(lease: Lease): string {
+  const { name, namespace = '' } = lease.metadata;
+  return `${holderOf(lease) === ALL_NAMESPACES ? 'stop all replicas and ' : ''}delete Lease ${name} in namespace ${namespace}`;
 }

@@ -32,6 +32,12 @@ function start() {
     withMachines: () => [],
     findMachines: () => Promise.resolve(false),
     hasNodes: () => false,
+    common: {
+      cells: () => [],
+      nodesOf: () => 'none',
+      untilPresent: () => Promise.resolve(),
+      mayMoveTo: () => false,
+    },
     replicas: { haveOneTarget: true, areSettled: true },
   });
   const workloads = new WorkloadClaims({ leases, list: listBy(CELL_WORKLOAD_LABEL) });

@@ -47,6 +47,16 @@ export function phaseOf({ status }: Pick<Machine, 'status'>): MachinePhase | '' 
   return status?.currentStatus?.phase ?? '';
 }
 
+/** Whether the status of a Machine tells that it has a Node, or waits for one: it never does where there is no target cluster. */
+export function hadNode(machine: Pick<Machine, 'status'>): boolean {
+  return phaseOf(machine) === 'Pending' || showsNode(machine);
+}
+
+/** Whether a Machine shows the conditions of a Node, which it has from that alone. */
+export function showsNode({ status }: Pick<Machine, 'status'>): boolean {
+  return (status?.conditions ?? []).length > 0;
+}
+
 /** Name of the Node of a Machine, as its label says; empty without one. */
 export function nodeNameOf({ metadata }: Pick<Machine, 'metadata'>): string {
   return metadata.labels?.[NODE_LABEL] ?? '';

@@ -100,9 +100,9 @@ export const MADE_FOR_LABEL = 'machine.sapcloud.io/made-for';
 export const CELL_REPLICA_LABEL = 'machine.sapcloud.io/cell-replica';
 /** On Leases of replicas with `--cells`: the replicas of one version of a Deployment have the same, so that an upgrade is recognized. */
 export const CELL_REVISION_LABEL = 'machine.sapcloud.io/cell-revision';
-/** On Leases of replicas with `--cells`: a hash of the server of the one target cluster of all cells, or `own` where there is none. */
+/** On Leases of replicas with `--cells`: a hash of the URL, the proxy and the server name of the one target cluster of all cells, or `own` where there is none. */
 export const CELL_TARGET_SERVER_LABEL = 'machine.sapcloud.io/cell-target-server';
-/** On Leases: by them, namespaces with `--cells` hold their target clusters; the value is the namespace. */
+/** On Leases: by them, namespaces with `--cells` hold their target clusters; the value is the namespace, or empty if the cluster is that of all of them. */
 export const CELL_TARGET_LABEL = 'machine.sapcloud.io/cell-target';
 /** On Leases: by them, namespaces with `--cells` hold the workload clusters of their Clusters of Cluster API; the value is the namespace. */
 export const CELL_WORKLOAD_LABEL = 'machine.sapcloud.io/cell-workload';
@@ -112,6 +112,8 @@ export const CELL_WORKLOAD_LABEL = 'machine.sapcloud.io/cell-workload';
 /** On namespaces with `--cells`: followed by `/<flag>`, takes the place of a flag under Machines or Safety, or of `autoscaler-client-name`, `autoscaler-gpu-label` and `autoscaler-gpu-types`, for this namespace. */
 export const CELL_SETTING_PREFIX = 'cell.machine.sapcloud.io';
 
+/** On namespaces with `--cells` and one target cluster: UID of Namespace `kube-system` of the cluster to which its Machines are to move; those whose Nodes are elsewhere are replaced. */
+export const CELL_MOVES_TO_ANNOTATION = 'machine.sapcloud.io/cell-moves-to';
 /**
  * On Machines and MachineClasses: any value, such as a time. Each new value retries failed calls to the provider immediately: those of the
  * Machine, or those of all Machines of the class.
@@ -231,6 +233,8 @@ export const FORCED_DELETION_SINCE_ANNOTATION = 'machine.sapcloud.io/forced-dele
 export const FORCED_REMOVAL_PREFIX = 'forced-removal.safety.machine.sapcloud.io';
 /** On Leases of workload clusters, with `--cells`: names of the Secrets whose kubeconfigs lead to the cluster, separated by commas. */
 export const CELL_WORKLOAD_SECRETS_ANNOTATION = 'machine.sapcloud.io/cell-workload-secrets';
+/** On the Lease of the one target cluster of all cells: followed by `/<namespace>`, the namespace was managed with it. */
+export const CELL_MEMBER_PREFIX = 'cell-member.machine.sapcloud.io';
 
 // Our finalizers
 

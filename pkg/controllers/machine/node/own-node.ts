@@ -1,6 +1,7 @@
+import { hadNode } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { next } from '../../../work/reconcile/result.ts';
-import { hadNode, ownNodeOf } from '../../machine-facts/node-owner.ts';
+import { ownNodeOf } from '../../machine-facts/node-owner.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
 import { namedNode } from './named-node.ts';
