@@ -3,7 +3,7 @@ import type { Cluster } from '../kube/gate/gate.ts';
 import { type Check, DEGRADED } from './checks.ts';
 
 /** What has to be done with a cluster, or with the driver of a provider, before work may begin, or go on. */
-export type Prerequisite = 'permissions' | 'caches' | 'identity' | 'catch-up' | 'driver' | 'obedience';
+export type Prerequisite = 'permissions' | 'caches' | 'identity' | 'catch-up' | 'claim' | 'driver' | 'obedience';
 
 /** Work that does not begin, or go on, yet. */
 export interface HeldBack {
@@ -34,6 +34,7 @@ const DOING: Readonly<Record<Prerequisite, (of: string) => string>> = {
   caches: (of) => `filling the caches of the ${of} cluster`,
   identity: (of) => `reading the identity of the ${of} cluster`,
   'catch-up': (of) => `reading the ${of} cluster after an outage`,
+  claim: (of) => `making sure that the ${of} cluster is that of its Machines`,
   driver: (of) => `connecting to the driver of provider ${of}`,
   obedience: (of) => `waiting for the driver of provider ${of} to accept the fencing token`,
 };

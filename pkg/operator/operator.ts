@@ -113,9 +113,9 @@ export class Operator {
     return this.#cell.outages.current();
   }
 
-  /** What has begun and still waits until the clusters were read, at this moment. */
+  /** What has begun and still waits until the clusters were read, and may be used, at this moment. */
   get catchingUp(): readonly HeldBack[] {
-    return this.#cell.held.list().filter(({ waitsFor }) => waitsFor === 'catch-up');
+    return this.#cell.held.list().filter(({ waitsFor }) => waitsFor === 'catch-up' || waitsFor === 'claim');
   }
 
   /** Whether the target cluster cannot be reached at present. */

@@ -27,12 +27,19 @@ export interface CellClaimsOptions {
 /** After a restore of the control cluster, so long only those claim clusters who have them. */
 const CLAIM_AGAIN_MS = 120_000;
 
+/** Who waits for so long for an answer that lets it claim its cluster counts as one that must not have it. */
+const LONG_MS = 60_000;
+
 /** The clusters that the cells of a process claim, and what is said of those that they must not have. */
 export class CellClaims {
   readonly #options: CellClaimsOptions;
   readonly #common: CommonClaim | undefined;
   /** Last reported of cells whose target cluster another namespace has. */
   readonly #taken = new Map<string, string>();
+  /** Since when cells wait, monotonic, for another reason than that. */
+  readonly #waiting = new Map<string, number>();
+  /** Looks in a row that failed. */
+  #failedLooks = 0;
   /** UIDs of the clusters that a namespace has, also while its cell is made anew. */
   readonly #had = new Map<string, Set<string>>();
   /** When the control cluster had been set back and was read anew; monotonic. */
@@ -75,16 +82,20 @@ export class CellClaims {
   async lookAgain(signal: AbortSignal): Promise<void> {
     try {
       await this.#common?.lookAgain(signal);
+      this.#failedLooks = 0;
     } catch (err) {
       if (err instanceof TargetRefusedError) throw err;
       signal.throwIfAborted();
-      this.#options.log.debug({ err }, 'could not look for the claim of the target cluster of all cells');
+      this.#failedLooks += 1;
+      const level = this.#failedLooks > 1 ? 'warn' : 'debug';
+      this.#options.log[level]({ err }, 'could not look for the claim of the target cluster of all cells');
     }
   }
 
   /** The cell has ended. */
   ended(namespace: string): void {
     this.#taken.delete(namespace);
+    this.#waiting.delete(namespace);
     this.#common?.ended(namespace);
   }
 
@@ -131,15 +142,28 @@ export class CellClaims {
     const { name } = namespace.metadata;
     try {
       await claiming;
+      this.#waiting.delete(name);
       if (this.#taken.delete(name)) this.#options.log.info({ cell: name }, 'a cell may use its target cluster again');
     } catch (err) {
       if (err instanceof TargetRefusedError) {
         // It is tried again every few seconds.
         if (this.#taken.get(name) !== err.forOperators) this.#report(namespace, err);
         this.#taken.set(name, err.forOperators);
-      }
+      } else if (err instanceof ApiError) this.#wait(name, err);
       throw err;
     }
+  }
+
+  /** An answer that keeps a cell from its cluster is shown when it lasts; that there is none is an outage. */
+  #wait(name: string, { code, message }: ApiError): void {
+    const { clock, log } = this.#options;
+    const nowMs = clock.monotonicMs();
+    const sinceMs = this.#waiting.get(name) ?? nowMs;
+    this.#waiting.set(name, sinceMs);
+    if (code === 0 || nowMs - sinceMs < LONG_MS) return;
+    const why = `waiting for its target cluster: ${message}`;
+    if (this.#taken.get(name) !== why) log.warn({ cell: name, err: message }, 'a cell waits for its target cluster');
+    this.#taken.set(name, why);
   }
 
   /**

@@ -244,7 +244,7 @@ export class RunningCell {
   async #untilClaimed(signal: AbortSignal): Promise<void> {
     const { process, namespace } = this.#options;
     const { clock, log } = process.options;
-    const hold = this.held.hold({ work: 'process', waitsFor: 'catch-up', of: TARGET });
+    const hold = this.held.hold({ work: 'process', waitsFor: 'claim', of: TARGET });
     const how = { clock, log: log.child({ cell: namespace.metadata.name }), random: process.random, hold };
     await retryUntilDone(how, 'claiming the target cluster', (s) => this.claim(s), signal);
   }
