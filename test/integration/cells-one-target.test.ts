@@ -410,6 +410,14 @@ test(
     await eventually(async () => expect(await refusals(one)).toHaveLength(1), PATIENCE);
 
     expect((await refusals(one))[0]).toContain('this manager has none for them');
+    const flags = ['--cells=cell', `--namespace=${CELL_LEASES}`, `--driver=${one.driver}`, '-o', 'json'];
+    const clusters = [`--control-kubeconfig=${control.kubeconfig}`, '--target-kubeconfig=none'];
+    const { code, stdout } = await Program.run('machinist', ['preflight', ...flags, ...clusters]);
+    const { findings } = JSON.parse(stdout) as { findings: readonly Finding[] };
+    expect(code).toBe(1);
+    expect(findings.flatMap(({ status, detail }) => (status === 'fail' ? [detail] : []))).toEqual([
+      `${one.namespace}: its Machines have Nodes in a target cluster, and the flags name none for them; nothing is done for this cell`,
+    ]);
     expect((await one.pool.machines()).map(({ metadata }) => metadata.name)).toEqual(names);
     expect(written.filter((text) => / machines?(?:sets|deployments)? /.test(text))).toEqual([]);
   },

@@ -9,6 +9,7 @@ import {
   clientNameFinding,
   commonTargetFindings,
   type KnownClaim,
+  noTargetFinding,
   replicaFindings,
   targetFindings,
   unidentifiedNodesFinding,
@@ -134,6 +135,20 @@ test.each([
   expect(found.map(({ detail }) => detail)).toEqual(want);
   for (const { remedy } of found)
     expect(remedy).toMatch(/delete Lease machinist-target-[uv] in the namespace of the Leases$/);
+});
+
+test.each([
+  { claims: [], want: '' },
+  { claims: [claim('u', 'b')], want: '' },
+  { claims: [claim('u', 'a')], want: 'delete Lease machinist-target-u' },
+  {
+    claims: [claim('u', ALL_NAMESPACES)],
+    want: 'stop all replicas and delete Lease machinist-target-u',
+  },
+])('a cell whose machines have Nodes and that would have no target cluster: $want', ({ claims, want }) => {
+  const [remedy] = (noTargetFinding('a', claims)?.remedy ?? '').split(' in the namespace');
+
+  expect(remedy?.replace('name the target cluster; or, if that is meant, ', '')).toBe(want);
 });
 
 test.each([

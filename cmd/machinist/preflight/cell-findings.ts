@@ -165,6 +165,19 @@ export function commonTargetFindings(uid: string, claims: readonly KnownClaim[])
   );
 }
 
+/** A cell that would have no target cluster, although its Machines have Nodes; undefined: no claim says in which. */
+export function noTargetFinding(cell: string, claims: readonly KnownClaim[]): Finding | undefined {
+  const claim = claims.find(({ holder }) => holder === cell || holder === ALL_NAMESPACES);
+  if (claim === undefined) return undefined;
+  const stopped = claim.holder === ALL_NAMESPACES ? 'stop all replicas and ' : '';
+  return cellFinding(
+    cell,
+    'fail',
+    'its Machines have Nodes in a target cluster, and the flags name none for them; nothing is done for this cell',
+    `name the target cluster; or, if that is meant, ${stopped}delete Lease ${claim.lease} in the namespace of the Leases`,
+  );
+}
+
 /** Nodes of the one target cluster of all cells that show no provider ID: new ones like them would belong to no Machine. */
 export function unidentifiedNodesFinding(nodes: readonly Node[]): Finding | undefined {
   const [first, ...others] = nodes.filter(({ spec }) => (spec?.providerID ?? '') === '');

@@ -2,6 +2,7 @@ import PQueue from 'p-queue';
 
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Lease } from '../../../pkg/apis/wire.ts';
+import { hadNode } from '../../../pkg/apis/machine/v1alpha1/defaults.ts';
 import type { Clock } from '../../../pkg/base/clock/clock.ts';
 import {
   CELL_REPLICA_LABEL,
@@ -31,6 +32,7 @@ import {
   commonTargetFindings,
   clientNameFinding,
   type KnownClaim,
+  noTargetFinding,
   namedCellsFinding,
   ofCell,
   replicaFindings,
@@ -105,6 +107,7 @@ export async function lookAtCells(circumstances: CellsCircumstances): Promise<re
   const foreign = targetFindings(known, ofTargets, await ownersAmong(reader, known, ofTargets, queue));
   const ofCommon = await ofCommonTarget(circumstances, ofTargets);
   const ofNodes = await ofCommonNodes(circumstances);
+  const ofNone = await ofCellsWithoutTarget(circumstances, [...names], ofTargets, queue);
   const ofClients = clientFindings(
     found.flatMap((one) => ('namespace' in one ? [one.namespace] : [])),
     circumstances,
@@ -116,7 +119,7 @@ export async function lookAtCells(circumstances: CellsCircumstances): Promise<re
     ...ofNodes,
     ...seen.flatMap(({ cell, findings }) => {
       if (ofCommon.length > 0) return findings.filter(({ status }) => status !== 'ok');
-      const others = [foreign.get(cell) ?? [], ofClients.get(cell) ?? []].flat();
+      const others = [foreign.get(cell) ?? [], ofNone.get(cell) ?? [], ofClients.get(cell) ?? []].flat();
       // One line for a cell that is well.
       return others.length === 0 ? findings : [...findings.filter(({ status }) => status !== 'ok'), ...others];
     }),
@@ -139,6 +142,25 @@ async function ofCommonNodes({ commonTarget }: CellsCircumstances): Promise<read
   const found = await find(() => commonTarget.list(nodes, { limit: MOST_NODES, timeoutMs: TIMEOUT_MS }));
   const finding = 'value' in found ? unidentifiedNodesFinding(found.value.items) : undefined;
   return finding === undefined ? [] : [finding];
+}
+
+/** What is said of cells that would have no target cluster although their Machines have Nodes. */
+async function ofCellsWithoutTarget(
+  { reader, cells, commonTarget }: CellsCircumstances,
+  names: readonly string[],
+  claims: readonly KnownClaim[],
+  queue: PQueue,
+): Promise<ReadonlyMap<string, Finding>> {
+  if (cells.kubeconfigSecret !== '' || commonTarget !== undefined) return new Map();
+  const found = await Promise.all(
+    names.map(async (cell) => {
+      const finding = noTargetFinding(cell, claims);
+      if (finding === undefined) return [];
+      const own = await queue.add(() => find(() => reader.list(machines, { namespace: cell, timeoutMs: TIMEOUT_MS })));
+      return 'value' in own && own.value.items.some(hadNode) ? [[cell, finding] as const] : [];
+    }),
+  );
+  return new Map(found.flat());
 }
 
 /** Which cells have Machines, where all namespaces had one target cluster. */
