@@ -16,9 +16,7 @@ import type { MetricFailures } from '../../base/metrics/metric-failures.ts';
 import type { Informer } from '../../kube/cache/lister.ts';
 import { EventRecorder } from '../../kube/events/recorder.ts';
 import { AccessReviewer } from '../../kube/client/access-review.ts';
-import { ApiError, ignoreNotFound } from '../../kube/client/errors.ts';
-import { leases, machines, namespaces, secrets } from '../../kube/client/resource.ts';
-import { holderOf } from '../../kube/leader/lease.ts';
+import { leases, machines, namespaces } from '../../kube/client/resource.ts';
 import type { Controller } from '../../work/reconcile/controller.ts';
 import { cachingProcess } from '../cell.ts';
 import { writerTo } from '../clusters.ts';
@@ -35,6 +33,7 @@ import { StartCheck } from '../start-check.ts';
 import { shardOf } from './assignment.ts';
 import { CellClaims } from './cell-claims.ts';
 import { CellClients } from './cell-clients.ts';
+import { ClaimNeeds } from './claim-needs.ts';
 import { selectedNamespaces } from './cell-namespaces.ts';
 import { Cells } from './cells.ts';
 import { reachPresent } from '../../kube/cache/reach-present.ts';
@@ -52,8 +51,8 @@ import { NamedNamespaces } from './named-namespaces.ts';
 import { SharedCaches } from './shared-caches.ts';
 import { SharedDrivers } from './shared-drivers.ts';
 import { Shards } from './shards.ts';
-import { ALL_NAMESPACES, TargetClaims } from './target-claims.ts';
-import { secretsOf, WorkloadClaims } from './workload-claims.ts';
+import { TargetClaims } from './target-claims.ts';
+import { WorkloadClaims } from './workload-claims.ts';
 
 /** Namespaces that are named have no autoscalers. */
 const NEVER_CHANGED = { onChange: () => undefined };
@@ -111,26 +110,17 @@ export class CellsProcess {
     const shared = config.names === undefined ? this.#sharedCaches() : new NamedCaches(process);
     this.#commonTarget = this.#openTarget(() => selected.names());
     const shards = (): Shards => this.shards;
-    const isNeededByAll = async (): Promise<boolean | 'unknown'> => {
-      if (config.hasOneTarget) return true;
-      if (config.names !== undefined || !this.shards.areSettled) return 'unknown';
-      // Of those that have a target cluster of their own, Nodes are there; of the others nobody knows.
-      const owners = new Set((await this.#claimsOf(CELL_TARGET_LABEL, undefined, NEVER)).map(holderOf));
-      return shared.withMachines().every((name) => owners.has(name)) ? false : 'unknown';
-    };
-    const isNeededBy = async (name: string): Promise<boolean | 'unknown'> =>
-      selected.get(name) !== undefined || shared.machinesIn(name) > 0 || (await this.#isNeeded(name));
+    const needs = new ClaimNeeds({
+      config,
+      reader: clusters.control.reader,
+      shared,
+      selected,
+      areSettled: () => this.shards.areSettled,
+      claims: () => this.#claimsOf(CELL_TARGET_LABEL, undefined, NEVER),
+    });
     const claimLeases = new ClaimLeases({
       leases: leaseClientOf(process.election),
-      isNeeded: async (lease) => {
-        const isWorkload = lease.metadata.labels?.[CELL_WORKLOAD_LABEL] !== undefined;
-        const isTarget = !isWorkload || lease.metadata.labels?.[CELL_TARGET_LABEL] !== undefined;
-        const holder = holderOf(lease);
-        if (holder === ALL_NAMESPACES) return await isNeededByAll();
-        const isNeeded = isTarget && (await isNeededBy(holder));
-        if (isNeeded !== false) return isNeeded;
-        return isWorkload && (await this.#hasSecretOf(lease, shared.secretsIn(holder)));
-      },
+      isNeeded: (lease) => needs.isNeeded(lease),
     });
     this.#claims = new TargetClaims({
       leases: claimLeases,
@@ -312,34 +302,6 @@ export class CellsProcess {
     const { clock, log, worlds } = this.#process.options;
     const permissionsIn = (name: string): readonly Permission[] => cellPermissions(this.#config.of(name, {}), worlds);
     return new NamedNamespaces({ names, reader, reviewer: new AccessReviewer(transport), permissionsIn, clock, log });
-  }
-
-  /** Whether a namespace is there and one of ours, by a live read; of one that may not be read it is unknown. Throws ApiError. */
-  async #isNeeded(name: string): Promise<boolean | 'unknown'> {
-    const { names, isSelected } = this.#config;
-    const { reader } = this.#process.clusters.control;
-    try {
-      const namespace = await reader.get(namespaces, { name }, { metadataOnly: true }).catch(ignoreNotFound);
-      if (namespace === undefined || isSelected(namespace)) return namespace !== undefined;
-      // Whether it has Machines is known of no other namespace than those that are named.
-      return names === undefined ? false : 'unknown';
-    } catch (err) {
-      if (names !== undefined && ApiError.is(err, 'Forbidden')) return 'unknown';
-      throw err;
-    }
-  }
-
-  /** Whether there is one of the Secrets for which a namespace has a workload cluster; that there is none is read live. Throws ApiError. */
-  async #hasSecretOf(claim: Lease, cached: Pick<Informer<KubeObject>, 'get'>): Promise<boolean> {
-    const { reader } = this.#process.clusters.control;
-    const namespace = holderOf(claim);
-    const names = secretsOf(claim.metadata);
-    if (names.some((name) => cached.get(`${namespace}/${name}`) !== undefined)) return true;
-    for (const name of names) {
-      const secret = await reader.get(secrets, { namespace, name }, { metadataOnly: true }).catch(ignoreNotFound);
-      if (secret !== undefined) return true;
-    }
-    return false;
   }
 
   /** Whether any namespace, or this one, has Machines, by live reads. Throws ApiError. */
