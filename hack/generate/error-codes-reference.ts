@@ -112,7 +112,7 @@ const OPERATION_MEANINGS: Readonly<Record<OperationCode, Meaning & { readonly op
     cause:
       'All [cells share one target cluster](../operations/cells.md#one-target-cluster), and the Node shows no provider ID, or not that of the VM: it is not known whose it is.',
     remedy:
-      'Have the kubelet or a cloud controller manager set `spec.providerID` of Nodes; at the creation timeout, the Machine becomes Failed.',
+      'Have the kubelet or a cloud controller manager set `spec.providerID` of Nodes, or delete the Node of an earlier VM; at the creation timeout, the Machine becomes Failed.',
   },
   RecordRefused: {
     operation: 'Create, Delete',

@@ -48,7 +48,8 @@ export const MACHINE_EVENTS = {
   StaleNode: 'Warning',
   /**
    * the Node shows no provider ID, or that of another VM, and the target cluster is that of [all cells](../operations/cells.md#one-target-cluster):
-   * it is not known to be the Node of this machine → have the kubelet or a cloud controller manager set `spec.providerID` of Nodes
+   * it is not known to be the Node of this machine → have the kubelet or a cloud controller manager set `spec.providerID` of Nodes; delete the
+   * Node of an earlier VM
    */
   NodeUnidentified: 'Warning',
   /**

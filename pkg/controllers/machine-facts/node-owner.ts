@@ -121,7 +121,7 @@ function mayBeOurs(node: Node, machine: Machine): boolean {
 }
 
 /** Whether the provider ids have one form, so that different ones are of different VMs. */
-function isOfOneScheme({ spec }: Node, machine: Machine): boolean {
+export function isOfOneScheme({ spec }: Node, machine: Machine): boolean {
   return schemeOf(spec?.providerID ?? '') === schemeOf(machine.spec?.providerID ?? '');
 }
 

@@ -63,6 +63,18 @@ describe('a Node that shows neither the VM nor the name of its machine, in a tar
     expect([reason, message]).toEqual(['NodeUnidentified', text]);
   });
 
+  test('is told of as that of an earlier VM if it shows the ID of another one of the provider', async () => {
+    const world = start('sim:///m-0');
+    world.clock.advance(2 * MINUTE);
+
+    await world.reconcile();
+
+    const text =
+      'Node m-1 shows provider ID sim:///m-0, so it is that of another VM, such as an earlier one of this name, and not that of VM sim:///m-1. If that VM no longer exists, delete the Node and restart the kubelet of the new one.';
+    expect(operationOf(world)).toMatchObject({ errorCode: 'NodeUnidentified', description: text });
+    expect(world.events.map(({ message }) => message)).toEqual([text]);
+  });
+
   test('is the cause that the creation timeout tells', async () => {
     const world = start('');
     world.clock.advance(21 * MINUTE);
