@@ -87,6 +87,8 @@ class World {
   isOwned = false;
   /** UIDs of the Machines of the name that a note has, as the caches show it. */
   namesakes: readonly string[] = [];
+  /** Machines of that name in other namespaces with the same target cluster. */
+  elsewhere: readonly Machine[] = [];
   /** UID of the one that a live read shows. */
   liveNamesake: string | undefined;
   namesake: Machine | undefined;
@@ -178,7 +180,7 @@ class World {
       recorder,
       log: silentLogger,
       isDryRun,
-      namesakes: () => this.namesakes,
+      namesakes: () => [...this.namesakes.map((uid) => machine((m) => void (m.metadata.uid = uid))), ...this.elsewhere],
       isVMTaken: () => false,
       liveNamesakes: () => Promise.resolve(this.liveNamesake === undefined ? [] : [this.liveNamesake]),
       collected: ({ name }) => void this.cleaned.push(name),
@@ -1121,6 +1123,9 @@ describe('the Node of a Machine that was let go by force', () => {
   });
 
   describe('and the note of it on a class', () => {
+    const KEPT = expect.stringMatching(
+      /^Could not delete the remaining resources of Machine m-1, which was removed by force: another Machine has this name .* remove annotation forced-removal\.safety\.machine\.sapcloud\.io\//,
+    );
     /** Another Machine needs the class. */
     const inUse = (world: World): DeletedMachine[] => {
       world.machines = [machine((m) => void Object.assign(m.metadata, { name: 'm-2', uid: 'uid-of-m-2' }))];
@@ -1277,6 +1282,54 @@ describe('the Node of a Machine that was let go by force', () => {
         await looks(world, [vm]);
 
         expect(world.provider.deleted.filter(({ metadata }) => metadata.uid === machine().metadata.uid)).toEqual([]);
+      });
+    });
+
+    describe('whose name a Machine in another namespace with the same target cluster has', () => {
+      const ELSEWHERE: ListedMachine = {
+        providerID: 'sim:///other',
+        machineName: 'm-1',
+        machineUID: 'u-new',
+        machineNamespace: 'other',
+      };
+
+      function named(): World {
+        const world = new World();
+        noted(world);
+        const namesake = machine((m) => {
+          Object.assign(m.metadata, { namespace: 'other', uid: 'u-new' });
+          m.spec.providerID = ELSEWHERE.providerID;
+        });
+        return Object.assign(world, { elsewhere: [namesake], liveNamesake: 'u-new' });
+      }
+
+      test('goes, once the VM of that one is listed with its UID', async () => {
+        const world = named();
+
+        await looks(world, [ELSEWHERE]);
+        // What is done already is not kept for a new one.
+        Object.assign(world, { namesakes: ['u-3'] });
+        await looks(world, [ELSEWHERE]);
+
+        expect(world.provider.deleted.map(({ metadata }) => metadata.uid)).toEqual([machine().metadata.uid]);
+        expect(world.client.writes).not.toEqual([]);
+        expect(world.messages).not.toContainEqual(KEPT);
+      });
+
+      test.each<{ what: string; listed: readonly ListedMachine[] }>([
+        { what: 'not listed', listed: [] },
+        { what: 'listed without UID', listed: [{ ...ELSEWHERE, machineUID: undefined }] },
+      ])('stays while the VM of that one is $what, which is told from the second look on', async ({ listed }) => {
+        const world = named();
+        world.provider.listed = listed;
+
+        await world.look();
+        expect(world.messages).not.toContainEqual(KEPT);
+        world.clock.advance(GRACE_MS);
+        await world.look();
+
+        expect(world.provider.deleted).toEqual([]);
+        expect(world.messages).toContainEqual(KEPT);
       });
     });
 

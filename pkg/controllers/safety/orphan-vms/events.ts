@@ -13,7 +13,11 @@ export const ORPHAN_EVENTS = {
    * a VM without a Machine was not deleted because of `--machine-safety-orphan-vms-dry-run` → delete it, or turn the flag off
    */
   OrphanVMFound: 'Warning',
-  /** the driver could not delete a VM without a Machine; retried → see the code in [error codes](error-codes.md) */
+  /**
+   * the driver could not delete a VM without a Machine, or was not asked to delete [what a forced removal
+   * left](../operations/deletion.md#what-a-forced-removal-leaves-behind), because another Machine has the name; retried → see
+   * the code in [error codes](error-codes.md), or the message
+   */
   OrphanVMDeletionFailed: 'Warning',
   /**
    * more than 10 % of the VMs of the class, and more than 3, have no Machine, or a restored backup does not contain their Machines; they are not
@@ -76,6 +80,17 @@ export function failedToCleanUp(object: MachineClass, machine: string, err: unkn
   const why = err instanceof Error ? err.message : String(err);
   const message = `Could not delete the remaining resources of Machine ${machine}, which was removed by force: ${why}`;
   return { object, type: 'Warning', reason: 'OrphanVMDeletionFailed', message };
+}
+
+/** What a forced removal left is kept, because its driver could take the VM of another Machine of the name for it. */
+export function keptForNamesake(
+  object: MachineClass,
+  { machine, key }: { readonly machine: string; readonly key: string },
+): OrphanEvent {
+  const why =
+    `another Machine has this name (kubectl get machines -A --field-selector metadata.name=${machine}), and no list shows its VM with its UID, ` +
+    `so that VM could be deleted. This is retried until the other Machine is deleted; or delete the resources manually and remove annotation ${key}.`;
+  return failedToCleanUp(object, machine, why);
 }
 
 /** Why VMs without a Machine are not deleted; forgotten: a restore of the control cluster has forgotten the Machines of some of them. */

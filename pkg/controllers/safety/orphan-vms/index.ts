@@ -105,7 +105,7 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
   });
   const leftBehind = new LeftBehind(ORPHAN_VMS_KEY, {
     ...given,
-    namesakes: (name) => machines.byIndex('name', name).map(({ metadata }) => metadata.uid),
+    namesakes: (name) => machines.byIndex('name', name),
     isVMTaken: (providerID) => machines.byIndex('providerID', providerID).length > 0,
     liveNamesakes: async (name, signal) => {
       if (operator.sharedTarget !== undefined)

@@ -1,4 +1,5 @@
 import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import { accountOf } from '../../../driver/account.ts';
 import type { MachineOrStub } from '../../../driver/driver.ts';
@@ -8,7 +9,7 @@ import { GateClosedError } from '../../../kube/gate/gate.ts';
 import { forcedRemovalsOf, type ForcedRemoval } from '../../vms/forced-removals.ts';
 import type { DeletedMachine } from '../deleted-machines.ts';
 import type { Collaborators } from './collaborators.ts';
-import { cleanedUp, failedToCleanUp } from './events.ts';
+import { cleanedUp, failedToCleanUp, keptForNamesake } from './events.ts';
 import { presentIn } from './leftover-nodes.ts';
 import type { ClassAccess, Survey } from './survey.ts';
 
@@ -16,13 +17,13 @@ type Named = ForcedRemoval & { readonly machine: string };
 
 interface Deps extends Pick<Collaborators, 'activities' | 'recorder' | 'log' | 'isDryRun'> {
   /**
-   * UIDs of the Machines that have a name, as the caches show it, those of other namespaces with the same target cluster too: drivers that know
-   * VMs by name alone would take their VM.
+   * The Machines that have a name, as the caches show it, those of other namespaces with the same target cluster too: drivers that know VMs by
+   * name alone would take their VM.
    */
-  readonly namesakes: (name: string) => readonly string[];
+  readonly namesakes: (name: string) => readonly Machine[];
   /** Whether a Machine has that VM, as the caches show it. */
   readonly isVMTaken: (providerID: string) => boolean;
-  /** The same, read live: the last look before something is deleted. Throws ApiError. */
+  /** UIDs of the same, read live: the last look before something is deleted. Throws ApiError. */
   readonly liveNamesakes: (name: string, signal: AbortSignal) => Promise<readonly string[]>;
   /** A VM that was listed is gone: what is left of it can go too. */
   readonly collected: (machine: DeletedMachine) => void;
@@ -49,6 +50,8 @@ export class LeftBehind {
   /** Keys of notes whose deletion has succeeded. */
   readonly #done = new Set<string>();
   #waiting = 0;
+  /** Keys of notes that the last look has left alone for a Machine of their name. */
+  #held: ReadonlySet<string> = new Set();
 
   /** `key` is enqueued when a deletion has ended. */
   constructor(key: string, deps: Deps) {
@@ -73,8 +76,9 @@ export class LeftBehind {
     const listed = new Set(survey.lists.flatMap(({ vms }) => vms).map(({ providerID }) => providerID));
     const owned = presentIn({ ...survey, lists: [] });
     const names = Map.groupBy(survey.machines, ({ metadata }) => metadata.name);
-    const told = toldApart(survey);
+    const isTold = toldApart(survey);
     const noted = new Set<string>();
+    const held = new Set<string>();
     this.#waiting = 0;
     for (const access of survey.lists) {
       for (const removal of forcedRemovalsOf(access.machineClass)) {
@@ -82,14 +86,31 @@ export class LeftBehind {
         const { machine, providerID } = removal;
         const isOwned = providerID !== undefined && owned.has(providerID);
         if (machine === undefined || isOwned) continue;
-        const apart = new Set((names.get(machine) ?? []).map(({ metadata }) => metadata.uid));
-        if (![...apart].every((uid) => told.has(uid)) || this.#isTaken({ ...removal, machine }, apart)) continue;
+        const namesakes = [...this.#deps.namesakes(machine), ...(names.get(machine) ?? [])];
+        // Of what the caches show, too, the survey knows more.
+        const byUID = new Map(namesakes.map((one) => [one.metadata.uid, one]));
+        if (![...byUID.values()].every(isTold)) {
+          held.add(removal.key);
+          this.#hold({ ...removal, machine }, access);
+          continue;
+        }
+        const apart = new Set(byUID.keys());
+        if (this.#isTaken({ ...removal, machine }, apart)) continue;
         this.#waiting += 1;
         const wasListed = providerID !== undefined && listed.has(providerID);
         this.#begin({ removal: { ...removal, machine }, access, wasListed, apart });
       }
     }
+    this.#held = held;
     if (survey.failures.length === 0) for (const key of this.#done) if (!noted.has(key)) this.#done.delete(key);
+  }
+
+  /** Told from the second look on: that a Machine has no VM yet passes by itself. */
+  #hold(removal: Named, { machineClass }: ClassAccess): void {
+    const { recorder, log } = this.#deps;
+    if (!this.#held.has(removal.key) || this.#done.has(removal.key)) return;
+    recorder.event(keptForNamesake(machineClass, removal));
+    log.warn(fieldsOf(removal, machineClass), 'kept the remains of a forced removal for a machine of the same name');
   }
 
   /** Takes note of deletions that have ended. */
@@ -123,7 +144,10 @@ export class LeftBehind {
 
   #isTaken({ machine, providerID }: Named, apart: ReadonlySet<string>): boolean {
     const { namesakes, isVMTaken } = this.#deps;
-    return namesakes(machine).some((uid) => !apart.has(uid)) || (providerID !== undefined && isVMTaken(providerID));
+    return (
+      namesakes(machine).some(({ metadata }) => !apart.has(metadata.uid)) ||
+      (providerID !== undefined && isVMTaken(providerID))
+    );
   }
 
   #cleaned({ removal, access: { machineClass }, wasListed, apart }: Task): void {
@@ -147,12 +171,11 @@ export class LeftBehind {
   }
 }
 
-/** UIDs of Machines whose VM is listed with that UID. */
-function toldApart({ lists, machines }: Survey): ReadonlySet<string> {
-  const tagged = new Map(lists.flatMap(({ vms }) => vms).map((vm) => [vm.providerID, vm.machineUID]));
-  return new Set(
-    machines.filter((one) => tagged.get(providerIDOf(one)) === one.metadata.uid).map(({ metadata }) => metadata.uid),
-  );
+/** Whether the VM of a Machine, which may be of another namespace, is listed with its UID. */
+function toldApart({ lists }: Survey): (machine: Machine) => boolean {
+  const listed = lists.flatMap(({ vms, foreign }) => [...vms, ...foreign]);
+  const tagged = new Map(listed.map((vm) => [vm.providerID, vm.machineUID]));
+  return (one) => tagged.get(providerIDOf(one)) === one.metadata.uid;
 }
 
 function stubOf({ machine, machineUID, providerID }: Named, { metadata }: MachineClass): MachineOrStub {
