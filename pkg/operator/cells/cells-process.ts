@@ -76,6 +76,7 @@ export class CellsProcess {
   readonly #claims: TargetClaims;
   readonly #metrics = new MergedMetrics();
   #isTidying = false;
+  #hasToTidyAgain = false;
   /** Namespaces with Machines that are no cells. */
   readonly #others: () => readonly string[];
   readonly #workloadClaims: WorkloadClaims;
@@ -322,6 +323,7 @@ export class CellsProcess {
   /** Claims of namespaces that are gone. Never rejects: one that is left is taken over when its cluster is claimed. */
   async #tidyClaims(): Promise<void> {
     const { options } = this.#process;
+    this.#hasToTidyAgain = this.#isTidying;
     if (this.#isTidying) return;
     this.#isTidying = true;
     try {
@@ -333,6 +335,8 @@ export class CellsProcess {
       options.log.debug({ err }, 'could not delete claims of target clusters');
     } finally {
       this.#isTidying = false;
+      // For who has been released meanwhile.
+      if (this.#hasToTidyAgain) void this.#tidyClaims();
     }
   }
 

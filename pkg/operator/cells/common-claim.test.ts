@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 
+import { eventually } from '../../../test/expect/eventually.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import type { Reader } from '../../kube/client/client.ts';
 import { ApiError } from '../../kube/client/errors.ts';
@@ -11,9 +12,18 @@ const { signal } = new AbortController();
 function start() {
   const clock = new FakeClock();
   const done: string[] = [];
-  const state = { uid: 'u1', failing: '', isThere: true, isAway: false };
+  const state = {
+    uid: 'u1',
+    failing: '',
+    isThere: true,
+    isAway: false,
+    isJoinHeld: false,
+    goOn: Promise.withResolvers<void>(),
+    during: (_what: string): void => undefined,
+  };
   const note = async (what: string): Promise<void> => {
     done.push(what);
+    state.during(what);
     if (state.failing !== '' && what.startsWith(state.failing)) throw new Error(`${what} failed`);
   };
   const get = async (): Promise<unknown> => {
@@ -26,7 +36,10 @@ function start() {
       claimForAll: (uid, _signal, isOurs) => note(`claim ${uid}${isOurs === true ? ' again' : ''}`),
       requireNone: (namespace) => note(`none ${namespace}`),
       requireNodes: (_uid, namespace) => note(`nodes ${namespace}`),
-      join: (uid, namespaces) => note(`join ${uid} ${namespaces.join()}`),
+      async join(uid, namespaces) {
+        await note(`join ${uid} ${namespaces.join()}`);
+        if (state.isJoinHeld) await state.goOn.promise;
+      },
       async isOfAll(uid, members) {
         await note(`look ${uid} ${members.join()}`);
         return state.isThere;
@@ -154,6 +167,46 @@ test('a process that has not had the cluster does not look for it', async () => 
   await claim.lookAgain(signal);
 
   expect(done).toEqual([]);
+});
+
+test.each(['while it is being written', 'after that has failed'])(
+  'a cell of which it is written down that it has the cluster, and that ends %s, is asked again where its Nodes are, and not written down until then',
+  async (when) => {
+    const { claim, done, state, clock } = start();
+    await claim.takeFor('other', signal);
+    const cell = new AbortController();
+    if (when === 'after that has failed') state.failing = 'join';
+    else state.isJoinHeld = true;
+    const failed = claim.takeFor('a', cell.signal).catch((err: unknown) => err);
+    await eventually(() => expect(done).toContain('join u1 a'));
+    if (when === 'after that has failed') await failed;
+    cell.abort(new Error('the cell ends'));
+    expect(await failed).toBeInstanceOf(Error);
+    claim.ended('a');
+    state.failing = '';
+    state.isJoinHeld = false;
+    state.goOn.resolve();
+    clock.advance(61_000);
+    done.length = 0;
+
+    await claim.lookAgain(signal);
+    await claim.takeFor('b', signal);
+    expect(done).toEqual(['look u1 other', 'present', 'none b', 'nodes b', 'join u1 b']);
+    await claim.takeFor('a', signal);
+    expect(done.slice(-3)).toEqual(['none a', 'nodes a', 'join u1 a']);
+  },
+);
+
+test('a cell that ends while it is asked where its Nodes are is not written down', async () => {
+  const { claim, done, state } = start();
+  const cell = new AbortController();
+  state.during = (what) => {
+    if (what === 'nodes a') cell.abort(new Error('the cell ends'));
+  };
+
+  await expect(claim.takeFor('a', cell.signal)).rejects.toThrow('the cell ends');
+
+  expect(done.at(-1)).toBe('nodes a');
 });
 
 test('who ends waits no longer, and the others go on', async () => {

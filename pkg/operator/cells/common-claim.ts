@@ -55,12 +55,14 @@ export class CommonClaim {
     const uid = await untilAborted(this.#taken.done(), signal);
     if (this.#members.has(namespace)) return;
     await this.#options.claims.requireNodes(uid, namespace, signal);
+    signal.throwIfAborted();
     await untilAborted(this.#join(uid, namespace), signal);
   }
 
   /** The cell of a namespace has ended. */
   ended(namespace: string): void {
     this.#members.delete(namespace);
+    this.#joining.delete(namespace);
   }
 
   /** Whether a claim that was taken is still there; it is taken again if nobody has it. Throws as `takeFor`; a failure takes nothing away. */
@@ -104,10 +106,8 @@ export class CommonClaim {
     const names = [...this.#joining];
     if (names.length === 0) return;
     await this.#options.claims.join(uid, names, NEVER);
-    for (const name of names) {
-      this.#joining.delete(name);
-      this.#members.add(name);
-    }
+    // A member that has ended meanwhile would be written down again and again, and never be asked where its Nodes are.
+    for (const name of names) if (this.#joining.delete(name)) this.#members.add(name);
   }
 
   /** A cluster that this process has had is taken for the same while it cannot be asked: with another server the process ends. */

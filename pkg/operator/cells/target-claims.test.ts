@@ -499,6 +499,34 @@ test('which namespaces were managed with the cluster of all is forgotten of thos
   expect(members()).toEqual([]);
 });
 
+test('a namespace that is a cell no more when it is written down as managed with the cluster of all is forgotten', async () => {
+  const cells = new Set(['a', 'b', ALL_NAMESPACES]);
+  const { claims, leases, stored, list } = start(cells);
+  await claims.claimForAll(UID, signal);
+  const late = new TargetClaims({
+    ...WITHOUT_MACHINES,
+    leases: claimsOf(
+      {
+        get: (name) => leases.get(name),
+        create: (lease) => leases.create(lease),
+        async replace(lease) {
+          // Whoever is told of that sees no such member yet.
+          if (cells.delete('b')) await claims.tidy(signal);
+          return await leases.replace(lease);
+        },
+        delete: (lease) => leases.delete(lease),
+      },
+      () => true,
+    ),
+    list,
+    common: { ...WITHOUT_MACHINES.common, cells: () => [...cells] },
+  });
+
+  await late.join(UID, ['a', 'b'], signal);
+
+  expect(Object.keys(stored.get(NAME)?.metadata.annotations ?? {})).toEqual(['cell-member.machine.sapcloud.io/a']);
+});
+
 test('a Lease that somebody deletes is made again by who has had the cluster, also beside replicas with another one; these take none where the machines have no Node', async () => {
   const { claims, stored, state } = start(new Set(['a', 'b']), new Set(['a', 'b']));
   await claims.claimForAll(UID, signal);

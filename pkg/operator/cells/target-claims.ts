@@ -208,17 +208,25 @@ export class TargetClaims {
 
   /** These namespaces are managed with the cluster that all have. Throws ApiError. */
   async join(uid: string, namespaces: readonly string[], signal: AbortSignal): Promise<void> {
-    await this.#options.leases.mark(
-      targetLeaseName(uid),
-      (marks) => withMembersOf(marks, [...new Set([...membersIn(marks), ...namespaces])]),
-      signal,
-    );
+    const { leases, common } = this.#options;
+    const joined = (marks: ClaimMarks): ClaimMarks =>
+      withMembersOf(marks, [...new Set([...membersIn(marks), ...namespaces])]);
+    await leases.mark(targetLeaseName(uid), joined, signal);
+    const cells = new Set(common.cells());
+    // Whoever has looked for such before did not see it.
+    if (namespaces.some((name) => !cells.has(name))) await this.#forgetMembers(signal);
   }
 
   /** Deletes the claims of namespaces that do not need the cluster any more. Throws ApiError. */
   async tidy(signal: AbortSignal): Promise<void> {
-    const { leases, list, common } = this.#options;
+    const { leases, list } = this.#options;
     await leases.tidy(await list(undefined, signal), signal);
+    await this.#forgetMembers(signal);
+  }
+
+  /** Those that are cells no more. */
+  async #forgetMembers(signal: AbortSignal): Promise<void> {
+    const { leases, list, common } = this.#options;
     const cells = new Set(common.cells());
     for (const { metadata } of await list(OF_ALL, signal)) {
       if (membersIn(metadata).every((name) => cells.has(name))) continue;
