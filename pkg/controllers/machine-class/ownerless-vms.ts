@@ -14,7 +14,7 @@ import { isOfNamespace } from '../vms/ownership.ts';
 import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import type { LeftoverVMs } from './finalizer-decision.ts';
 import type { Target } from '../../kube/targets/targets.ts';
-import { isSameVM } from '../machine-facts/same-vm.ts';
+import { isSameVM } from '../../apis/machine/v1alpha1/same-vm.ts';
 
 export interface OwnerlessDeps {
   readonly classes: Pick<Lister<MachineClass>, 'get'>;

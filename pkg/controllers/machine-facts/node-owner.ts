@@ -5,7 +5,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import { isClearlyOlder } from './clearly-older.ts';
-import { isSameVM, schemeOf } from './same-vm.ts';
+import { isSameVM, schemeOf } from '../../apis/machine/v1alpha1/same-vm.ts';
 
 /** Phases in which a machine may be without a VM. */
 const SAYS_NOTHING: ReadonlySet<string> = new Set(['', 'CrashLoopBackOff', 'Failed', 'Terminating']);

@@ -3,7 +3,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import { BoundedMap } from '../../kube/events/bounded-map.ts';
 import { hasVM } from '../machine-facts/node-owner.ts';
-import { isSameVM, schemeOf } from '../machine-facts/same-vm.ts';
+import { isSameVM, schemeOf } from '../../apis/machine/v1alpha1/same-vm.ts';
 
 /** So many are remembered; the oldest are forgotten first. */
 const CAPACITY = 8_192;

@@ -2,7 +2,7 @@ import { providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Capabilities, ListedMachine } from '../../driver/driver.ts';
 import type { MachineIndex } from '../machine-facts/node-owner.ts';
-import { isSameVM } from '../machine-facts/same-vm.ts';
+import { isSameVM } from '../../apis/machine/v1alpha1/same-vm.ts';
 import { isBeingCreated } from '../machine-facts/status.ts';
 
 /**

@@ -1,5 +1,3 @@
-import { nodeNameOf, showsNode } from '../../apis/machine/v1alpha1/defaults.ts';
-import { MACHINE_NAME_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Resource } from '../../apis/resource.ts';
@@ -16,7 +14,7 @@ import { Identities } from '../identities.ts';
 import type { ManagerProcess } from '../manager-process.ts';
 import { TargetCluster } from '../target-cluster.ts';
 import { judgeOf } from './assignment.ts';
-import type { NodesOfCell } from './target-claims.ts';
+import { type NodesOfCell, whereNodesAre } from './nodes-of-cell.ts';
 
 export interface CommonTargetOptions {
   readonly access: ClusterAccess;
@@ -89,15 +87,7 @@ export class CommonTarget {
 
   /** Where the Nodes are that these Machines show. */
   whereNodesAre(machines: readonly Machine[]): NodesOfCell {
-    const { nodes: known } = this.cluster.informers;
-    const joined = machines.filter(showsNode);
-    if (joined.length === 0) return 'none';
-    const isHere = joined.some((machine) => {
-      const { name } = machine.metadata;
-      const node = known.get(nodeNameOf(machine) || name);
-      return node !== undefined && ['', name].includes(node.metadata.labels?.[MACHINE_NAME_LABEL] ?? '');
-    });
-    return isHere ? 'here' : 'elsewhere';
+    return whereNodesAre(machines, this.cluster.informers.nodes);
   }
 
   /** Whether it is for a namespace to act on a Node that no Machine has. */

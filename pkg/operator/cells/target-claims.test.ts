@@ -5,7 +5,8 @@ import { MemoryLeases } from '../../../test/memory-leases.ts';
 import { ClaimLeases, type ClaimLeasesOptions } from './claim-leases.ts';
 import { holderOf } from '../../kube/leader/lease.ts';
 import { TargetRefusedError } from '../target-refused-error.ts';
-import { ALL_NAMESPACES, type NodesOfCell, TargetClaims } from './target-claims.ts';
+import type { NodesOfCell } from './nodes-of-cell.ts';
+import { ALL_NAMESPACES, TargetClaims } from './target-claims.ts';
 
 const { signal } = new AbortController();
 const UID = 'A1-b2';

@@ -5,6 +5,7 @@ import { holderOf } from '../../kube/leader/lease.ts';
 import { takenBy, TargetRefusedError } from '../target-refused-error.ts';
 import { type ClaimLeases, type ClaimMarks, membersIn, withMembers } from './claim-leases.ts';
 import { targetLeaseName } from './lease-names.ts';
+import type { NodesOfCell } from './nodes-of-cell.ts';
 import type { Shards } from './shards.ts';
 
 export interface TargetClaimsOptions {
@@ -23,9 +24,6 @@ export interface TargetClaimsOptions {
   /** See Shards. */
   readonly replicas: Pick<Shards, 'haveOneTarget' | 'areSettled'>;
 }
-
-/** Where the Nodes are that the Machines of a namespace show: in the target cluster at least one, or none of them. */
-export type NodesOfCell = 'none' | 'here' | 'elsewhere';
 
 /** The Nodes of the target cluster of all namespaces. */
 export interface CommonNodes {

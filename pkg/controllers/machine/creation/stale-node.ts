@@ -1,7 +1,7 @@
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { next, stop } from '../../../work/reconcile/result.ts';
-import { isSameVM } from '../../machine-facts/same-vm.ts';
+import { isSameVM } from '../../../apis/machine/v1alpha1/same-vm.ts';
 import { setOperation } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';

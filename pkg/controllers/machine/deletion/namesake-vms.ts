@@ -7,7 +7,7 @@ import { isClearlyOlder } from '../../machine-facts/clearly-older.ts';
 import { deletionStageOf, hasReached } from '../../machine-facts/deletion-stage.ts';
 import { hooksOf } from '../../machine-facts/hooks.ts';
 import { hasBegun } from '../../machine-facts/name-verdict.ts';
-import { isSameVM } from '../../machine-facts/same-vm.ts';
+import { isSameVM } from '../../../apis/machine/v1alpha1/same-vm.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { ResolvedClass } from '../context.ts';
 

@@ -3,7 +3,7 @@ import type { VirtualMachine } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { UNRECORDED } from '../../../operator/indexes/machine-indexes.ts';
 import type { MachineIndex } from '../../machine-facts/node-owner.ts';
-import { isSameVM } from '../../machine-facts/same-vm.ts';
+import { isSameVM } from '../../../apis/machine/v1alpha1/same-vm.ts';
 import type { MachineContext, ResolvedClass } from '../context.ts';
 import { rivalFor, type VMIdentity } from './identity-claims.ts';
 

@@ -4,7 +4,7 @@ import { accountOf } from '../../../driver/account.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import { isReady } from '../../machine-facts/node-health.ts';
 import { recordedNodeOf } from '../../machine-facts/recorded-node.ts';
-import { isSameVM } from '../../machine-facts/same-vm.ts';
+import { isSameVM } from '../../../apis/machine/v1alpha1/same-vm.ts';
 import type { Collaborators } from './collaborators.ts';
 import { manyMissingVMs, type OrphanEvent, unlistedVMs } from './events.ts';
 import { Evidence, type Snapshot } from './evidence.ts';

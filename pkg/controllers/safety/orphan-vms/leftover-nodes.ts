@@ -2,7 +2,7 @@ import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { machinesOfNode } from '../../../operator/indexes/machines-of-node.ts';
 import { isReady } from '../../machine-facts/node-health.ts';
-import { isSameVM } from '../../machine-facts/same-vm.ts';
+import { isSameVM } from '../../../apis/machine/v1alpha1/same-vm.ts';
 import { forcedRemovalsOf } from '../../vms/forced-removals.ts';
 import type { DeletedMachine } from '../deleted-machines.ts';
 import type { Collaborators } from './collaborators.ts';
