@@ -94,6 +94,32 @@ test.each([{ server: 'https://other.invalid' }, { 'proxy-url': 'http://proxy.inv
   },
 );
 
+test('one kubeconfig of the control cluster and of the target cluster is that of the target cluster', async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'machinist-clusters-'));
+  const file = path.join(folder, 'both');
+  await writeFile(file, JSON.stringify(KUBECONFIG));
+  const clock = new FakeClock();
+  let moves = 0;
+  const flags = { controlKubeconfig: file, targetKubeconfig: file, namespace: 'ns' };
+  const { control, target } = await openClusters({ clusters: flags, leases: new Set() }, [], {
+    ...optionsWith(new Registry()),
+    clock,
+    targetMoved: () => moves++,
+  });
+  const before = await control.endpoint.credentials();
+
+  await writeFile(file, JSON.stringify(KUBECONFIG).replace(SERVER, 'https://other.invalid'));
+  clock.advance(60_000);
+  await control.endpoint.credentials();
+
+  await eventually(() => expect(moves).toBe(1));
+  expect(target).toBe(control);
+  expect(control.endpoint.url).toBe(SERVER);
+  expect(await control.endpoint.credentials()).toBe(before);
+  await control.transport.close();
+  await rm(folder, { recursive: true });
+});
+
 function optionsWith(registry: Registry): ClustersOptions {
   return {
     userAgent: 'test',

@@ -113,6 +113,7 @@ export async function openClusters(
   const [probed = machines] = servesOwnKinds(leases) ? [] : worlds.flatMap(({ alone }) => alone?.probed ?? []);
   const control = await openCluster({
     ...options,
+    targetMoved: controlKubeconfig === targetKubeconfig ? options.targetMoved : undefined,
     cluster: CONTROL,
     kubeconfig: controlKubeconfig === '' && !isAlone ? targetKubeconfig : controlKubeconfig,
     probe: { resource: probed, namespace },
@@ -139,11 +140,16 @@ export function accessFor(access: ClusterAccess, flow: string): ClusterAccess {
 /** Opens the way to the API server of a kubeconfig; see `accessTo`. Throws ConfigError. */
 export async function openCluster(options: ClusterOptions): Promise<ClusterAccess> {
   const { cluster, kubeconfig, clock, env, metrics } = options;
-  const moved = cluster === TARGET ? options.targetMoved : undefined;
   for (const result of ['ok', 'failed']) metrics.credentialLoads.inc({ cluster, result }, 0);
   const own =
     options.openEndpoint?.(kubeconfig) ??
-    (await loadEndpoint({ kubeconfig, clock, env, moved, onLoad: (result) => noteLoad(result, options) }));
+    (await loadEndpoint({
+      kubeconfig,
+      clock,
+      env,
+      moved: options.targetMoved,
+      onLoad: (result) => noteLoad(result, options),
+    }));
   showCredentialAge(cluster, own, { metrics, clock });
   return accessTo(options.impersonate === undefined ? own : impersonating(own, options.impersonate), options);
 }
