@@ -83,9 +83,9 @@ export class Shards implements Member {
   constructor(options: ShardsOptions) {
     const { clock, identity, version } = options.process.options;
     this.#options = options;
-    const { url, way = url } = options.process.clusters.target?.endpoint ?? {};
-    this.#revision = revisionOf(identity, version, way);
-    this.#target = targetServerOf(way);
+    const target = options.process.clusters.target?.endpoint;
+    this.#revision = revisionOf(identity, version, target);
+    this.#target = targetServerOf(target);
     this.#replicas = new Replicas({ clock, leases: options.leases });
     this.#changedMs = clock.monotonicMs();
   }
