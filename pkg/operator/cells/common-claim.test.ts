@@ -4,6 +4,7 @@ import { eventually } from '../../../test/expect/eventually.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import type { Reader } from '../../kube/client/client.ts';
 import { ApiError } from '../../kube/client/errors.ts';
+import { TargetRefusedError } from '../target-refused-error.ts';
 import { CommonClaim } from './common-claim.ts';
 
 const { signal } = new AbortController();
@@ -17,6 +18,7 @@ function start() {
     failing: '',
     isThere: true,
     isAway: false,
+    isRefused: false,
     isJoinHeld: false,
     goOn: Promise.withResolvers<void>(),
     during: (_what: string): void => undefined,
@@ -33,7 +35,10 @@ function start() {
   const claim = new CommonClaim({
     reader: { get: get as Reader['get'] },
     claims: {
-      claimForAll: (uid, _signal, isOurs) => note(`claim ${uid}${isOurs === true ? ' again' : ''}`),
+      async claimForAll(uid, _signal, isOurs) {
+        await note(`claim ${uid}${isOurs === true ? ' again' : ''}`);
+        if (state.isRefused) throw new TargetRefusedError('TargetClusterChanged', 'another target cluster');
+      },
       requireNone: (namespace) => note(`none ${namespace}`),
       requireNodes: (_uid, namespace) => note(`nodes ${namespace}`),
       async join(uid, namespaces) {
@@ -159,6 +164,22 @@ test('who looks again hears of a refusal', async () => {
   clock.advance(61_000);
 
   await expect(claim.lookAgain(signal)).rejects.toThrow('claim u1 again failed');
+});
+
+test('a process whose cluster another one has claimed asks like any other one, also when that claim is gone', async () => {
+  const { claim, done, state, clock } = start();
+  await claim.takeFor('a', signal);
+  state.isThere = false;
+  state.isRefused = true;
+  clock.advance(61_000);
+  await expect(claim.lookAgain(signal)).rejects.toThrow('another target cluster');
+
+  state.isRefused = false;
+  clock.advance(5_000);
+  done.length = 0;
+  await claim.takeFor('a', signal);
+
+  expect(done).toEqual(['present', 'none a', 'settled', 'claim u1', 'nodes a', 'join u1 a']);
 });
 
 test('a process that has not had the cluster does not look for it', async () => {

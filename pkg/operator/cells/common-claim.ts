@@ -3,6 +3,7 @@ import type { Clock } from '../../base/clock/clock.ts';
 import type { Reader } from '../../kube/client/client.ts';
 import { ApiError } from '../../kube/client/errors.ts';
 import { namespaces } from '../../kube/client/resource.ts';
+import { TargetRefusedError } from '../target-refused-error.ts';
 import type { TargetClaims } from './target-claims.ts';
 import { requireUID } from './target-uid.ts';
 
@@ -86,7 +87,13 @@ export class CommonClaim {
     if (!isOurs) await requireSettled(NEVER);
     else if (!this.#mayBeLost && (await claims.isOfAll(uid, members, NEVER))) return uid;
     const setBacks = this.#setBacks;
-    await claims.claimForAll(uid, NEVER, isOurs);
+    try {
+      await claims.claimForAll(uid, NEVER, isOurs);
+    } catch (err) {
+      // Then it is another process that has one, and this one has to ask like any other.
+      if (err instanceof TargetRefusedError) this.#had = undefined;
+      throw err;
+    }
     if (members.length > 0) await claims.join(uid, members, NEVER);
     if (!isOurs) this.#members.clear();
     this.#had = uid;
