@@ -403,6 +403,8 @@ test(
     await one.pool.scale(1);
     const names = await one.pool.untilUp(1);
     await before.terminate();
+    // Also where no Lease tells of it.
+    await deleteClaims();
     written = [];
 
     await using _without = await start({ 'target-kubeconfig': 'none' });
@@ -416,10 +418,13 @@ test(
     const { findings } = JSON.parse(stdout) as { findings: readonly Finding[] };
     expect(code).toBe(1);
     expect(findings.flatMap(({ status, detail }) => (status === 'fail' ? [detail] : []))).toEqual([
-      `${one.namespace}: its Machines have Nodes in a target cluster, and the flags name none for them; nothing is done for this cell`,
+      `${one.namespace}: its Machines have Nodes in a target cluster, or wait for them, and the flags name none for them; nothing is done for this cell`,
     ]);
     expect((await one.pool.machines()).map(({ metadata }) => metadata.name)).toEqual(names);
     expect(written.filter((text) => / machines?(?:sets|deployments)? /.test(text))).toEqual([]);
+
+    await one.mark(control, { annotations: { [CELL_MOVES_TO_ANNOTATION]: 'none' } });
+    await eventually(() => expect(one.cloud.created.length).toBeGreaterThan(1), PATIENCE);
   },
   TEST_MS,
 );
@@ -474,8 +479,10 @@ test(
     await own.mark(control, SELECTED);
     await eventually(async () => expect(await refusals(own)).toHaveLength(1), PATIENCE);
 
-    expect((await refusals(own))[0]).toContain('none of them is in the cluster of --target-kubeconfig');
-    expect(await manager.page('/readyz?verbose')).toContain(`cell ${own.namespace}: Its Machines have Nodes, but none`);
+    expect((await refusals(own))[0]).toContain('is in the cluster of --target-kubeconfig: they would all be replaced');
+    expect(await manager.page('/readyz?verbose')).toContain(
+      `cell ${own.namespace}: None of the Nodes that its Machines have`,
+    );
     expect((await own.pool.machines()).map(({ metadata }) => metadata.name)).toEqual(names);
     expect(written.filter((text) => text.includes(names[0] ?? ''))).toEqual([]);
 

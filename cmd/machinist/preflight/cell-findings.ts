@@ -1,8 +1,8 @@
-import { CELL_REPLICA_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
+import { CELL_MOVES_TO_ANNOTATION, CELL_REPLICA_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Lease, Node } from '../../../pkg/apis/wire.ts';
 import { CELL_CLIENT_NAME } from '../../../pkg/operator/config/cells.ts';
 import { holderOf } from '../../../pkg/kube/leader/lease.ts';
-import { ALL_NAMESPACES } from '../../../pkg/operator/cells/target-claims.ts';
+import { ALL_NAMESPACES, NO_TARGET } from '../../../pkg/operator/cells/target-claims.ts';
 import { targetLeaseName } from '../../../pkg/operator/cells/lease-names.ts';
 import type { Permission } from '../../../pkg/operator/preflight/permissions.ts';
 import { counted, type Finding, permissionFindings, type QueryResult } from './findings.ts';
@@ -149,7 +149,7 @@ export function commonTargetFindings(uid: string, claims: readonly KnownClaim[])
   if (changed !== undefined) {
     const detail =
       '--target-kubeconfig leads to another target cluster than that of the Machines; nothing is done in either';
-    const remedy = `correct it; or, if that is meant, delete Lease ${changed.lease} in the namespace of the Leases`;
+    const remedy = `correct it; or, if that is meant, ${deletionOf(changed)}, and set annotation ${CELL_MOVES_TO_ANNOTATION} of each namespace with Machines to ${uid}`;
     return [{ check, status: 'fail', detail, remedy }];
   }
   const own = needed.filter(({ holder, hasMachines }) => holder !== ALL_NAMESPACES && hasMachines);
@@ -159,22 +159,19 @@ export function commonTargetFindings(uid: string, claims: readonly KnownClaim[])
           check,
           status: 'fail',
           detail: `the cluster of --target-kubeconfig is the target or workload cluster of namespace ${claim.holder}; nothing is done there`,
-          remedy: `correct the flag; or, if that is meant, delete Lease ${lease} in the namespace of the Leases`,
+          remedy: `correct the flag; or, if that is meant, ${deletionOf(claim)}`,
         }
-      : ownTargetFinding(claim.holder, claim),
+      : ownTargetFinding(claim.holder, claim, uid),
   );
 }
 
-/** A cell that would have no target cluster, although its Machines have Nodes; undefined: no claim says in which. */
-export function noTargetFinding(cell: string, claims: readonly KnownClaim[]): Finding | undefined {
-  const claim = claims.find(({ holder }) => holder === cell || holder === ALL_NAMESPACES);
-  if (claim === undefined) return undefined;
-  const stopped = claim.holder === ALL_NAMESPACES ? 'stop all replicas and ' : '';
+/** A cell that would have no target cluster, although its Machines have Nodes. */
+export function noTargetFinding(cell: string): Finding {
   return cellFinding(
     cell,
     'fail',
-    'its Machines have Nodes in a target cluster, and the flags name none for them; nothing is done for this cell',
-    `name the target cluster; or, if that is meant, ${stopped}delete Lease ${claim.lease} in the namespace of the Leases`,
+    'its Machines have Nodes in a target cluster, or wait for them, and the flags name none for them; nothing is done for this cell',
+    `name the target cluster; or, if that is meant, set annotation ${CELL_MOVES_TO_ANNOTATION} of the namespace to ${NO_TARGET}`,
   );
 }
 
@@ -193,30 +190,30 @@ export function unidentifiedNodesFinding(nodes: readonly Node[]): Finding | unde
 }
 
 /** In the words of TargetClaims, as the next ones. */
-function ownTargetFinding(cell: string, { lease }: KnownClaim): Finding {
+function ownTargetFinding(cell: string, claim: KnownClaim, uid: string): Finding {
   return cellFinding(
     cell,
     'fail',
     'its Machines have Nodes in a target cluster of its own; nothing is done for them',
-    `start the manager with --cell-kubeconfig-secret; or, if it is the same cluster, or that is meant, delete Lease ${lease} in the namespace of the Leases`,
+    `start the manager with --cell-kubeconfig-secret; or, if it is the same cluster, ${deletionOf(claim)}; or, if they are to be replaced, do so, and set annotation ${CELL_MOVES_TO_ANNOTATION} of the namespace to ${uid}`,
   );
 }
 
-function formerTargetFinding(cell: string, { lease }: KnownClaim): Finding {
+function formerTargetFinding(cell: string, claim: KnownClaim): Finding {
   return cellFinding(
     cell,
     'fail',
     'another target cluster is that of all namespaces, by --target-kubeconfig, and its Machines may have their Nodes there',
-    `correct the kubeconfig; or, if no Machines of any namespace have Nodes there, delete Lease ${lease} in the namespace of the Leases`,
+    `correct the kubeconfig; or, if no Machines of any namespace have Nodes there, ${deletionOf(claim)}`,
   );
 }
 
-function commonTargetFinding(cell: string, { lease }: KnownClaim): Finding {
+function commonTargetFinding(cell: string, claim: KnownClaim): Finding {
   return cellFinding(
     cell,
     'fail',
     'its target cluster is that of all namespaces, by --target-kubeconfig; nothing is done there for this one',
-    `correct the kubeconfig; or, if no other namespace has Machines there, delete Lease ${lease} in the namespace of the Leases`,
+    `correct the kubeconfig; or, if no other namespace has Machines there, ${deletionOf(claim)}`,
   );
 }
 
@@ -229,11 +226,16 @@ function takenTargetFinding(cell: string, holder: string): Finding {
   );
 }
 
-function changedTargetFinding(cell: string, { lease }: KnownClaim): Finding {
+function changedTargetFinding(cell: string, claim: KnownClaim): Finding {
   return cellFinding(
     cell,
     'fail',
     'its kubeconfig leads to another target cluster than that of its Machines; nothing is done in either',
-    `correct the kubeconfig; or, if that is meant, delete Lease ${lease} in the namespace of the Leases`,
+    `correct the kubeconfig; or, if that is meant, ${deletionOf(claim)}`,
   );
+}
+
+/** That of all namespaces is made again by a replica that has the cluster. */
+function deletionOf({ holder, lease }: KnownClaim): string {
+  return `${holder === ALL_NAMESPACES ? 'stop all replicas and ' : ''}delete Lease ${lease} in the namespace of the Leases`;
 }

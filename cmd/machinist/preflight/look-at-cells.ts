@@ -5,6 +5,7 @@ import type { Lease } from '../../../pkg/apis/wire.ts';
 import { hadNode } from '../../../pkg/apis/machine/v1alpha1/defaults.ts';
 import type { Clock } from '../../../pkg/base/clock/clock.ts';
 import {
+  CELL_MOVES_TO_ANNOTATION,
   CELL_REPLICA_LABEL,
   CELL_TARGET_LABEL,
   CELL_WORKLOAD_LABEL,
@@ -16,7 +17,7 @@ import { HttpReader } from '../../../pkg/kube/client/http-reader.ts';
 import { leases, machines, namespaces, nodes } from '../../../pkg/kube/client/resource.ts';
 import { Transport } from '../../../pkg/kube/client/transport.ts';
 import { holderOf } from '../../../pkg/kube/leader/lease.ts';
-import { ALL_NAMESPACES } from '../../../pkg/operator/cells/target-claims.ts';
+import { ALL_NAMESPACES, NO_TARGET } from '../../../pkg/operator/cells/target-claims.ts';
 import { CellClients, describeClash } from '../../../pkg/operator/cells/cell-clients.ts';
 import { cellEndpoint } from '../../../pkg/operator/cells/cell-kubeconfig.ts';
 import { type CellsConfig, CellSettingsError } from '../../../pkg/operator/config/cells.ts';
@@ -107,11 +108,9 @@ export async function lookAtCells(circumstances: CellsCircumstances): Promise<re
   const foreign = targetFindings(known, ofTargets, await ownersAmong(reader, known, ofTargets, queue));
   const ofCommon = await ofCommonTarget(circumstances, ofTargets);
   const ofNodes = await ofCommonNodes(circumstances);
-  const ofNone = await ofCellsWithoutTarget(circumstances, [...names], ofTargets, queue);
-  const ofClients = clientFindings(
-    found.flatMap((one) => ('namespace' in one ? [one.namespace] : [])),
-    circumstances,
-  );
+  const selected = found.flatMap((one) => ('namespace' in one ? [one.namespace] : []));
+  const ofNone = await ofCellsWithoutTarget(circumstances, selected, queue);
+  const ofClients = clientFindings(selected, circumstances);
   return [
     ...(live === undefined ? [] : replicaFindings(live, cells.shards)),
     ofAll,
@@ -147,17 +146,15 @@ async function ofCommonNodes({ commonTarget }: CellsCircumstances): Promise<read
 /** What is said of cells that would have no target cluster although their Machines have Nodes. */
 async function ofCellsWithoutTarget(
   { reader, cells, commonTarget }: CellsCircumstances,
-  names: readonly string[],
-  claims: readonly KnownClaim[],
+  selected: readonly KubeObject[],
   queue: PQueue,
 ): Promise<ReadonlyMap<string, Finding>> {
   if (cells.kubeconfigSecret !== '' || commonTarget !== undefined) return new Map();
   const found = await Promise.all(
-    names.map(async (cell) => {
-      const finding = noTargetFinding(cell, claims);
-      if (finding === undefined) return [];
+    selected.map(async ({ metadata: { name: cell, annotations } }) => {
+      if (annotations?.[CELL_MOVES_TO_ANNOTATION] === NO_TARGET) return [];
       const own = await queue.add(() => find(() => reader.list(machines, { namespace: cell, timeoutMs: TIMEOUT_MS })));
-      return 'value' in own && own.value.items.some(hadNode) ? [[cell, finding] as const] : [];
+      return 'value' in own && own.value.items.some(hadNode) ? [[cell, noTargetFinding(cell)] as const] : [];
     }),
   );
   return new Map(found.flat());

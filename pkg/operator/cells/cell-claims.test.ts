@@ -12,28 +12,27 @@ import { CellClaims } from './cell-claims.ts';
 import { ClaimLeases } from './claim-leases.ts';
 import { TargetClaims } from './target-claims.ts';
 
-const { signal } = new AbortController();
 const NAMESPACE: KubeObject = {
   metadata: { name: 'a', namespace: '', uid: 'a', resourceVersion: '1', creationTimestamp: '' },
 };
 
-/** A cell without a target cluster, whose claims cannot be listed while `failing` says so. */
+/** A cell without a target cluster, whose claim fails while `failing` says so. */
 function start() {
   const clock = new FakeClock();
   const log = silentLogger;
   const state: { failing: Error | undefined } = { failing: undefined };
-  const list = (): Promise<readonly []> => {
+  const hasNodes = (): boolean => {
     if (state.failing !== undefined) throw state.failing;
-    return Promise.resolve([]);
+    return false;
   };
   const claims = new CellClaims({
     targets: new TargetClaims({
       leases: new ClaimLeases({ leases: new MemoryLeases(), isNeeded: () => Promise.resolve(true) }),
-      list,
+      list: () => Promise.resolve([]),
       hasMachines: () => true,
       withMachines: () => ['a'],
       findMachines: () => Promise.resolve(true),
-      hasNodes: () => true,
+      hasNodes,
       common: {
         cells: () => ['a'],
         nodesOf: () => 'none',
@@ -49,7 +48,7 @@ function start() {
     clock,
     log,
   });
-  const claim = (): Promise<void> => claims.of(NAMESPACE, () => undefined).claimNoTarget(signal);
+  const claim = (): Promise<void> => claims.of(NAMESPACE, () => undefined).claimNoTarget();
   return { claims, claim, clock, state };
 }
 

@@ -119,7 +119,7 @@ export class CellClaims {
           this.#inTurn(uid, name, outages(), signal, () => targets.claim(uid, name, signal)),
         ),
       claimCommonTarget: (signal) => this.#telling(namespace, this.#common?.takeFor(name, signal) ?? Promise.resolve()),
-      claimNoTarget: (signal) => this.#telling(namespace, targets.requireNoNodes(name, signal)),
+      claimNoTarget: () => this.#telling(namespace, targets.requireNoNodes(name)),
       // What is said is told once of each Secret.
       claimWorkload: async (uid, secret, signal) => {
         try {

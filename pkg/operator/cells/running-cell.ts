@@ -62,7 +62,7 @@ export interface RunningCellOptions {
   /** The same of the target of all cells: rejects while it must not be that of this one, too. */
   readonly claimCommonTarget: (signal: AbortSignal) => Promise<void>;
   /** Asked by one that has no target: rejects while its Machines have Nodes in one. The text is shown. */
-  readonly claimNoTarget: (signal: AbortSignal) => Promise<void>;
+  readonly claimNoTarget: () => Promise<void>;
   /** The same of a workload cluster, to which the kubeconfig in this Secret leads. */
   readonly claimWorkload: (uid: string, secret: string, signal: AbortSignal) => Promise<void>;
   /** Told when it has read what it needs, and its work has begun. */
@@ -209,7 +209,7 @@ export class RunningCell {
     if (commonTarget !== undefined) await claimCommonTarget(signal);
     else if (endpoint === undefined) {
       await this.#untilMachinesPresent(signal);
-      await claimNoTarget(signal);
+      await claimNoTarget();
     }
     if (this.#targetUID !== undefined) await claimTarget(this.#targetUID, signal);
     await this.#targets.claimAgain(signal);

@@ -235,7 +235,9 @@ test('a namespace whose machines have Nodes in a target cluster of its own is no
   await claims.requireNone('a', signal);
   await claims.claim(UID, 'a', signal);
 
-  await expect(claims.requireNone('a', signal)).rejects.toThrow(`delete Lease ${NAME}`);
+  await expect(claims.requireNone('a', signal)).rejects.toThrow(
+    `if it is the same cluster, delete Lease ${NAME} in namespace ns; or, if they are to be replaced, do so, and set annotation`,
+  );
   await claims.requireNone('b', signal);
   expect(stored.has(NAME)).toBe(true);
   withMachines.clear();
@@ -265,7 +267,7 @@ test('all namespaces get no other target cluster while any has Machines, unless 
   await expect(claims.claimForAll('c3', signal)).rejects.toMatchObject({
     event: 'TargetClusterChanged',
     message: expect.stringMatching(
-      `^--target-kubeconfig leads to another target cluster than before: the Machines would all be replaced.* delete Lease ${NAME} in namespace ns\\.$`,
+      `^--target-kubeconfig leads to another target cluster than before: the Machines would all be replaced.* stop all replicas and delete Lease ${NAME} in namespace ns, and set annotation machine.sapcloud.io/cell-moves-to of each namespace with Machines to c3\\.$`,
     ),
     forOperators: expect.stringContaining('than before: the Machines of namespaces a, b, c, 2 more would all'),
   });
@@ -406,24 +408,20 @@ test('a claim of all namespaces of which nobody knows whether they have Machines
   await expect(claims.claim(UID, 'a', signal)).rejects.toThrow(`delete Lease ${NAME} in namespace ns`);
 });
 
-test('a namespace whose Machines have Nodes in a target cluster is not managed without one', async () => {
-  const machines = new Set(['a', 'b']);
-  const { claims, stored, leases, state } = start(new Set(['a', 'b', ALL_NAMESPACES]), machines);
-  await claims.requireNoNodes('a', signal);
-  await claims.claim(UID, 'a', signal).catch(() => undefined);
-
-  await expect(claims.requireNoNodes('a', signal)).rejects.toMatchObject({ event: 'TargetClusterChanged' });
-  await claims.requireNoNodes('b', signal);
-  // What somebody else holds under its name says nothing of it.
-  const labels = { [CELL_TARGET_LABEL]: 'b' };
-  await leases.create({ metadata: { name: 'machinist-target-odd', labels }, spec: { holderIdentity: 'a' } });
-  await claims.requireNoNodes('b', signal);
-  stored.clear();
-  await claims.claimForAll('c3', signal);
-  await expect(claims.requireNoNodes('b', signal)).rejects.toThrow('delete Lease machinist-target-c3');
-  // What was made since was never there.
+test('a namespace whose Machines have Nodes in a target cluster is not managed without one, also if no Lease says in which, until it says so', async () => {
+  const { claims, state } = start(new Set(['a', 'b']), new Set(['a', 'b']));
+  // A manager that never had a target cluster.
   state.withoutNodes.add('b');
-  await claims.requireNoNodes('b', signal);
+
+  await claims.requireNoNodes('b');
+  await expect(claims.requireNoNodes('a')).rejects.toThrow(
+    /^Its Machines have Nodes .*; or, if that is meant, set annotation machine\.sapcloud\.io\/cell-moves-to of the namespace to none\.$/,
+  );
+  await claims.claim(UID, 'a', signal);
+  state.movesTo.set('a', UID);
+  await expect(claims.requireNoNodes('a')).rejects.toThrow('of the namespace to none');
+  state.movesTo.set('a', 'none');
+  await claims.requireNoNodes('a');
 });
 
 test('whether a cluster is that of all namespaces is seen by its Lease, and by no other being there', async () => {
@@ -451,7 +449,7 @@ test('a namespace whose machines have their Nodes in another cluster, of which n
   await claims.requireNodes(UID, 'without-machines', signal);
   await expect(claims.requireNodes(UID, 'b', signal)).rejects.toMatchObject({
     event: 'TargetClusterChanged',
-    message: `Its Machines have Nodes, but none of them is in the cluster of --target-kubeconfig: they would all be replaced. Correct the flag, if that of another manager is meant; or, if they are to be replaced, set annotation machine.sapcloud.io/cell-moves-to of the namespace to ${UID}.`,
+    message: `None of the Nodes that its Machines have, or had, is in the cluster of --target-kubeconfig: they would all be replaced. Correct the flag, if that of another manager is meant; or, if they are to be replaced, set annotation machine.sapcloud.io/cell-moves-to of the namespace to ${UID}.`,
   });
   // They have just joined.
   state.present.set('b', 'here');
@@ -540,8 +538,10 @@ test('a Lease that somebody deletes is made again by who has had the cluster, al
   state.nodes.set('a', 'elsewhere').set('b', 'elsewhere');
   await expect(claims.claimForAll('c3', signal)).rejects.toMatchObject({
     event: 'TargetClusterChanged',
-    message: expect.stringContaining('Machines have Nodes, and none of them is in the cluster of --target-kubeconfig'),
-    forOperators: expect.stringContaining('Machines of namespaces a, b have Nodes'),
+    message: expect.stringMatching(
+      /that Machines of the namespaces that the log of the manager names have, .* of each namespace concerned to c3\. One .* removing its label\.$/,
+    ),
+    forOperators: expect.stringContaining('Machines of namespaces a, b have, or had, is in that of'),
   });
   expect(stored.size).toBe(0);
 

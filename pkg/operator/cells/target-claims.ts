@@ -32,7 +32,7 @@ export interface CommonNodes {
   readonly nodesOf: (namespace: string) => NodesOfCell;
   /** Resolves when the Nodes are known as of the present. Throws ApiError. */
   readonly untilPresent: (signal: AbortSignal) => Promise<void>;
-  /** Whether a namespace says that its Machines are to move to the cluster of this UID. */
+  /** Whether a namespace says that its Machines are to move to the cluster of this UID, or to none. */
   readonly mayMoveTo: (uid: string, namespace: string) => boolean;
 }
 
@@ -40,6 +40,8 @@ export interface CommonNodes {
 export const ALL_NAMESPACES = '*';
 /** Value of the label of such a claim, and of the list of them. */
 const OF_ALL = '';
+/** In place of the UID of a cluster. */
+export const NO_TARGET = 'none';
 /** What all cells wait for is asked for less often than by one. */
 const AGAIN_MS = 15_000;
 /** Of the namespaces with Machines, so many are named. */
@@ -114,7 +116,7 @@ export class TargetClaims {
     const owners = withMachines();
     if (other !== undefined && owners.length > 0) {
       const text = (whose: string): string =>
-        `--target-kubeconfig leads to another target cluster than before: the Machines${whose} would all be replaced. Correct it; or, if that is meant, ${deletionOf(other)}.`;
+        `--target-kubeconfig leads to another target cluster than before: the Machines${whose} would all be replaced. Correct it; or, if that is meant, ${deletionOf(other)}, and ${annotation('each namespace with Machines', uid)}.`;
       throw new TargetRefusedError('TargetClusterChanged', text(''), text(` of ${someOf(owners)}`), AGAIN_MS);
     }
     const isKnown = claims.length > 0 || isOurs;
@@ -161,22 +163,22 @@ export class TargetClaims {
     if (claim !== undefined && (hasMachines(namespace) || (await findMachines(namespace, signal)))) {
       throw new TargetRefusedError(
         'TargetClusterChanged',
-        `Its Machines have Nodes in a target cluster of its own, and in the one of --target-kubeconfig they would all be replaced. Start the manager with --cell-kubeconfig-secret; or, if it is the same cluster, or that is meant, ${deletionOf(claim)}.`,
+        `Its Machines have Nodes in a target cluster of its own, and in the one of --target-kubeconfig they would all be replaced. Start the manager with --cell-kubeconfig-secret; or, if it is the same cluster, ${deletionOf(claim)}; or, if they are to be replaced, do so, and ${annotation('the namespace', 'the UID of Namespace kube-system of that cluster')}.`,
       );
     }
     await leases.release(own, notTarget, signal);
   }
 
-  /** As a cell without a target cluster begins. Throws TargetRefusedError while its Machines have Nodes in one, and ApiError. */
-  async requireNoNodes(namespace: string, signal: AbortSignal): Promise<void> {
-    const { list, hasNodes } = this.#options;
-    if (!hasNodes(namespace)) return;
-    const own = await this.#ownOf(namespace, signal);
-    const [claim] = [...own, ...(await list(OF_ALL, signal))];
-    if (claim === undefined) return;
+  /**
+   * As a cell without a target cluster begins. Throws TargetRefusedError while its Machines have Nodes in one, whether or not a Lease says in
+   * which.
+   */
+  async requireNoNodes(namespace: string): Promise<void> {
+    const { hasNodes, common } = this.#options;
+    if (!hasNodes(namespace) || common.mayMoveTo(NO_TARGET, namespace)) return;
     throw new TargetRefusedError(
       'TargetClusterChanged',
-      `Its Machines have Nodes in a target cluster, and this manager has none for them: they would not be drained, and their Nodes would be left. Start the manager with the flags for it; or, if that is meant, ${deletionOf(claim)}.`,
+      `Its Machines have Nodes in a target cluster, or wait for them, and this manager has none for them: they would not be drained, and their Nodes would be left. Start the manager with the flags for it; or, if that is meant, ${annotation('the namespace', NO_TARGET)}.`,
       undefined,
       AGAIN_MS,
     );
@@ -201,7 +203,12 @@ export class TargetClaims {
     if (claim !== undefined && membersIn(claim.metadata).includes(namespace)) return;
     await common.untilPresent(signal);
     if (common.nodesOf(namespace) !== 'elsewhere') return;
-    throw nodesElsewhere('Its Machines have Nodes, but', 'that of another manager', uid);
+    throw new TargetRefusedError(
+      'TargetClusterChanged',
+      `None of the Nodes that its Machines have, or had, is in the cluster of --target-kubeconfig: they would all be replaced. Correct the flag, if that of another manager is meant; or, if they are to be replaced, ${annotation('the namespace', uid)}.`,
+      undefined,
+      AGAIN_MS,
+    );
   }
 
   /** These namespaces are managed with the cluster that all have. Throws ApiError. */
@@ -247,12 +254,13 @@ export class TargetClaims {
     await untilPresent(signal);
     const elsewhere = having.filter((name) => nodesOf(name) === 'elsewhere');
     if (elsewhere.length === 0 || having.some((name) => nodesOf(name) === 'here')) return;
-    const whose = `No Lease says which target cluster is that of all namespaces; Machines of ${someOf(elsewhere)} have Nodes, and`;
-    throw nodesElsewhere(
-      'No Lease says which target cluster is that of all namespaces; Machines have Nodes, and',
-      'the one that they have',
-      uid,
-      whose,
+    const text = (whose: string): string =>
+      `No Lease says which target cluster is that of all namespaces, and none of the Nodes that ${whose} have, or had, is in that of --target-kubeconfig: they would all be replaced. Correct the flag, if the one that they have is meant; or, if they are to be replaced, ${annotation('each namespace concerned', uid)}. One that is not to be managed can be excluded by removing its label.`;
+    throw new TargetRefusedError(
+      'TargetClusterChanged',
+      text('Machines of the namespaces that the log of the manager names'),
+      text(`Machines of ${someOf(elsewhere)}`),
+      AGAIN_MS,
     );
   }
 
@@ -266,10 +274,9 @@ function notYet(message: string): ApiError {
   return new ApiError(503, 'ServiceUnavailable', message, { retryAfterMs: AGAIN_MS });
 }
 
-function nodesElsewhere(who: string, which: string, uid: string, forOperators = who): TargetRefusedError {
-  const text = (whose: string): string =>
-    `${whose} none of them is in the cluster of --target-kubeconfig: they would all be replaced. Correct the flag, if ${which} is meant; or, if they are to be replaced, set annotation ${CELL_MOVES_TO_ANNOTATION} of the namespace to ${uid}.`;
-  return new TargetRefusedError('TargetClusterChanged', text(who), text(forOperators), AGAIN_MS);
+/** What makes a namespace give its Machines other Nodes. */
+function annotation(whose: string, value: string): string {
+  return `set annotation ${CELL_MOVES_TO_ANNOTATION} of ${whose} to ${value}`;
 }
 
 function withMembersOf({ labels, annotations = {} }: ClaimMarks, members: readonly string[]): ClaimMarks {

@@ -112,7 +112,7 @@ export const CELL_WORKLOAD_LABEL = 'machine.sapcloud.io/cell-workload';
 /** On namespaces with `--cells`: followed by `/<flag>`, takes the place of a flag under Machines or Safety, or of `autoscaler-client-name`, `autoscaler-gpu-label` and `autoscaler-gpu-types`, for this namespace. */
 export const CELL_SETTING_PREFIX = 'cell.machine.sapcloud.io';
 
-/** On namespaces with `--cells` and one target cluster: UID of Namespace `kube-system` of the cluster to which its Machines are to move; those whose Nodes are elsewhere are replaced. */
+/** On namespaces with `--cells` and one target cluster, or none: UID of Namespace `kube-system` of the cluster to which its Machines are to move, or `none`; those whose Nodes are elsewhere are replaced. */
 export const CELL_MOVES_TO_ANNOTATION = 'machine.sapcloud.io/cell-moves-to';
 /**
  * On Machines and MachineClasses: any value, such as a time. Each new value retries failed calls to the provider immediately: those of the
