@@ -55,3 +55,18 @@ export class MemoryLeases {
     return lease;
   }
 }
+
+/** What target claims are told where no namespace has Machines, and replicas are of one revision for a while already. */
+export const WITHOUT_MACHINES = {
+  hasMachines: () => false,
+  withMachines: () => [],
+  findMachines: () => Promise.resolve(false),
+  hasNodes: () => false,
+  common: {
+    cells: () => [],
+    nodesOf: () => 'none' as const,
+    untilPresent: () => Promise.resolve(),
+    mayMoveTo: () => false,
+  },
+  replicas: { haveOneTarget: true, areSettled: true },
+};

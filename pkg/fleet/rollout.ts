@@ -3,7 +3,7 @@ import { FREEZE_LABEL, UNFREEZE_ANNOTATION } from '../apis/machine/v1alpha1/labe
 import type { MachineDeployment, MachineDeploymentStatus } from '../apis/machine/v1alpha1/machine-deployment.ts';
 import { isStopped } from '../controllers/replicas/creation-brake.ts';
 import { REPLACEMENT_HELD } from '../controllers/machine-facts/replacement-held-condition.ts';
-import { inOneLine, progress, trouble, type Trouble } from './trouble.ts';
+import { progress, trouble, troubleSaid, type Trouble } from './trouble.ts';
 
 export interface Rollout {
   /** `unobserved`: its controller has not seen the latest spec; `late`: the progress deadline has passed. */
@@ -52,8 +52,8 @@ export function troublesOf(deployment: MachineDeployment): readonly Trouble[] {
   const [first] = failed;
   if (first !== undefined) {
     const count = failed.length === 1 ? '1 machine is failing:' : `${failed.length} machines are failing, for example`;
-    const text = inOneLine(`${count} ${first.name}: ${first.lastOperation?.description ?? 'for an unknown reason'}`);
-    told.push({ reason: 'MachinesFailing', text, isProgress: false });
+    const why = first.lastOperation?.description ?? 'for an unknown reason';
+    told.push(troubleSaid('MachinesFailing', `${count} ${first.name}: ${why}`));
   }
   return told;
 }
@@ -64,10 +64,9 @@ function freezeOf({ metadata, status }: MachineDeployment): Trouble | undefined 
   if (condition === undefined && metadata.labels?.[FREEZE_LABEL] !== 'True') return undefined;
   const { lastTransitionTime, message = `it has label ${FREEZE_LABEL}=True` } = condition ?? {};
   const since = lastTransitionTime === undefined ? '' : ` since ${lastTransitionTime}`;
-  const frozen = (text: string): Trouble => ({ reason: 'Frozen', text: inOneLine(text), isProgress: false });
-  if (isStopped(status?.conditions)) return frozen(`Frozen${since}: ${message}`); // says itself what ends it
+  if (isStopped(status?.conditions)) return troubleSaid('Frozen', `Frozen${since}: ${message}`); // says itself what ends it
   const end = `it is unfrozen when there are few enough machines, or by annotation ${UNFREEZE_ANNOTATION}=True on this MachineDeployment`;
-  return frozen(`Frozen${since}, no machines are created: ${message}; ${end}`);
+  return troubleSaid('Frozen', `Frozen${since}, no machines are created: ${message}; ${end}`);
 }
 
 /** How far it is, as one of its troubles. */

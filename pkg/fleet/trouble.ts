@@ -10,15 +10,15 @@ export interface Trouble {
 
 /** What does not end by itself; `text` is what follows the reason in its line. */
 export function trouble(reason: string, text: string): Trouble {
-  return { reason, text: inOneLine(`${reason}: ${text}`), isProgress: false };
+  return troubleSaid(reason, `${reason}: ${text}`);
+}
+
+/** The same where the line begins otherwise; messages of API servers and providers may have several. */
+export function troubleSaid(reason: string, line: string): Trouble {
+  return { reason, text: line.replaceAll(/\s+/g, ' '), isProgress: false };
 }
 
 /** How far something is that ends by itself. */
 export function progress(reason: string, text: string): Trouble {
   return { ...trouble(reason, text), isProgress: true };
-}
-
-/** Messages of API servers and providers may have several. */
-export function inOneLine(text: string): string {
-  return text.replaceAll(/\s+/g, ' ');
 }

@@ -21,3 +21,11 @@ export function worldInDeletion(change: (m: ReturnType<typeof machine>) => void 
   );
   return world;
 }
+
+/** Passes until nothing moves, or Machine m-1 is gone. */
+export async function runToEnd(world: FakeWorld): Promise<void> {
+  for (let i = 0; i < 20 && world.machines.get('default/m-1') !== undefined; i++) {
+    await world.reconcile();
+    await world.settle();
+  }
+}

@@ -88,6 +88,18 @@ async function startWithOwnTargets(): Promise<CellsManager> {
   });
 }
 
+/** A cell that has had a machine in a target cluster of its own; resolves when its manager has ended, with how another one is started. */
+async function managedWithOwnTarget(own: TestCell) {
+  const drivers = [one, own].map(({ driver }) => driver).join(',');
+  const how = { kubeconfig: control.kubeconfig, namespace: CELL_LEASES, drivers };
+  const before = await CellsManager.start(how);
+  await own.mark(control, SELECTED);
+  await own.pool.scale(1);
+  const names = await own.pool.untilUp(1);
+  await before.terminate();
+  return { how, names };
+}
+
 interface Claim {
   readonly metadata: { readonly name: string };
   readonly spec: { readonly holderIdentity: string };
@@ -279,13 +291,7 @@ test(
   'a namespace whose machines have a target cluster of their own stays as it is, and says so',
   async () => {
     await using own = await TestCell.create(control, 'own', { replicas: 0 });
-    const drivers = [one, own].map(({ driver }) => driver).join(',');
-    const how = { kubeconfig: control.kubeconfig, namespace: CELL_LEASES, drivers };
-    const before = await CellsManager.start(how);
-    await own.mark(control, SELECTED);
-    await own.pool.scale(1);
-    const names = await own.pool.untilUp(1);
-    await before.terminate();
+    const { how, names } = await managedWithOwnTarget(own);
 
     await using _manager = await CellsManager.start({
       ...how,
@@ -457,14 +463,8 @@ test(
   'a namespace whose machines were those of another manager, with another target cluster, is not managed until it says that they are to move',
   async () => {
     await using own = await TestCell.create(control, 'own', { replicas: 0 });
-    const drivers = [one, own].map(({ driver }) => driver).join(',');
-    const how = { kubeconfig: control.kubeconfig, namespace: CELL_LEASES, drivers };
-    const before = await CellsManager.start(how);
-    await own.mark(control, SELECTED);
-    await own.pool.scale(1);
-    const names = await own.pool.untilUp(1);
+    const { how, names } = await managedWithOwnTarget(own);
     await own.mark(control, { labels: { cell: null } });
-    await before.terminate();
     // As where another manager had it, of whose Leases this one knows nothing.
     await deleteClaims();
 

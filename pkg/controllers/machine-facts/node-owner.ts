@@ -5,7 +5,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import { isClearlyOlder } from './clearly-older.ts';
-import { isSameVM, schemeOf } from '../../apis/machine/v1alpha1/same-vm.ts';
+import { areOfOneScheme, isSameVM } from '../../apis/machine/v1alpha1/same-vm.ts';
 
 /** Phases in which a machine may be without a VM. */
 const SAYS_NOTHING: ReadonlySet<string> = new Set(['', 'CrashLoopBackOff', 'Failed', 'Terminating']);
@@ -120,9 +120,9 @@ function mayBeOurs(node: Node, machine: Machine): boolean {
   return isVMOf(node, machine) !== false || node.metadata.creationTimestamp >= machine.metadata.creationTimestamp;
 }
 
-/** Whether the provider ids have one form, so that different ones are of different VMs. */
+/** See areOfOneScheme. */
 export function isOfOneScheme({ spec }: Node, machine: Machine): boolean {
-  return schemeOf(spec?.providerID ?? '') === schemeOf(machine.spec?.providerID ?? '');
+  return areOfOneScheme(spec?.providerID ?? '', machine.spec?.providerID ?? '');
 }
 
 /** The living Machine other than this one whose name a Node shows, and, of a namesake, whose VM it may be; undefined when there is none. */

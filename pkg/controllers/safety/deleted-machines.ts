@@ -3,7 +3,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import { BoundedMap } from '../../kube/events/bounded-map.ts';
 import { hasVM } from '../machine-facts/node-owner.ts';
-import { isSameVM, schemeOf } from '../../apis/machine/v1alpha1/same-vm.ts';
+import { areOfOneScheme, isSameVM } from '../../apis/machine/v1alpha1/same-vm.ts';
 
 /** So many are remembered; the oldest are forgotten first. */
 const CAPACITY = 8_192;
@@ -76,7 +76,7 @@ export class DeletedMachines {
     const named = says === '' ? this.#byNodeName.get(node.metadata.name) : this.#byName.get(says);
     if (named === undefined) return undefined;
     const isOlder = node.metadata.creationTimestamp < (named.createdAt ?? '');
-    const isOfOtherScheme = says !== '' && !isOlder && schemeOf(providerID) !== schemeOf(named.providerID);
+    const isOfOtherScheme = says !== '' && !isOlder && !areOfOneScheme(providerID, named.providerID);
     return isOfOtherScheme || isSameVM(providerID, named.providerID) === true ? named : undefined;
   }
 }

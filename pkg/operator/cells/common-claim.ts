@@ -2,10 +2,9 @@ import { untilAborted } from '../../base/clock/deadline.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Reader } from '../../kube/client/client.ts';
 import { ApiError } from '../../kube/client/errors.ts';
-import { namespaces } from '../../kube/client/resource.ts';
 import { TargetRefusedError } from '../target-refused-error.ts';
 import type { TargetClaims } from './target-claims.ts';
-import { requireUID } from './target-uid.ts';
+import { readTargetUID } from './target-uid.ts';
 
 export interface CommonClaimOptions {
   /** Of the target cluster. */
@@ -120,8 +119,7 @@ export class CommonClaim {
   /** A cluster that this process has had is taken for the same while it cannot be asked: with another server the process ends. */
   async #readUID(reader: CommonClaimOptions['reader']): Promise<string> {
     try {
-      const { metadata } = await reader.get(namespaces, { name: 'kube-system' });
-      return requireUID(metadata.uid);
+      return await readTargetUID(reader, NEVER);
     } catch (err) {
       if (!(err instanceof ApiError) || this.#had === undefined || this.#mayBeLost) throw err;
       return this.#had;

@@ -2,7 +2,7 @@ import { nodeNameOf, providerIDOf, showsNode } from '../../apis/machine/v1alpha1
 import { MACHINE_NAME_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
-import { isSameVM, schemeOf } from '../../apis/machine/v1alpha1/same-vm.ts';
+import { areOfOneScheme, isSameVM } from '../../apis/machine/v1alpha1/same-vm.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 
 /** Where the Nodes are that the Machines of a namespace show: in the target cluster at least one, or none of them. */
@@ -28,5 +28,5 @@ function isNodeOf(node: Node | undefined, machine: Machine): boolean {
   const isItsVM = isSameVM(providerID, recorded);
   const says = node.metadata.labels?.[MACHINE_NAME_LABEL] ?? '';
   if (says === '') return isItsVM === true;
-  return says === machine.metadata.name && (isItsVM !== false || schemeOf(providerID) !== schemeOf(recorded));
+  return says === machine.metadata.name && (isItsVM !== false || !areOfOneScheme(providerID, recorded));
 }

@@ -10,9 +10,8 @@ type Way = Pick<Endpoint, 'url' | 'way'>;
 
 /**
  * What the replicas of one version have in common, as the value of a label: the ReplicaSet of their pods, which is another one after each change
- * of the Deployment, a restart included, the version of the program, and the way to the target
- * cluster of all cells, if they have one.
- * `identity` begins with the name of the host.
+ * of the Deployment, a restart included, the version of the program, and the way to the target cluster of all
+ * cells, if they have one. `identity` begins with the name of the host.
  */
 export function revisionOf(identity: string, version: string, target: Way | undefined): string {
   const { replicaSet = '' } = POD.exec(identity)?.groups ?? {};

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { CELL_TARGET_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
-import { MemoryLeases } from '../../../test/memory-leases.ts';
+import { MemoryLeases, WITHOUT_MACHINES } from '../../../test/memory-leases.ts';
 import { ClaimLeases, type ClaimLeasesOptions } from './claim-leases.ts';
 import { holderOf } from '../../kube/leader/lease.ts';
 import { TargetRefusedError } from '../target-refused-error.ts';
@@ -11,24 +11,6 @@ import { ALL_NAMESPACES, TargetClaims } from './target-claims.ts';
 const { signal } = new AbortController();
 const UID = 'A1-b2';
 const NAME = 'machinist-target-a1-b2';
-
-/** Replicas of one revision, for a while already. */
-const ALIKE = { haveOneTarget: true, areSettled: true };
-
-/** No namespace has any. */
-const WITHOUT_MACHINES = {
-  hasMachines: () => false,
-  withMachines: () => [],
-  findMachines: () => Promise.resolve(false),
-  hasNodes: () => false,
-  common: {
-    cells: () => [],
-    nodesOf: () => 'none' as const,
-    untilPresent: () => Promise.resolve(),
-    mayMoveTo: () => false,
-  },
-  replicas: ALIKE,
-};
 
 /** Leases, and how they are listed. */
 function memory() {
@@ -48,7 +30,7 @@ function claimsOf(
 function start(needed: ReadonlySet<string>, withMachines: ReadonlySet<string> = new Set()) {
   const { stored, leases, list } = memory();
   const state = {
-    ...ALIKE,
+    ...WITHOUT_MACHINES.replicas,
     found: new Set<string>(),
     withoutNodes: new Set<string>(),
     /** Where the Nodes of cells are, as it is known, and is found out. */
@@ -335,7 +317,7 @@ test('of two processes that claim different clusters for all namespaces at once,
       findMachines: () => Promise.resolve(false),
       hasNodes: () => false,
       common: WITHOUT_MACHINES.common,
-      replicas: ALIKE,
+      replicas: WITHOUT_MACHINES.replicas,
     });
 
   const ended = await Promise.allSettled([

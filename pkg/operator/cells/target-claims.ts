@@ -1,6 +1,6 @@
 import { CELL_MOVES_TO_ANNOTATION, CELL_TARGET_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Lease } from '../../apis/wire.ts';
-import { ApiError } from '../../kube/client/errors.ts';
+import { ApiError, ignoreNotFound } from '../../kube/client/errors.ts';
 import { holderOf } from '../../kube/leader/lease.ts';
 import { takenBy, TargetRefusedError } from '../target-refused-error.ts';
 import { type ClaimLeases, type ClaimMarks, membersIn, withMembers } from './claim-leases.ts';
@@ -213,34 +213,35 @@ export class TargetClaims {
 
   /** These namespaces are managed with the cluster that all have. Throws ApiError. */
   async join(uid: string, namespaces: readonly string[], signal: AbortSignal): Promise<void> {
-    const { leases, common } = this.#options;
+    const { leases, list, common } = this.#options;
     const joined = (marks: ClaimMarks): ClaimMarks =>
       withMembersOf(marks, [...new Set([...membersIn(marks), ...namespaces])]);
     await leases.mark(targetLeaseName(uid), joined, signal);
     const cells = new Set(common.cells());
     // Whoever has looked for such before did not see it.
-    if (namespaces.some((name) => !cells.has(name))) await this.#forgetMembers(signal);
+    if (namespaces.some((name) => !cells.has(name))) await this.#forgetMembers(await list(OF_ALL, signal), signal);
   }
 
   /** Deletes the claims of namespaces that do not need the cluster any more. Throws ApiError. */
   async tidy(signal: AbortSignal): Promise<void> {
     const { leases, list } = this.#options;
-    await leases.tidy(await list(undefined, signal), signal);
-    await this.#forgetMembers(signal);
+    const claims = await list(undefined, signal);
+    await leases.tidy(claims, signal);
+    await this.#forgetMembers(claims, signal);
   }
 
-  /** Those that are cells no more. */
-  async #forgetMembers(signal: AbortSignal): Promise<void> {
-    const { leases, list, common } = this.#options;
+  /** Those that are cells no more, in the claims that are left of these. */
+  async #forgetMembers(claims: readonly Lease[], signal: AbortSignal): Promise<void> {
+    const { leases, common } = this.#options;
     const cells = new Set(common.cells());
-    for (const { metadata } of await list(OF_ALL, signal)) {
+    for (const { metadata } of claims) {
       if (membersIn(metadata).every((name) => cells.has(name))) continue;
       const left = (marks: ClaimMarks): ClaimMarks =>
         withMembersOf(
           marks,
           membersIn(marks).filter((name) => cells.has(name)),
         );
-      await leases.mark(metadata.name, left, signal);
+      await leases.mark(metadata.name, left, signal).catch(ignoreNotFound);
     }
   }
 

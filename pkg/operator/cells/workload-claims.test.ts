@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { CELL_TARGET_LABEL, CELL_WORKLOAD_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Lease } from '../../apis/wire.ts';
 import { holderOf } from '../../kube/leader/lease.ts';
-import { MemoryLeases } from '../../../test/memory-leases.ts';
+import { MemoryLeases, WITHOUT_MACHINES } from '../../../test/memory-leases.ts';
 import { ClaimLeases } from './claim-leases.ts';
 import { TargetClaims } from './target-claims.ts';
 import { secretsOf, WorkloadClaims } from './workload-claims.ts';
@@ -28,17 +28,7 @@ function start() {
   const targets = new TargetClaims({
     leases,
     list: listBy(CELL_TARGET_LABEL),
-    hasMachines: () => false,
-    withMachines: () => [],
-    findMachines: () => Promise.resolve(false),
-    hasNodes: () => false,
-    common: {
-      cells: () => [],
-      nodesOf: () => 'none',
-      untilPresent: () => Promise.resolve(),
-      mayMoveTo: () => false,
-    },
-    replicas: { haveOneTarget: true, areSettled: true },
+    ...WITHOUT_MACHINES,
   });
   const workloads = new WorkloadClaims({ leases, list: listBy(CELL_WORKLOAD_LABEL) });
   const claim = async (uid: string, namespace: string, name: string): Promise<void> => {

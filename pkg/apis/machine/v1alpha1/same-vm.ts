@@ -15,7 +15,12 @@ function lastSegment(providerID: string): string {
   return providerID.slice(providerID.lastIndexOf('/') + 1).toLowerCase();
 }
 
+/** Whether the provider ids have one form, so that different ones are of different VMs. */
+export function areOfOneScheme(a: string, b: string): boolean {
+  return schemeOf(a) === schemeOf(b);
+}
+
 /** Who gave a provider id its form: `aws` of `aws:///zone/i-1`; kubelets without a cloud show ids of their own, or none. */
-export function schemeOf(providerID: string): string {
+function schemeOf(providerID: string): string {
   return providerID.split('://', 1)[0] ?? '';
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machine, node } from '../../../../test/builders.ts';
 import { HOUR } from '../../../../test/durations.ts';
-import { worldInDeletion } from '../../../../test/fakes/deletion-world.ts';
+import { runToEnd, worldInDeletion } from '../../../../test/fakes/deletion-world.ts';
 import type { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { FORCE_DELETION_LABEL, MACHINE_NAME_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { LastOperation } from '../../../apis/machine/v1alpha1/machine.ts';
@@ -30,14 +30,6 @@ function start(providerID: string, namesakeID: string | undefined, change: Chang
   return world;
 }
 
-/** Passes until nothing moves. */
-async function run(world: FakeWorld): Promise<void> {
-  for (let i = 0; i < 20 && world.machines.get(KEY) !== undefined; i++) {
-    await world.reconcile();
-    await world.settle();
-  }
-}
-
 const operationOf = (world: FakeWorld): LastOperation | undefined => world.machines.get(KEY)?.status?.lastOperation;
 const WHY =
   'Node m-1 may be that of a Machine of the same name in another namespace, because it does not show the provider ID of either. Waiting until it does, the other Machine is deleted, or the drain timeout expires; label force-deletion=True deletes the VM without a drain at once.';
@@ -49,7 +41,7 @@ describe('the Node of a deleted machine, of which nobody can say that it is not 
   ])('shows $what: the VM waits, and says for what', async ({ shown }) => {
     const world = start(shown, 'sim:///other');
 
-    await run(world);
+    await runToEnd(world);
 
     expect(world.driver.calls).not.toContain('delete');
     expect(operationOf(world)).toMatchObject({ state: 'Failed', description: `${WHY} Initiate node drain` });
@@ -58,7 +50,7 @@ describe('the Node of a deleted machine, of which nobody can say that it is not 
 
   test('is drained once it shows the VM', async () => {
     const world = start('', 'sim:///other');
-    await run(world);
+    await runToEnd(world);
 
     world.nodes.cache.put(
       node((n) => {
@@ -66,7 +58,7 @@ describe('the Node of a deleted machine, of which nobody can say that it is not 
         n.metadata.labels = { [MACHINE_NAME_LABEL]: 'm-1' };
       }),
     );
-    await run(world);
+    await runToEnd(world);
 
     expect(world.drains.requests.map(({ nodeName }) => nodeName)).toEqual(['m-1']);
     expect(world.driver.calls).not.toContain('delete');
@@ -74,10 +66,10 @@ describe('the Node of a deleted machine, of which nobody can say that it is not 
 
   test('is drained once the namesake is gone', async () => {
     const world = start('', 'sim:///other');
-    await run(world);
+    await runToEnd(world);
 
     world.machines.remove('other/m-1');
-    await run(world);
+    await runToEnd(world);
 
     expect(world.drains.requests.map(({ nodeName }) => nodeName)).toEqual(['m-1']);
   });
@@ -87,10 +79,10 @@ describe('the Node of a deleted machine, of which nobody can say that it is not 
     { when: 'the drain timeout is over', lateMs: 3 * HOUR },
   ])('stays, and the VM is deleted, when $when', async ({ change, lateMs = 0 }) => {
     const world = start('', 'sim:///other', change);
-    await run(world);
+    await runToEnd(world);
 
     world.clock.advance(lateMs);
-    await run(world);
+    await runToEnd(world);
 
     expect(world.machines.get(KEY)).toBeUndefined();
     expect(world.driver.calls).toContain('delete');

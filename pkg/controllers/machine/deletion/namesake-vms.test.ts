@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { worldInDeletion } from '../../../../test/fakes/deletion-world.ts';
+import { runToEnd, worldInDeletion } from '../../../../test/fakes/deletion-world.ts';
 import type { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { machine } from '../../../../test/builders.ts';
 import { MINUTE, SECOND } from '../../../../test/durations.ts';
@@ -43,14 +43,6 @@ function start(others: readonly Machine[], change: Change = () => undefined): Fa
   return world;
 }
 
-/** Passes until nothing moves. */
-async function run(world: FakeWorld): Promise<void> {
-  for (let i = 0; i < 20 && world.machines.get(KEY) !== undefined; i++) {
-    await world.reconcile();
-    await world.settle();
-  }
-}
-
 const WAITS = 'waiting until that Machine records its VM or is deleted';
 const WAY_OUT =
   'With annotation machine.sapcloud.io/deletion-policy=forced, this Machine is removed without that, and a VM of its own may remain while the other Machine exists';
@@ -62,7 +54,7 @@ describe('the VM of a machine that has copies in other namespaces', () => {
   test('is deleted with the machine, if the copies are more than a minute younger', async () => {
     const world = start([namesake('sim:///m-1', created(LATER))]);
 
-    await run(world);
+    await runToEnd(world);
 
     expect(world.driver.calls).toEqual(['status', 'delete']);
     expect(world.driver.vms.size).toBe(0);
@@ -75,7 +67,7 @@ describe('the VM of a machine that has copies in other namespaces', () => {
   ])('stays for one that $what', async ({ at }) => {
     const world = start([namesake('sim:///m-1', created(at))]);
 
-    await run(world);
+    await runToEnd(world);
 
     expect(world.driver.calls).toEqual(['status']);
     expect(world.machines.get(KEY)).toBeUndefined();
@@ -92,7 +84,7 @@ describe('the VM of a machine that has copies in other namespaces', () => {
     ]);
     world.driver.vms.set('m-1', { providerID: 'sim:///m-2', nodeName: 'm-1', addresses: [] });
 
-    await run(world);
+    await runToEnd(world);
 
     expect(world.driver.calls).toEqual(['status']);
     expect(world.driver.vms.size).toBe(1);
@@ -113,10 +105,10 @@ describe('the VM of a machine that has recorded none', () => {
     });
     const world = start([labelled], unrecorded);
 
-    await run(world);
+    await runToEnd(world);
     expect(operationOf(world)).toMatchObject({ state: 'Processing', description: expect.stringContaining(WAITS) });
     world.clock.advance(2 * MINUTE);
-    await run(world);
+    await runToEnd(world);
 
     expect(world.driver.calls).not.toContain('delete');
     expect(operationOf(world)).toMatchObject({ state: 'Failed', description: expect.stringContaining(WAITS) });
@@ -127,7 +119,7 @@ describe('the VM of a machine that has recorded none', () => {
 
     world.namesakes = () => Promise.resolve([]);
     world.restart();
-    await run(world);
+    await runToEnd(world);
     expect(world.driver.vms.size).toBe(0);
     expect(world.machines.get(KEY)).toBeUndefined();
   });
@@ -138,9 +130,9 @@ describe('the VM of a machine that has recorded none', () => {
       const world = start([namesake('sim:///m-2')], unrecorded);
       world.driver.getStatus = () => Promise.reject(new DriverError(code, 'as the driver says'));
 
-      await run(world);
+      await runToEnd(world);
       world.clock.advance(2 * MINUTE);
-      await run(world);
+      await runToEnd(world);
 
       expect(world.driver.calls).not.toContain('delete');
       expect(operationOf(world)).toMatchObject({
@@ -152,7 +144,7 @@ describe('the VM of a machine that has recorded none', () => {
       world.namesakes = () => Promise.resolve([]);
       world.restart();
       world.clock.advance(5 * SECOND);
-      await run(world);
+      await runToEnd(world);
       expect(world.driver.calls).toContain('delete');
       expect(world.machines.get(KEY)).toBeUndefined();
     },
@@ -161,12 +153,12 @@ describe('the VM of a machine that has recorded none', () => {
   test('is let go by policy forced, as the message says', async () => {
     const world = start([namesake('')], unrecorded);
     world.driver.methods = new Set(['ListMachines']);
-    await run(world);
+    await runToEnd(world);
 
     world.annotate(world.machines.get(KEY)!, { 'machine.sapcloud.io/deletion-policy': 'forced' });
-    await run(world);
+    await runToEnd(world);
     world.clock.advance(6 * MINUTE);
-    await run(world);
+    await runToEnd(world);
 
     expect(world.machines.get(KEY)).toBeUndefined();
     expect(world.driver.calls).not.toContain('delete');
@@ -203,7 +195,7 @@ describe('the VM of a machine that has recorded none', () => {
         const world = start([namesake('', DRAINED)], unrecorded);
         answer(world);
 
-        await run(world);
+        await runToEnd(world);
 
         expect(world.driver.calls).toContain('delete');
         expect(world.machines.get(KEY)).toBeUndefined();
@@ -229,9 +221,9 @@ describe('the VM of a machine that has recorded none', () => {
       const world = start([namesake('', change)], unrecorded);
       answer(world);
 
-      await run(world);
+      await runToEnd(world);
       world.clock.advance(2 * MINUTE);
-      await run(world);
+      await runToEnd(world);
 
       expect(world.driver.calls).not.toContain('delete');
       expect(operationOf(world)?.state).toBe('Failed');
@@ -241,7 +233,7 @@ describe('the VM of a machine that has recorded none', () => {
       const third = namesake('', (m) => Object.assign(m.metadata, { namespace: 'third', uid: 'third' }));
       const world = start([namesake('', DRAINED), third], unrecorded);
 
-      await run(world);
+      await runToEnd(world);
 
       expect(world.driver.calls).not.toContain('delete');
     });
