@@ -41,10 +41,10 @@ export class Connection {
     this.kubeconfig = kubeconfigPath(directory, 'admin');
   }
 
-  /** Writes down a new control plane: its address, and the admin's certificate and kubeconfig. */
-  static async create(directory: string, record: ConnectionRecord): Promise<Connection> {
+  /** Writes down a new control plane: its address, and the admin's certificate, a new one unless it has one, and kubeconfig. */
+  static async create(directory: string, record: ConnectionRecord, known?: Credential): Promise<Connection> {
     const files = pkiFiles(pkiDirectory(directory));
-    const admin = await issueClient(readCredential(files.ca, files.caKey), ADMIN);
+    const admin = known ?? (await issueClient(readCredential(files.ca, files.caKey), ADMIN));
     writeFileSync(adminFile(directory, 'crt'), admin.certificate);
     writeFileSync(adminFile(directory, 'key'), admin.key, { mode: 0o600 });
     writeFileSync(join(directory, CONNECTION_FILE), JSON.stringify(record), { mode: 0o600 });

@@ -56,6 +56,19 @@ test('the identity of the cluster is read once, and none is known before', async
   expect([it.uid(), it.uid(), it.asked]).toEqual(['one', 'one', ['https://a']]);
 });
 
+test('an answer without a UID is not the identity of the cluster, which is asked again', async () => {
+  const answers = { 'https://a': '' };
+  const it = scene(answers);
+  const starting = it.identity.start(new AbortController().signal);
+  await it.clock.advanceAsync(0);
+  answers['https://a'] = 'one';
+
+  await it.clock.advanceAsync(60_000);
+  await starting;
+
+  expect([it.uid(), it.asked.length]).toEqual(['one', 2]);
+});
+
 test('drivers are called again when another server of the kubeconfig says that it is the same cluster', async () => {
   const { endpoint, uid, clock, lost, asked } = await started({ 'https://a': 'one', 'https://b': 'one' });
   endpoint.url = 'https://b';

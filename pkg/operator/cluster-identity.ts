@@ -2,11 +2,11 @@ import type { Clock } from '../base/clock/clock.ts';
 import { CONTROL } from '../kube/gate/gate.ts';
 import type { HeldWork } from '../health/held-work.ts';
 import { isForbiddenOrNotServed } from '../kube/client/errors.ts';
-import { namespaces } from '../kube/client/resource.ts';
 import { DriverError } from '../driver/error.ts';
 import type { Reader } from '../kube/client/client.ts';
 import type { Endpoint } from '../kube/client/endpoint.ts';
 import type { Logger } from '../base/log/logger.ts';
+import { readClusterUID } from './cluster-uid.ts';
 import { CannotStartError, type Member } from './process/lifecycle.ts';
 import { retryUnlessRefused } from './retry-until-done.ts';
 import type { Random } from '../base/random/random.ts';
@@ -91,14 +91,14 @@ export class ClusterIdentity implements Member {
     try {
       for (;;) {
         const { url } = endpoint;
-        const { metadata } = await retryUnlessRefused(
+        const uid = await retryUnlessRefused(
           { ...this.#options, hold },
           'reading the identity of the cluster',
-          (s) => reader.get(namespaces, { name: 'kube-system' }, { signal: s }),
+          (s) => readClusterUID(reader, s),
           signal,
         );
         // Else nobody knows which of the two has answered.
-        if (endpoint.url === url) return [metadata.uid, url];
+        if (endpoint.url === url) return [uid, url];
       }
     } catch (err) {
       if (!isForbiddenOrNotServed(err)) throw err;

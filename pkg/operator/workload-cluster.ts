@@ -1,5 +1,4 @@
 import { reachPresent } from '../kube/cache/reach-present.ts';
-import { namespaces } from '../kube/client/resource.ts';
 import { type ApiError, isConflict } from '../kube/client/errors.ts';
 import type { Target } from '../kube/targets/targets.ts';
 import type { ClusterAccess } from './clusters.ts';
@@ -7,6 +6,7 @@ import { probesOf } from './probes.ts';
 import { TargetRefusedError } from './target-refused-error.ts';
 import { TargetCluster, type TargetClusterOptions } from './target-cluster.ts';
 import type { OpenTargetOptions, TargetClustersOptions } from './target-clusters.ts';
+import { readClusterUID } from './cluster-uid.ts';
 
 /** Whether what is known of a cluster is of the present; `sinceMs` (monotonic): when it was, for the last time. */
 export type WorkloadState =
@@ -108,9 +108,9 @@ export class OpenWorkload {
       try {
         await caches.untilFilled(signal);
         await reachPresent(caches.kinds, signal);
-        const { metadata } = await access.reader.get(namespaces, { name: 'kube-system' }, { signal });
-        await this.#claim(metadata.uid, signal);
-        this.#identity = metadata.uid;
+        const uid = await readClusterUID(access.reader, signal);
+        await this.#claim(uid, signal);
+        this.#identity = uid;
         return changed();
       } catch (err) {
         if (signal.aborted) return;

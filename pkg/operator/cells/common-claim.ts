@@ -4,7 +4,7 @@ import type { Reader } from '../../kube/client/client.ts';
 import { ApiError } from '../../kube/client/errors.ts';
 import { TargetRefusedError } from '../target-refused-error.ts';
 import type { TargetClaims } from './target-claims.ts';
-import { readTargetUID } from './target-uid.ts';
+import { readClusterUID } from '../cluster-uid.ts';
 
 export interface CommonClaimOptions {
   /** Of the target cluster. */
@@ -119,7 +119,7 @@ export class CommonClaim {
   /** A cluster that this process has had is taken for the same while it cannot be asked: with another server the process ends. */
   async #readUID(reader: CommonClaimOptions['reader']): Promise<string> {
     try {
-      return await readTargetUID(reader, NEVER);
+      return await readClusterUID(reader, NEVER);
     } catch (err) {
       if (!(err instanceof ApiError) || this.#had === undefined || this.#mayBeLost) throw err;
       return this.#had;

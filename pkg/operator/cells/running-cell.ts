@@ -33,7 +33,7 @@ import { openedNow } from './cell-fence.ts';
 import type { CellsService } from './service.ts';
 import type { SharedDrivers } from './shared-drivers.ts';
 import type { HeldShard } from './shards.ts';
-import { readTargetUID } from './target-uid.ts';
+import { readClusterUID } from '../cluster-uid.ts';
 
 /** What a cell is made of. */
 export interface RunningCellOptions {
@@ -287,7 +287,7 @@ export class RunningCell {
       longestWaitMs: LONGEST_WAIT_MS,
       untilRead: async (signal) => {
         await caches.untilFilled(signal);
-        this.#targetUID = await readTargetUID(access.reader, signal);
+        this.#targetUID = await readClusterUID(access.reader, signal);
         // Whoever has deleted the Lease of the target before has deleted that of a workload cluster, if both were one.
         await this.claim(signal);
       },

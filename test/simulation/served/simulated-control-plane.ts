@@ -77,7 +77,7 @@ export class SimulatedControlPlane implements AsyncDisposable {
       handle: (request, user) => answer({ server, definitions, authorizer, changes }, request, user),
       port: 0,
     });
-    const connection = await Connection.create(directory, { url: front.url, programs: real.programs });
+    const connection = await Connection.create(directory, { url: front.url, programs: real.programs }, real.admin);
     return new SimulatedControlPlane({ connection, front, timers, changes });
   }
 
