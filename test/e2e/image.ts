@@ -11,25 +11,18 @@ import { type Installation, ROOT } from './program.ts';
 const APP = '/app';
 
 /**
- * The files of the images, laid out in folders by the steps of the Dockerfile, one folder a stage. No container engine is needed:
- * packages are those of the checkout, and the files of the base images are left out.
+ * The files of all images, laid out in folders by the steps of the Dockerfile, one folder a stage. No container engine is needed: packages are
+ * those of the checkout, and the files of the base images are left out.
  */
-export class Image implements Installation, AsyncDisposable {
-  readonly folder: string;
-  readonly extension = 'js';
-  readonly #stage: string;
+export class Images implements AsyncDisposable {
+  readonly #folder: string;
 
-  private constructor(folder: string, stage: string) {
-    this.folder = folder;
-    this.#stage = stage;
+  private constructor(folder: string) {
+    this.#folder = folder;
   }
 
-  get root(): string {
-    return join(this.folder, this.#stage, APP);
-  }
-
-  /** Takes every step of the Dockerfile up to the end of `stage`. Throws Error for a step that it does not know. */
-  static async build(stage: string): Promise<Image> {
+  /** Takes every step of the Dockerfile. Throws Error for a step that it does not know. */
+  static async build(): Promise<Images> {
     const folder = await mkdtemp(join(tmpdir(), 'machinist-image-'));
     for (const { name, steps } of stagesOf(await readFile(join(ROOT, 'Dockerfile'), 'utf8'))) {
       let directory = '/';
@@ -42,7 +35,26 @@ export class Image implements Installation, AsyncDisposable {
         if (!KNOWN.has(step.name)) throw new Error(`${step.name} ${step.text}: a step that this test does not know`);
       }
     }
-    return new Image(folder, stage);
+    return new Images(folder);
+  }
+
+  /** That of a stage. */
+  of(stage: string): Image {
+    return new Image(join(this.#folder, stage, APP));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await rm(this.#folder, { recursive: true });
+  }
+}
+
+/** The files of an image. */
+export class Image implements Installation {
+  readonly root: string;
+  readonly extension = 'js';
+
+  constructor(root: string) {
+    this.root = root;
   }
 
   /** All files, by their path in the image. */
@@ -51,10 +63,6 @@ export class Image implements Installation, AsyncDisposable {
     return entries
       .filter((entry) => entry.isFile())
       .map(({ parentPath, name }) => join(parentPath, name).slice(this.root.length + 1));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await rm(this.folder, { recursive: true });
   }
 }
 

@@ -14,7 +14,7 @@ import { connect, namespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { KubeSession } from '../integration/kube-session.ts';
 import { grant, type RoleFile } from '../integration/shipped-roles.ts';
-import { Image } from './image.ts';
+import { type Image, Images } from './image.ts';
 import { errorsIn, flagsOf } from './manager-command.ts';
 import { Program, SOURCES } from './program.ts';
 
@@ -32,12 +32,14 @@ const LEADERS: readonly { command: string; roles: readonly RoleFile[]; takes: re
 const GRACE_MS = 30_000;
 const BUILD_MS = 300_000;
 
+let images: Images;
 let image: Image;
 beforeAll(async () => {
-  image = await Image.build('manager');
+  images = await Images.build();
+  image = images.of('manager');
 }, BUILD_MS);
 afterAll(async () => {
-  await image[Symbol.asyncDispose]();
+  await images[Symbol.asyncDispose]();
 });
 
 describe.each(['its sources', 'its image'])('a manager that runs from %s', (from) => {
@@ -166,7 +168,7 @@ describe('the image of the manager', () => {
 });
 
 test('the image of the simulated cloud explains its flags', async () => {
-  await using cloud = await Image.build('sim-driver');
+  const cloud = images.of('sim-driver');
 
   const { code, stdout } = await Program.run('sim-driver', ['--help'], { installation: cloud });
 
