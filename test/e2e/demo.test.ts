@@ -5,7 +5,7 @@ import { createReadStream, existsSync, mkdtempSync, readdirSync, readFileSync, r
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
@@ -21,6 +21,8 @@ const PLACE = join(ROOT, '.demo');
 const UP_MS = 240_000;
 const PATIENCE = { timeoutMs: 90_000 };
 const UP = 'all machines are Running and their Nodes are Ready';
+/** In one line, whatever it was that was ended. */
+const ENDED = /\n *[\d.]+ s {2}removing everything… done\n$/;
 
 jest.setTimeout(600_000);
 
@@ -41,7 +43,7 @@ describe('the demo', () => {
   const demo = (...args: readonly string[]): Program =>
     new Program('demo', [...args], { env: { TMPDIR: temporary, XDG_STATE_HOME: state } });
 
-  test('shows three kubelets and ends with code 130 when Ctrl-C is pressed; nothing is left', async () => {
+  test('shows three kubelets, starts programs that were killed again, and ends with code 130 when Ctrl-C is pressed; nothing is left', async () => {
     await using program = demo();
     await program.says('Ctrl-C here removes everything.', UP_MS);
     await eventually(async () => {
@@ -50,53 +52,9 @@ describe('the demo', () => {
       expect(tried.match(/^machine\.\S+ +Running /gm)).toHaveLength(3);
       expect(tried.match(/^node\/workers-\S+ +Ready/gm)).toHaveLength(3);
     }, PATIENCE);
-
-    program.kill('SIGINT');
-
-    const { code, stdout, stderr } = await program.ended();
-    expect({ code, stderr }).toEqual({ code: 130, stderr: '' });
-    expect(stdout.split('Ctrl-C here removes everything.').at(-1)).toMatch(
-      /^\s+[\d.]+ s {2}removing everything… done\n$/,
-    );
-    expect(remains(temporary)).toEqual([]);
-  });
-
-  test.each([
-    { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'starting etcd', code: 130 },
-    { what: 'the terminal is closed', signal: 'SIGHUP', when: 'starting etcd', code: 129 },
-    { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'using ', code: 130 },
-    { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'control plane ready', code: 130 },
-    { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'starting the manager', code: 130 },
-    { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'Pending', code: 130 },
-  ] as const)('ends in one line, with code $code, when $what after "$when"', async ({ signal, when, code }) => {
-    await using program = demo();
-    await program.says(when, UP_MS);
-
-    program.kill(signal);
-
-    const ended = await program.ended();
-    expect(ended).toMatchObject({ code, stderr: '' });
-    expect(ended.stdout).toMatch(/\n *[\d.]+ s {2}removing everything… done\n$/);
-    expect(remains(temporary)).toEqual([]);
-  });
-
-  test('ends at once when Ctrl-C is pressed while it removes everything, and leaves nothing either', async () => {
-    await using program = demo('--machines', '2');
-    await program.says(UP, UP_MS);
-    program.kill('SIGINT');
-    await program.says('removing everything…', UP_MS);
-
-    program.kill('SIGINT');
-
-    const { code, stdout, stderr } = await program.ended();
-    expect({ code, stderr }).toEqual({ code: 130, stderr: '' });
-    expect(stdout).toMatch(/removing everything… stopped at once\n$/);
-    await eventually(() => expect(remains(temporary)).toEqual([]), PATIENCE);
-  });
-
-  test('starts a program that was killed again, and says so', async () => {
-    await using program = demo('--driver', 'sim', '--machines', '1');
-    await program.says('Ctrl-C here removes everything.', UP_MS);
+    await using second = demo('--once', '--machines', '1');
+    const refused = await second.ended();
+    const wasDisturbed = !program.isRunning;
     const manager = (): number => processOf(join(ROOT, 'cmd/machinist/main.ts'), 'run');
     const killed = manager();
 
@@ -112,7 +70,31 @@ describe('the demo', () => {
     }, PATIENCE);
     program.kill('SIGINT');
 
-    expect(await program.ended()).toMatchObject({ code: 130, stderr: '' });
+    const { code, stdout, stderr } = await program.ended();
+    expect(refused).toMatchObject({ code: 1, stdout: '' });
+    expect(refused.stderr).toMatch(/^\S+\.demo is in use: a demo is already running from this checkout\. .*\n$/);
+    expect(wasDisturbed).toBe(false);
+    expect({ code, stderr }).toEqual({ code: 130, stderr: '' });
+    expect(stdout).toMatch(ENDED);
+    expect(remains(temporary)).toEqual([]);
+  });
+
+  test.each([
+    { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'starting etcd', code: 130 },
+    { what: 'the terminal is closed', signal: 'SIGHUP', when: 'starting etcd', code: 129 },
+    { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'using ', code: 130 },
+    { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'control plane ready', code: 130 },
+    { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'starting the manager', code: 130 },
+    { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'Pending', code: 130 },
+  ] as const)('ends in one line, with code $code, when $what after "$when"', async ({ signal, when, code }) => {
+    await using program = demo('--machines', '1');
+    await program.says(when, UP_MS);
+
+    program.kill(signal);
+
+    const ended = await program.ended();
+    expect(ended).toMatchObject({ code, stderr: '' });
+    expect(ended.stdout).toMatch(ENDED);
     expect(remains(temporary)).toEqual([]);
   });
 
@@ -129,33 +111,8 @@ describe('the demo', () => {
     expect(remains(temporary)).toEqual([]);
   });
 
-  test('runs once in a checkout, and cleans up after one that was killed', async () => {
-    await using killed = demo('--machines', '2');
-    await killed.says(UP, UP_MS);
-
-    await using second = demo('--once', '--machines', '1');
-    const refused = await second.ended();
-    const wasDisturbed = !killed.isRunning;
-    killed.kill('SIGKILL');
-    await killed.ended();
-    const orphans = processesIn(PLACE);
-    await using third = demo('--once', '--machines', '1');
-    const { code, stdout, stderr } = await third.ended();
-
-    expect(refused.code).toBe(1);
-    expect(refused.stdout).toBe('');
-    expect(refused.stderr).toMatch(/^\S+\.demo is in use: a demo is already running from this checkout\. .*\n$/);
-    expect(wasDisturbed).toBe(false);
-    expect(orphans.length).toBeGreaterThanOrEqual(2);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout.match(/stopped kubelet of workers-\S+ \d+, left behind by a demo that was killed/g)).toHaveLength(2);
-    expect(stdout).toContain(UP);
-    expect(stdout).toContain('no machines and no Nodes are left');
-    expect(remains(temporary)).toEqual([]);
-  });
-
   test('is the live view on a terminal; q shows the list of commands, Enter the view again, and Ctrl-C in it ends the demo', async () => {
-    const command = [process.execPath, join(ROOT, 'cmd/demo/main.ts'), '--machines', '1'];
+    const command = [process.execPath, join(ROOT, 'cmd/demo/main.ts'), '--driver', 'sim', '--machines', '1'];
     const env = { TMPDIR: temporary, XDG_STATE_HOME: state };
     await using terminal = await Terminal.start(command, { columns: 80, rows: 40 }, env);
 
@@ -176,7 +133,7 @@ describe('the demo', () => {
     expect(remains(temporary)).toEqual([]);
   });
 
-  test('asks before each step of the tour, again where an answer is none, and skips or ends it when told so', async () => {
+  test('asks before each step of the tour, and skips or ends it when told so; ends at once when Ctrl-C is pressed again while it removes everything', async () => {
     const command = [process.execPath, join(ROOT, 'cmd/demo/main.ts'), '--machines', '1', '--tour'];
     const env = { TMPDIR: temporary, XDG_STATE_HOME: state };
     await using terminal = await Terminal.start(command, { columns: 100, rows: 40 }, env);
@@ -189,60 +146,18 @@ describe('the demo', () => {
     terminal.type('q\r');
     await terminal.shows(/Ctrl-C here removes everything\./);
     terminal.type('\u0003');
+    await terminal.shows(/removing everything…/);
+    terminal.type('\u0003');
 
     expect(await terminal.ended()).toBe(130);
-    expect(terminal.lines.join('\n')).not.toContain('3 of ');
-    expect(remains(temporary)).toEqual([]);
-  });
-
-  test('takes its programs from an archive on a server, and builds nothing', async () => {
-    const {
-      etcd,
-      'kube-apiserver': apiserver,
-      kubectl,
-      'kube-controller-manager': manager,
-      kubemark,
-    } = await resolvePrograms(['etcd', 'kube-apiserver', 'kubectl', 'kube-controller-manager', 'kubemark']);
-    const files = [etcd, apiserver, kubectl, manager, kubemark].map(({ path }) => [
-      '-C',
-      dirname(path),
-      basename(path),
-    ]);
-    const cache = mkdtempSync(join(tmpdir(), 'machinist-demo-cache-'));
-    const archive = join(cache, 'machinist-binaries.tar.gz');
-    await promisify(execFile)('tar', ['-I', 'gzip -1', '-cf', archive, ...files.flat()]);
-    const hash = createHash('sha256').update(readFileSync(archive)).digest('hex');
-    const server = createServer(({ url }, response) => {
-      if (url === '/machinist-binaries.tar.gz') return void createReadStream(archive).pipe(response);
-      if (url === '/machinist-binaries.tar.gz.sha256') return void response.end(`${hash}  machinist-binaries.tar.gz\n`);
-      response.writeHead(404).end();
-    });
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/machinist-binaries.tar.gz`;
-
-    await using program = new Program('demo', ['--once', '--machines', '1', '--binaries', address], {
-      // Without Go, and with nothing in the cache.
-      env: {
-        TMPDIR: temporary,
-        XDG_STATE_HOME: state,
-        XDG_CACHE_HOME: cache,
-        PATH: '/usr/bin:/bin',
-        KUBEBUILDER_ASSETS: '',
-      },
-    });
-    const { code, stdout, stderr } = await program.ended();
-    await new Promise((resolve) => server.close(resolve));
-    rmSync(cache, { recursive: true });
-
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toContain(`downloading ${address}…`);
-    expect(stdout).toMatch(/using etcd \S+, kube-apiserver .*kube-controller-manager \S+ from \S+\/downloads\/\w+\n/);
-    expect(stdout).not.toContain('building');
-    expect(stdout).toContain(UP);
+    const told = terminal.lines.join('\n').trimEnd();
+    expect(told).toMatch(/removing everything….*stopped at once$/);
+    expect(told).not.toContain('3 of ');
+    await eventually(() => expect(remains(temporary)).toEqual([]), PATIENCE);
   });
 
   test('takes the tour: each step shows what it promises, and leaves a healthy fleet', async () => {
-    await using program = demo('--tour', '--yes');
+    await using program = demo('--tour', '--yes', '--machines', '2');
 
     const { code, stdout, stderr } = await program.ended();
 
@@ -250,13 +165,13 @@ describe('the demo', () => {
     expect(
       Array.from(stdout.matchAll(/^✓ (.*)$/gm), ([, result = '']) => result.replaceAll(/workers-\S+?(?=[\s,.])/g, 'M')),
     ).toEqual([
-      'Scale up and down: 3 machines became 5, and 3 again.',
+      'Scale up and down: 2 machines became 4, and 2 again.',
       'Kill a machine: M was replaced.',
       'A drain that is blocked: The drain of M waited for the PodDisruptionBudget.',
-      'Roll out another class, and undo it: 3 machines moved to class M, and back.',
-      'A broken class: All 3 old machines stayed while the class was broken.',
-      'An outage of the API server: No machine was replaced: M, M, M.',
-      'Kill etcd: No machine was replaced: M, M, M.',
+      'Roll out another class, and undo it: 2 machines moved to class M, and back.',
+      'A broken class: All 2 old machines stayed while the class was broken.',
+      'An outage of the API server: No machine was replaced: M, M.',
+      'Kill etcd: No machine was replaced: M, M.',
       'Maintenance: M was out of service, and is the same machine as before.',
     ]);
     expect(stdout).toContain('PodDisruptionBudget guarded');
@@ -283,12 +198,35 @@ describe('the demo', () => {
   });
 
   // promise: cluster-api/machinedeployments/demonstration-real-kubelets
-  test('shows how Machines of Cluster API become Nodes, by a provider and real kubelets, and how they go', async () => {
-    await using program = demo('--once', '--api', 'cluster-api', '--machines', '1');
+  test('cleans up after one that was killed, takes its programs from an archive on a server, and shows with them how Machines of Cluster API become Nodes, by a provider and real kubelets, and how they go', async () => {
+    await using killed = demo('--machines', '2');
+    await killed.says(UP, UP_MS);
+    killed.kill('SIGKILL');
+    await killed.ended();
+    const orphans = processesIn(PLACE);
+    const cache = mkdtempSync(join(tmpdir(), 'machinist-demo-cache-'));
+    await using archive = await serveArchive(cache);
 
+    const options = ['--once', '--api', 'cluster-api', '--machines', '1', '--binaries', archive.address];
+    await using program = new Program('demo', options, {
+      // Without Go, and with nothing in the cache.
+      env: {
+        TMPDIR: temporary,
+        XDG_STATE_HOME: state,
+        XDG_CACHE_HOME: cache,
+        PATH: '/usr/bin:/bin',
+        KUBEBUILDER_ASSETS: '',
+      },
+    });
     const { code, stdout, stderr } = await program.ended();
+    rmSync(cache, { recursive: true });
 
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(orphans.length).toBeGreaterThanOrEqual(2);
+    expect(stdout.match(/stopped kubelet of workers-\S+ \d+, left behind by a demo that was killed/g)).toHaveLength(2);
+    expect(stdout).toContain(`downloading ${archive.address}…`);
+    expect(stdout).toMatch(/using etcd \S+, kube-apiserver .*kube-controller-manager \S+ from \S+\/downloads\/\w+\n/);
+    expect(stdout).not.toContain('building');
     expect(stdout).toContain(UP);
     const phases = Array.from(stdout.matchAll(/^ +[\d.]+ s +cluster-api +workers-\S+ +(\w+)$/gm), ([, phase]) => phase);
     // It looks once a second: a deletion may be over before it is seen.
@@ -321,17 +259,42 @@ describe('the demo', () => {
   });
 
   test('checks itself with Nodes of kwok and pods on them, tells of the end of each machine, and ends with code 0', async () => {
-    await using program = demo('--once', '--driver', 'kwok', '--machines', '20');
+    await using program = demo('--once', '--driver', 'kwok', '--machines', '5');
 
     const { code, stdout, stderr } = await program.ended();
 
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain(UP);
-    expect(stdout).toContain('60 pods run on 20 Node(s), and a single kwok process simulates all their kubelets');
-    expect(stdout.match(/^ +[\d.]+ s +workers-\S+ +Gone$/gm)).toHaveLength(20);
+    expect(stdout).toContain('15 pods run on 5 Node(s), and a single kwok process simulates all their kubelets');
+    expect(stdout.match(/^ +[\d.]+ s +workers-\S+ +Gone$/gm)).toHaveLength(5);
     expect(remains(temporary)).toEqual([]);
   });
 });
+
+/**
+ * Serves an archive, which it makes in a folder, with programs of this host's cache. Each is a script that becomes the program: to pack
+ * hundreds of megabytes shows nothing more.
+ */
+async function serveArchive(folder: string): Promise<AsyncDisposable & { readonly address: string }> {
+  const names = ['etcd', 'kube-apiserver', 'kubectl', 'kube-controller-manager', 'kubemark'] as const;
+  const programs = await resolvePrograms(names);
+  const scripts = mkdtempSync(join(folder, 'scripts-'));
+  for (const name of names)
+    writeFileSync(join(scripts, name), `#!/bin/sh\nexec '${programs[name].path}' "$@"\n`, { mode: 0o755 });
+  const archive = join(folder, 'machinist-binaries.tar.gz');
+  await promisify(execFile)('tar', ['-czf', archive, '-C', scripts, ...names]);
+  const hash = createHash('sha256').update(readFileSync(archive)).digest('hex');
+  const server = createServer(({ url }, response) => {
+    if (url === '/machinist-binaries.tar.gz') return void createReadStream(archive).pipe(response);
+    if (url === '/machinist-binaries.tar.gz.sha256') return void response.end(`${hash}  machinist-binaries.tar.gz\n`);
+    response.writeHead(404).end();
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return {
+    address: `http://127.0.0.1:${(server.address() as AddressInfo).port}/machinist-binaries.tar.gz`,
+    [Symbol.asyncDispose]: () => new Promise((resolve) => void server.close(() => resolve())),
+  };
+}
 
 /** Types a line of the printed list into a shell, as the user does it, and returns its output. */
 async function tryOut(printed: string, line: string): Promise<string> {
