@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
+import { cp, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
 import { bundle } from '../image/bundle.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
 
 /** No folder can be made below a device. */
 const NOWHERE = ['--address=unix:///dev/null/none', '--state-directory=/dev/null/none'];
@@ -33,6 +35,8 @@ export async function bundlePrograms(folder: string): Promise<void> {
     folder,
   );
   await writeFile(path.join(folder, 'package.json'), '{ "type": "module" }\n');
+  // What `machinist try` creates.
+  await cp(path.join(ROOT, 'crds'), path.join(folder, 'crds'), { recursive: true });
   await Promise.all(PROGRAMS.map(({ program, args }) => runToItsEnd(folder, program, args)));
 }
 

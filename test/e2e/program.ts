@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join, resolve } from 'node:path';
 
+import { bundledEnv } from '../../hack/test/programs.ts';
 import { eventually } from '../expect/eventually.ts';
 
 /** The checkout: what the programs run from. */
@@ -13,10 +14,24 @@ export interface Installation {
   readonly root: string;
   /** Of the entry points. */
   readonly extension: string;
+  /** What its programs are started with. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** The checkout, as `npm run demo` starts its programs. */
 export const SOURCES: Installation = { root: ROOT, extension: 'ts' };
+
+/** Programs as the test command has bundled them, for tests that start many; without it, the sources. Only what hack/test/programs.ts names is there. */
+export const BUNDLE: Installation = bundleIn(process.env['MACHINIST_TEST_PROGRAMS']);
+
+function bundleIn(folder: string | undefined): Installation {
+  return folder === undefined ? SOURCES : { root: folder, extension: 'js', env: bundledEnv(folder) };
+}
+
+/** What Node is started with to run a command. */
+export function fileOf(command: string, { root, extension }: Installation): string {
+  return join(root, 'cmd', command, `main.${extension}`);
+}
 
 /** How a program is started. */
 export interface ProgramOptions {
@@ -45,10 +60,10 @@ export class Program implements AsyncDisposable {
 
   /** `command` is a folder of cmd/, or the way to another one from there. */
   constructor(command: string, args: readonly string[], options: ProgramOptions = {}) {
-    const { env = {}, cwd = ROOT, installation: { root, extension } = SOURCES } = options;
-    this.#child = spawn(process.execPath, [join(root, 'cmd', command, `main.${extension}`), ...args], {
+    const { env = {}, cwd = ROOT, installation = SOURCES } = options;
+    this.#child = spawn(process.execPath, [fileOf(command, installation), ...args], {
       cwd,
-      env: { ...process.env, ...env },
+      env: { ...process.env, ...installation.env, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#child.stdout?.setEncoding('utf8').on('data', (chunk: string) => (this.#stdout += chunk));

@@ -12,14 +12,13 @@ import { type ControlPlane, startControlPlane } from '../../hack/control-plane/c
 import { CRD_FOLDERS } from '../env/crds.ts';
 import { eventually } from '../expect/eventually.ts';
 import { Terminal } from '../terminal/terminal.ts';
-import { type Ending, Program, ROOT } from './program.ts';
+import { BUNDLE, type Ending, fileOf, Program, SOURCES } from './program.ts';
 
 const UP_MS = 60_000;
 const PATIENCE = { timeoutMs: 60_000 };
 const RUNNING = 'All machines are Running.';
 
 const CLASSES = '/apis/machine.sapcloud.io/v1alpha1/namespaces/default/machineclasses';
-const MACHINIST = join(ROOT, 'cmd/machinist/main.ts');
 const somebodysClass = {
   apiVersion: 'machine.sapcloud.io/v1alpha1',
   kind: 'MachineClass',
@@ -58,7 +57,8 @@ describe('machinist try', () => {
   afterEach(() => rmSync(state, { recursive: true }));
 
   const env = (): Record<string, string> => ({ KUBECONFIG: plane.kubeconfig, XDG_STATE_HOME: state });
-  const start = (...args: readonly string[]): Program => new Program('machinist', ['try', ...args], { env: env() });
+  const start = (...args: readonly string[]): Program =>
+    new Program('machinist', ['try', ...args], { env: env(), installation: BUNDLE });
   const run = async (...args: readonly string[]): Promise<Ending> => await start(...args).ended();
   const kubectl = async (...args: readonly string[]): Promise<string> => {
     const program = plane.connection.programs.kubectl?.path ?? 'kubectl';
@@ -85,7 +85,7 @@ describe('machinist try', () => {
     const isNoticed = (one: string): boolean => /^Event default\/machinist-try-worker\.\w{2,}/.test(one);
     await eventually(async () => expect((await everything(api)).some(isNoticed)).toBe(true), PATIENCE);
     const before = await everything(api);
-    await using program = start('--yes');
+    await using program = new Program('machinist', ['try', '--yes'], { env: env(), installation: SOURCES });
     await program.says(RUNNING, UP_MS);
     const nodes = await kubectl('get', 'nodes', '-o', 'jsonpath={.items[*].spec.taints[*].key}');
     await kubectl('-n', 'machinist-try', 'scale', 'mcd', 'machinist-try', '--replicas=3');
@@ -107,9 +107,12 @@ describe('machinist try', () => {
     await eventually(async () => expect((await everything(api)).filter(isNoticed)).toHaveLength(2), PATIENCE);
   });
 
-  test('leaves alone what somebody creates while it asks, and looks again before it removes a definition', async () => {
-    const ask = (...args: readonly string[]): Promise<Terminal> =>
-      Terminal.start([process.execPath, MACHINIST, 'try', ...args], { columns: 120, rows: 40 }, env());
+  test('leaves alone what somebody creates while it asks, and removes the machines of a namespace that somebody has deleted already', async () => {
+    const ask = (...args: readonly string[]): Promise<Terminal> => {
+      const command = [process.execPath, fileOf('machinist', BUNDLE), 'try', ...args];
+      return Terminal.start(command, { columns: 120, rows: 40 }, { ...BUNDLE.env, ...env() });
+    };
+    const before = await everything(api);
     const object = { metadata: { name: 'machinist-try' } };
     await using first = await ask();
     await first.shows(/Continue\? \[y\/N\]/);
@@ -124,6 +127,7 @@ describe('machinist try', () => {
     await program.says(RUNNING, UP_MS);
     program.kill('SIGINT');
     await program.ended();
+    await kubectl('delete', 'namespace', 'machinist-try', '--wait=false');
     await using second = await ask('--undo');
     await second.shows(/Continue\? \[y\/N\]/);
     await api.send('POST', CLASSES, somebodysClass);
@@ -131,83 +135,42 @@ describe('machinist try', () => {
     const undone = await second.ended();
     const left = await everything(api);
     await api.send('DELETE', `${CLASSES}/somebodys`);
-    await run('--undo', '--yes');
+    const again = await run('--undo', '--yes');
 
     expect(refused).toBe(1);
     expect(first.lines.join('\n')).toContain('namespace machinist-try exists, and machinist try has not created it');
     expect(inNamespace.filter((one) => !/kube-root-ca.crt|ServiceAccount/.test(one))).toEqual([]);
     expect(undone).toBe(0);
     expect(second.lines.join('\n')).toContain('MachineClass default/somebodys exists');
+    expect(second.lines.join('\n')).toContain('Removed namespace machinist-try.');
     expect(left).toContain('MachineClass default/somebodys');
     expect(left).not.toContain('Namespace /machinist-try');
-  });
-
-  test('removes the machines of a namespace that somebody has deleted already', async () => {
-    const before = await everything(api);
-    await using program = start('--yes');
-    await program.says(RUNNING, UP_MS);
-    program.kill('SIGINT');
-    await program.ended();
-    await kubectl('delete', 'namespace', 'machinist-try', '--wait=false');
-
-    const undone = await run('--undo', '--yes');
-
-    expect(undone).toMatchObject({ code: 0, stderr: '' });
-    expect(undone.stdout).toContain('Removed namespace machinist-try.');
+    expect(again).toMatchObject({ code: 0, stderr: '' });
     await eventually(async () => expect(await everything(api)).toEqual(before), PATIENCE);
   });
 
-  test('removes Nodes that are left without their machines, and says only what it has done', async () => {
+  test('refuses to run twice, continues with the same machines, and is undone although it was killed, by whoever tries last', async () => {
     const before = await everything(api);
-    await using program = start('--yes');
-    await program.says(RUNNING, UP_MS);
-    program.kill('SIGINT');
-    await program.ended();
-    const nothing = ['--type=merge', '-p', '{"metadata":{"finalizers":null}}'];
-    for (const kind of ['mcd', 'mcs', 'mc', 'machineclasses', 'secrets']) {
-      const names = (await kubectl('-n', 'machinist-try', 'get', kind, '-o', 'name')).split('\n').filter(Boolean);
-      for (const name of names) await kubectl('-n', 'machinist-try', 'patch', name, ...nothing);
-    }
-    await kubectl('delete', 'namespace', 'machinist-try');
-
-    const undone = await run('--undo', '--yes');
-
-    expect(undone).toMatchObject({ code: 0, stderr: '' });
-    expect(undone.stdout).toContain('Removed the Nodes.');
-    expect(undone.stdout).not.toContain('Removed namespace');
-    await eventually(async () => expect(await everything(api)).toEqual(before), PATIENCE);
-  });
-
-  test('is undone although it was killed, and says that there is nothing to undo afterwards', async () => {
-    const before = await everything(api);
-    await using killed = start('--yes');
-    await killed.says(RUNNING, UP_MS);
-
-    killed.kill('SIGKILL');
-    await killed.ended();
-    rmSync(join(state, 'machinist'), { recursive: true }); // as on another host
-    const undone = await run('--undo', '--yes');
-    const again = await run('--undo', '--yes');
-
-    expect(undone).toMatchObject({ code: 0, stderr: '' });
-    expect(again).toMatchObject({ code: 0, stdout: 'There is nothing to remove.\n' });
-    await eventually(async () => expect(await everything(api)).toEqual(before), PATIENCE);
-  });
-
-  test('continues with the same machines, and refuses to run twice', async () => {
+    const machines = (): Promise<string> => kubectl('-n', 'machinist-try', 'get', 'mc', '-o', 'name');
     await using first = start('--yes');
     await first.says(RUNNING, UP_MS);
-    const machines = await kubectl('-n', 'machinist-try', 'get', 'mc', '-o', 'name');
-
+    const ofFirst = await machines();
     const second = await run('--yes');
-    first.kill('SIGINT');
+    first.kill('SIGTERM');
     await first.ended();
     await using resumed = start('--yes');
     await resumed.says(RUNNING, UP_MS);
-    const after = await kubectl('-n', 'machinist-try', 'get', 'mc', '-o', 'name');
-    resumed.kill('SIGTERM');
+    const ofResumed = await machines();
+
+    resumed.kill('SIGKILL');
     await resumed.ended();
-    await run('--undo', '--yes');
+    await using stopped = start('--undo', '--yes');
+    await stopped.says('Deletion was requested', UP_MS);
+    stopped.kill('SIGINT');
+    const { code, stderr } = await stopped.ended();
+    rmSync(join(state, 'machinist'), { recursive: true }); // as on another host
+    const undone = await run('--undo', '--yes');
+    const again = await run('--undo', '--yes');
 
     expect(second).toMatchObject({
       code: 1,
@@ -215,27 +178,13 @@ describe('machinist try', () => {
         /^error: machinist try already runs for this cluster, as process \d+; stop it with Ctrl-C first\n$/,
       ),
     });
-    expect(after).toBe(machines);
-  });
-
-  test('can be stopped while it undoes, which then is done by the next one', async () => {
-    const before = await everything(api);
-    await using killed = start('--yes');
-    await killed.says(RUNNING, UP_MS);
-    killed.kill('SIGKILL');
-    await killed.ended();
-    await using stopped = start('--undo', '--yes');
-    await stopped.says('Deletion was requested', UP_MS);
-
-    stopped.kill('SIGINT');
-    const { code, stderr } = await stopped.ended();
-    const undone = await run('--undo', '--yes');
-
+    expect(ofResumed).toBe(ofFirst);
     expect({ code, stderr }).toEqual({
       code: 1,
       stderr: 'error: stopped by SIGINT; machinist try --undo removes what is there\n',
     });
-    expect(undone.code).toBe(0);
+    expect(undone).toMatchObject({ code: 0, stderr: '' });
+    expect(again).toMatchObject({ code: 0, stdout: 'There is nothing to remove.\n' });
     await eventually(async () => expect(await everything(api)).toEqual(before), PATIENCE);
   });
 
@@ -250,17 +199,26 @@ describe('machinist try', () => {
 
   describe('in a cluster with the definitions already', () => {
     beforeAll(() => applyManifests(api, readManifests(CRD_FOLDERS.original)));
-    test('leaves them there', async () => {
+    test('leaves them there, removes Nodes that are left without their machines, and says only what it has done', async () => {
       const before = await everything(api);
       await using program = start('--yes');
       await program.says(RUNNING, UP_MS);
       program.kill('SIGINT');
       await program.ended();
+      const nothing = ['--type=merge', '-p', '{"metadata":{"finalizers":null}}'];
+      const kinds = ['mcd', 'mcs', 'mc', 'machineclasses', 'secrets'].join(',');
+      const names = (await kubectl('-n', 'machinist-try', 'get', kinds, '-o', 'name')).split('\n').filter(Boolean);
+      for (const name of names) await kubectl('-n', 'machinist-try', 'patch', name, ...nothing);
+      await kubectl('delete', 'namespace', 'machinist-try');
 
-      const { code, stdout } = await run('--undo', '--yes');
+      const undone = await run('--undo', '--yes');
 
-      expect(code).toBe(0);
-      expect(stdout).toContain('Keeping CustomResourceDefinition machines.machine.sapcloud.io: it existed before.\n');
+      expect(undone).toMatchObject({ code: 0, stderr: '' });
+      expect(undone.stdout).toContain('Removed the Nodes.');
+      expect(undone.stdout).not.toContain('Removed namespace');
+      expect(undone.stdout).toContain(
+        'Keeping CustomResourceDefinition machines.machine.sapcloud.io: it existed before.\n',
+      );
       await eventually(async () => expect(await everything(api)).toEqual(before), PATIENCE);
     });
 
