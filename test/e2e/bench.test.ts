@@ -49,22 +49,24 @@ test('the benchmark measures a small fleet, which costs no VM too many and no mo
 test('the benchmark of cells finds that nothing is written at rest, and that nothing is left of cells that have gone', async () => {
   const directory = mkdtempSync(path.join(tmpdir(), 'machinist-bench-test-'));
   const file = path.join(directory, 'figures.json');
-  const sizes = ['--cells=2', '--cell-machines=1', '--real-targets=0', '--churn=20', '--apart=1', '--beside=3'];
+  const cells = ['--cells=2', '--cell-machines=1', '--real-targets=0', '--churn=5', '--apart=1'];
+  // More than there are single machines, so that at least one is replaced twice.
+  const beside = ['--beside=3', '--waits=12'];
 
-  const args = [...sizes, '--rest=3', '--settle=1', `--json=${file}`, `--logs=${directory}`];
+  const args = [...cells, ...beside, '--rest=3', '--settle=1', `--json=${file}`, `--logs=${directory}`];
   const { stdout } = await promisify(execFile)(process.execPath, ['hack/bench/main.ts', ...args], { cwd: ROOT });
 
   const figures = JSON.parse(readFileSync(file, 'utf8')) as readonly Figure[]; // written by the benchmark
   const valueOf = (name: string): number | undefined => figures.find((one) => one.name === name)?.value;
   expect(valueOf('writes at rest, without Leases')).toBe(0);
   expect(valueOf('writes for Leases')).toBeGreaterThan(0);
-  expect(valueOf('cells that came and went')).toBe(20);
+  expect(valueOf('cells that came and went')).toBe(5);
   // One may be counted for the first time meanwhile; a single cell has hundreds.
   expect(valueOf('series left by all')).toBeLessThan(20);
   expect(valueOf('requests, one process for 1')).toBeGreaterThan(0);
   expect(valueOf('requests, 1 processes')).toBeGreaterThan(0);
   for (const when of ['alone', 'beside the rollout of 3']) {
-    expect(valueOf(`machines of other cells created ${when}`)).toBeGreaterThanOrEqual(50);
+    expect(valueOf(`machines of other cells created ${when}`)).toBeGreaterThanOrEqual(12);
     expect(valueOf(`from VM to the next write ${when}, 99th percentile`)).toBeGreaterThan(0);
   }
   for (const one of figures) expect(stdout).toContain(describeFigure(one));

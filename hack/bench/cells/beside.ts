@@ -7,9 +7,8 @@ import { FirstWrites } from './first-writes.ts';
 
 /** Cells with one machine each, which is replaced again and again. */
 const SINGLE = 10;
-const LOOK_MS = 50;
-/** So many replacements are measured, of which the slowest percent says something. */
-const ENOUGH = 50;
+/** A watch tells how long machines wait: to look more often would only be work for the server that is measured. */
+const LOOK_MS = 200;
 /** Between two replacements of a cell, which would else create more in a minute than its brake allows. */
 const REST_MS = 2_500;
 /** A replacement that takes so long never ends. */
@@ -22,8 +21,8 @@ interface Waits {
   readonly count: number;
 }
 
-/** How much a cell that creates and rolls out so many machines delays single machines of others. */
-export async function besideRollout(bed: CellsBed, machines: number): Promise<readonly Figure[]> {
+/** How much a cell that creates and rolls out so many machines delays single machines of others, of which at least `waits` are measured. */
+export async function besideRollout(bed: CellsBed, machines: number, waits: number): Promise<readonly Figure[]> {
   const large = 'large';
   const single = Array.from({ length: SINGLE }, (_, i) => `single-${i}`);
   await bed.addNamespaces([large, ...single]);
@@ -31,7 +30,7 @@ export async function besideRollout(bed: CellsBed, machines: number): Promise<re
   await bed.select([large, ...single], true);
   await using writes = new FirstWrites(bed.connection, single);
   const alone = await during(bed, writes, single, async (measured) => {
-    while (measured() < ENOUGH) await sleep(LOOK_MS);
+    while (measured() < waits) await sleep(LOOK_MS);
   });
   const created = await during(bed, writes, single, async () => {
     await bed.scale([large], machines);
@@ -39,7 +38,7 @@ export async function besideRollout(bed: CellsBed, machines: number): Promise<re
   });
   const rolled = await during(bed, writes, single, async (measured) => {
     // A small one is over before any machine of another cell is replaced.
-    for (let round = 0; measured() < ENOUGH; round++) {
+    for (let round = 0; measured() < waits; round++) {
       await bed.roll(large, round);
       while ((await bed.poolOf(large)).upToDate < machines) await sleep(LOOK_MS);
     }

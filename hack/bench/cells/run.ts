@@ -19,6 +19,8 @@ export interface CellsRun extends CellsBedOptions {
   readonly apart: number;
   /** Machines that one cell creates and rolls out beside others. */
   readonly beside: number;
+  /** Single machines of others whose waits are measured, alone and beside a rollout, at least. */
+  readonly waits: number;
   /** Seconds for which nothing happens. */
   readonly restSeconds: number;
   /**
@@ -32,7 +34,7 @@ export interface CellsRun extends CellsBedOptions {
 const LOOK_MS = 200;
 /** Cells that are added one by one to those that there are. */
 const NEW_CELLS = 10;
-/** Cells that come and go at once. */
+/** Cells that come and go at once, at most. */
 const BATCH = 20;
 const SCRAPES = 5;
 
@@ -53,7 +55,7 @@ export async function measureCells(run: CellsRun): Promise<readonly Figure[]> {
     note(...(await rest(bed, manager, names, run)));
     note(...(await scrape(manager)));
     note(...(await comeNew(bed)));
-    if (run.beside > 0) note(...(await besideRollout(bed, run.beside)));
+    if (run.beside > 0) note(...(await besideRollout(bed, run.beside, run.waits)));
     if (run.churn > 0) note(...(await churn(bed, manager, names, run)));
   }
   if (run.apart > 0) note(...(await apart(bed, run)));
@@ -167,15 +169,16 @@ async function churn(
   others: readonly string[],
   run: CellsRun,
 ): Promise<readonly Figure[]> {
-  const names = namesOf('fleeting', BATCH);
-  const rounds = Math.ceil(run.churn / BATCH);
+  const batch = Math.min(BATCH, run.churn);
+  const names = namesOf('fleeting', batch);
+  const rounds = Math.ceil(run.churn / batch);
   await bed.addNamespaces(names);
   const present = others.length + NEW_CELLS;
   await comeAndGo(bed, manager, names, present, 2);
   const before = await left(manager, run);
   const seconds = await timed(() => comeAndGo(bed, manager, names, present, rounds));
   const after = await left(manager, run);
-  const cells = rounds * BATCH;
+  const cells = rounds * batch;
   return [
     figure('cells that came and went', cells),
     figure('seconds for each', seconds / cells, 's'),
