@@ -16,7 +16,7 @@ import { eventually } from '../expect/eventually.ts';
 import { MachineSetWorld } from '../integration/machine-set-world.ts';
 import { openBrowser, openWindow } from '../status-page/browser.ts';
 import { fleetOf, NOW_MS, workOf } from '../status-page/fleet-of-many.ts';
-import { Program } from './program.ts';
+import { BUNDLE, type Installation, Program, SOURCES } from './program.ts';
 import { hourOf, servePage, type Shown, WELL } from '../status-page/served-page.ts';
 
 let browser: Browser;
@@ -31,16 +31,25 @@ function shown(objects: TreeObjects = fleetOf(4, 12), more: Partial<Shown> = {})
   return { objects, work: workOf(objects), process: WELL, history: hourOf(objects.machines.length), ...more };
 }
 
-/** What is wrong for those who read the page in another way than most, by axe. */
-async function barriersIn(tab: Page): Promise<string[]> {
+/** What is wrong in a part of the page for those who read it in another way than most, by axe. */
+async function barriersIn(tab: Page, part: string): Promise<string[]> {
   await tab.evaluate(axeCore.source);
-  return await tab.evaluate(async () => {
+  return await tab.evaluate(async (selector) => {
     const { axe } = globalThis as unknown as {
-      axe: { run(): Promise<{ violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }> };
+      axe: {
+        run(part: string): Promise<{ violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }>;
+      };
     };
-    const { violations } = await axe.run();
+    const { violations } = await axe.run(selector);
     return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html} ${node.failureSummary}`));
-  });
+  }, part);
+}
+
+/** The same as the test command makes, without the test command. */
+async function bundledIn(folder: string): Promise<Installation> {
+  await bundle(['machinist'], folder);
+  await writeFile(path.join(folder, 'package.json'), '{ "type": "module" }\n');
+  return { root: folder, extension: 'js' };
 }
 
 const rows = (tab: Page) => tab.locator('.machines tbody tr');
@@ -53,24 +62,32 @@ const focused = (tab: Page): Promise<string> =>
 const scrollWidth = (tab: Page): Promise<number> => tab.evaluate<number>('document.documentElement.scrollWidth');
 
 describe('the status page in Chromium', () => {
-  test.each(
-    [1440, 800, 360].flatMap((width) => (['light', 'dark'] as const).map((colorScheme) => ({ width, colorScheme }))),
-  )('fits $width pixels, and can be read, in $colorScheme', async ({ width, colorScheme }) => {
-    await using page = await servePage(shown(fleetOf(2, 6)));
-    const { tab, complaints, requests } = await openWindow(browser, page.url, { width, colorScheme });
-    await rows(tab).first().waitFor();
+  test.each(['light', 'dark'] as const)(
+    'fits 1440, 800 and 360 pixels, and can be read, in %s',
+    async (colorScheme) => {
+      await using page = await servePage(shown(fleetOf(2, 6)));
+      const { tab, complaints, requests } = await openWindow(browser, page.url, { width: 1440, colorScheme });
+      await rows(tab).first().waitFor();
 
-    const background = await tab.evaluate<string>('getComputedStyle(document.body).backgroundColor');
-    expect(await scrollWidth(tab)).toBe(width);
-    expect(background).toBe(colorScheme === 'light' ? 'rgb(245, 246, 248)' : 'rgb(14, 18, 23)');
-    expect(await barriersIn(tab)).toEqual([]);
-    await rows(tab).first().locator('button').click();
-    await tab.locator('dialog[open]').waitFor();
-    expect(await barriersIn(tab)).toEqual([]);
-    expect(complaints).toEqual([]);
-    expect(requests.filter((url) => !url.startsWith(page.url))).toEqual([]);
-    await tab.context().close();
-  });
+      for (const width of [1440, 800, 360]) {
+        await tab.setViewportSize({ width, height: 900 });
+        await eventually(async () => expect(await tab.evaluate<number>('innerWidth')).toBe(width));
+        const background = await tab.evaluate<string>('getComputedStyle(document.body).backgroundColor');
+        expect(await scrollWidth(tab)).toBe(width);
+        expect(background).toBe(colorScheme === 'light' ? 'rgb(245, 246, 248)' : 'rgb(14, 18, 23)');
+        expect({ width, barriers: await barriersIn(tab, 'html') }).toEqual({ width, barriers: [] });
+        await rows(tab).first().locator('button').click();
+        await tab.locator('dialog[open]').waitFor();
+        // It is modal: nobody reaches what is behind it.
+        expect({ width, barriers: await barriersIn(tab, 'dialog[open]') }).toEqual({ width, barriers: [] });
+        await tab.keyboard.press('Escape');
+        await tab.locator('dialog[open]').waitFor({ state: 'detached' });
+      }
+      expect(complaints).toEqual([]);
+      expect(requests.filter((url) => !url.startsWith(page.url))).toEqual([]);
+      await tab.context().close();
+    },
+  );
 
   test('shows 2,000 machines a page at a time, and makes only rows anew that have changed', async () => {
     const given = shown(fleetOf(10, 200));
@@ -363,9 +380,7 @@ describe('the status page in Chromium', () => {
     await eventually(() => expect(world.running()).toHaveLength(3), { timeoutMs: 60_000 });
     const folder = await mkdtemp(path.join(tmpdir(), 'machinist-page-'));
     try {
-      await bundle(['machinist'], folder);
-      await writeFile(path.join(folder, 'package.json'), '{ "type": "module" }\n');
-      const installation = { root: folder, extension: 'js' };
+      const installation = BUNDLE === SOURCES ? await bundledIn(folder) : BUNDLE;
       const port = await freePort();
       const cluster = [`--target-kubeconfig=${connect().kubeconfig}`, `--namespace=${world.namespace.name}`];
       const server = [`--port=${port}`, '--address=127.0.0.1', '--status-page'];
@@ -378,7 +393,8 @@ describe('the status page in Chromium', () => {
       await eventually(async () => expect(await rows(tab).count()).toBe(3));
 
       const kubeconfig = `--kubeconfig=${connect().kubeconfig}`;
-      const told = await Program.run('machinist', ['tree', '-o', 'json', kubeconfig, '-n', world.namespace.name]);
+      const tree = ['tree', '-o', 'json', kubeconfig, '-n', world.namespace.name];
+      const told = await Program.run('machinist', tree, { installation });
       const [root] = JSON.parse(told.stdout) as [TreeNode];
       const machines = root.children.flatMap(({ children }) => children);
       expect((await namesIn(tab)).toSorted()).toEqual(machines.map(({ name }) => name).toSorted());
