@@ -55,7 +55,7 @@ describe('the package of npm', () => {
     ]);
   });
 
-  test('talks to a cluster, also as a plugin of kubectl', async () => {
+  test('talks to a cluster, also as a plugin of kubectl, and draws the screen of top, which is bundled too', async () => {
     await using world = await MachineSetWorld.start({ startMs: 10, stopMs: 10 }, connect());
     await world.createDeployment(1);
     const access = ['--kubeconfig', connect().kubeconfig, '-n', world.namespace.name];
@@ -69,6 +69,12 @@ describe('the package of npm', () => {
       'mcd/d\n:4\n',
     );
     expect(await typed('machinist', '__complete', 'describe', 'mc', ...access, '')).toMatch(/^d-\S+\n:4\n$/);
+
+    const env = { PATH: `${join(place, 'prefix/bin')}:${process.env['PATH']}`, HOME: join(place, 'home') };
+    await using terminal = await Terminal.start(['machinist', 'top', ...access], { columns: 80, rows: 24 }, env);
+    await terminal.shows(/^Machines 1: Running 1$/m);
+    terminal.type('q');
+    expect(await terminal.ended()).toBe(0);
   }, 120_000);
 
   test('brings along the definitions that machinist try creates', async () => {
@@ -77,19 +83,6 @@ describe('the package of npm', () => {
     expect(crds).toEqual(expect.arrayContaining(['machine.sapcloud.io_machines.yaml']));
     expect(await typed('machinist', 'try', '--help')).toContain('--undo');
   });
-
-  test('draws the screen of top, which is bundled too', async () => {
-    await using world = await MachineSetWorld.start({ startMs: 10, stopMs: 10 }, connect());
-    await world.createDeployment(1);
-    const args = ['top', '--kubeconfig', connect().kubeconfig, '-n', world.namespace.name];
-    const env = { PATH: `${join(place, 'prefix/bin')}:${process.env['PATH']}`, HOME: join(place, 'home') };
-    await using terminal = await Terminal.start(['machinist', ...args], { columns: 80, rows: 24 }, env);
-
-    await terminal.shows(/^Machines 1: Running 1$/m);
-    terminal.type('q');
-
-    expect(await terminal.ended()).toBe(0);
-  }, 120_000);
 
   test('makes a driver with the library that it brings along', async () => {
     await typed('machinist', 'driver', 'new', 'acme', '--language', 'typescript');
