@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { eventually } from '../expect/eventually.ts';
 import { running } from './fleet.ts';
+import { budget, eventsWith, judged, pod, podsOf, replaceWebPods, says } from './guarded-pods.ts';
 import { History } from './history.ts';
 import { machineLeftovers } from './leftovers.ts';
 import { machine, machineClass, machineDeployment, NAMESPACE, userDataSecret } from './manifests.ts';
@@ -14,6 +15,9 @@ const PREFIX = 'node.machine.sapcloud.io/';
 /** Other tests share the host. */
 const READY = '--timeout=90s';
 const DELETED = '--timeout=90s';
+/** A refused eviction is repeated after 20 s. */
+const DRAINED = '--timeout=120s';
+const LATER = { timeoutMs: 60_000, intervalMs: 200 };
 /** Holds a pod until somebody takes it away. */
 const HOLD = 'example.org/held';
 const IN_PLACE_REASON = '{.status.conditions[?(@.type=="InPlaceUpdate")].reason}';
@@ -122,6 +126,50 @@ describe('machines that are kept', () => {
       expect(history.phasesOf('updated')).toEqual(['Running', 'InPlaceUpdating', 'InPlaceUpdateSuccessful', 'Running']);
       const kept = ['Preserved', 'Drained', 'VMDeleted'];
       await eventually(async () => expect(await reasons(installation, dead)).toEqual(expect.arrayContaining(kept)));
+    }),
+  );
+});
+
+describe('machines whose pods are guarded by budgets', () => {
+  test(
+    'one that allows an eviction at a time is obeyed; one that allows none is named until the deletion is forced',
+    scenario(async (installation) => {
+      const { kubectl } = installation;
+      await installation.apply(machine('web'), machine('solo'), machine('spare'));
+      await running(installation, ['solo', 'spare', 'web']);
+      await installation.apply(pod('web-0', 'web', 'web'), pod('web-1', 'web', 'web'), pod('solo-0', 'solo', 'solo'));
+      await kubectl('wait', 'pods', '--all', '--for=condition=Ready', '--timeout=60s');
+      await installation.apply(budget('web', 1), budget('solo', 1));
+      await judged(installation);
+      const stop = new AbortController();
+      using _stop = { [Symbol.dispose]: () => stop.abort() };
+
+      await kubectl('delete', 'machines', 'web', 'solo', '--wait=false');
+      // A pod that came in the other's place at once would leave nothing to wait for.
+      await says(installation, 'web', 'PodDisruptionBudget web currently allows no eviction');
+      const replaced = replaceWebPods(installation, stop.signal);
+      await says(installation, 'solo', 'PodDisruptionBudget solo never allows an eviction');
+      const guarded = await podsOf(installation, 'solo');
+      await kubectl('label', 'machine', 'solo', 'force-deletion=true');
+      await kubectl('wait', 'machine/solo', '--for=delete', DRAINED);
+      await kubectl('wait', 'machine/web', '--for=delete', DRAINED);
+      await eventually(async () => {
+        const nodes = (await podsOf(installation, 'web')).map(({ spec }) => spec?.nodeName);
+        expect(nodes).toEqual(['spare', 'spare']);
+      }, LATER);
+      stop.abort();
+      const fewest = await replaced;
+
+      expect(fewest).toBe(1);
+      expect(guarded.map(({ metadata }) => metadata.deletionTimestamp)).toEqual([undefined]);
+      const web = await eventsWith(installation, 'web', ['DrainBlocked', 'Drained', 'VMDeleted']);
+      expect(web.map(({ reason }) => reason)).not.toContain('DrainForced');
+      expect(web.find(({ reason }) => reason === 'DrainBlocked')?.message).toMatch(
+        /^Waiting for [12] pods?: machinist\/web-[01] \(PodDisruptionBudget web currently allows no eviction\)/,
+      );
+      await eventsWith(installation, 'solo', ['DrainBlocked', 'DrainForced', 'Drained', 'VMDeleted']);
+      await kubectl('delete', 'poddisruptionbudgets', '--all');
+      await kubectl('delete', 'pods', '--all', DRAINED);
     }),
   );
 });
