@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import type { NodeCondition } from '../../apis/wire.ts';
 import { node } from '../../../test/builders.ts';
-import { awaitsCriticalComponents, conditionsChanged, describeConditions, isHealthy } from './node-health.ts';
+import { conditionsChanged, describeConditions, isBeingSetUp, isHealthy } from './node-health.ts';
 
 const WATCHED = ['KernelDeadlock', 'DiskPressure'];
 
@@ -73,17 +73,19 @@ describe('health of a Node', () => {
     expect(conditionsChanged(before, after)).toBe(changed);
   });
 
-  test('waits for critical components only with effect NoSchedule', () => {
-    const key = 'node.gardener.cloud/critical-components-not-ready';
-    const withTaint = (effect: string): ReturnType<typeof node> =>
-      node((n) => {
-        n.spec.taints = [{ key, effect }];
-      });
+  test.each(['node.gardener.cloud/critical-components-not-ready', 'node.cloudprovider.kubernetes.io/uninitialized'])(
+    'is set up once taint %s with effect NoSchedule is gone',
+    (key) => {
+      const withTaint = (effect: string): ReturnType<typeof node> =>
+        node((n) => {
+          n.spec.taints = [{ key, effect }];
+        });
 
-    expect(awaitsCriticalComponents(withTaint('NoSchedule'))).toBe(true);
-    expect(awaitsCriticalComponents(withTaint('NoExecute'))).toBe(false);
-    expect(awaitsCriticalComponents(node())).toBe(false);
-  });
+      expect(isBeingSetUp(withTaint('NoSchedule'))).toBe(true);
+      expect(isBeingSetUp(withTaint('NoExecute'))).toBe(false);
+      expect(isBeingSetUp(node())).toBe(false);
+    },
+  );
 
   test('is described in words', () => {
     expect(describeConditions([c('Ready', 'Unknown', 'NodeStatusUnknown'), c('A', 'True')])).toBe(

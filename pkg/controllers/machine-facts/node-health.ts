@@ -42,11 +42,15 @@ export function isReady({ status }: Pick<Node, 'status'>): boolean {
   return status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') === true;
 }
 
-/** Whether the Node still waits for its critical components; a Pending machine becomes Running only without this taint. */
-export function awaitsCriticalComponents(node: Node): boolean {
-  return (
-    node.spec?.taints?.some(({ key, effect }) => key === CRITICAL_COMPONENTS_TAINT && effect === 'NoSchedule') ?? false
-  );
+/** Keep pods off a Node until its critical components run, or its cloud controller manager has initialized it. */
+const SETUP_TAINTS: ReadonlySet<string> = new Set([
+  CRITICAL_COMPONENTS_TAINT,
+  'node.cloudprovider.kubernetes.io/uninitialized',
+]);
+
+/** Whether pods are kept off the Node because it is not set up yet; a machine joins only without these taints. */
+export function isBeingSetUp(node: Node): boolean {
+  return node.spec?.taints?.some(({ key, effect }) => SETUP_TAINTS.has(key) && effect === 'NoSchedule') ?? false;
 }
 
 /** Conditions for people: `Ready is Unknown (NodeStatusUnknown: the kubelet has been silent since 2026-01-01T00:00:00Z), DiskPressure is True`. */

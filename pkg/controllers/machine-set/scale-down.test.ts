@@ -52,6 +52,21 @@ describe('a Failed machine', () => {
     expect(await scaleDown(deps, SET, [{ machine: machineOf, reason: 'failed' }], signal)).toEqual({ recovered });
   });
 
+  test('that has never joined, and whose Node is not set up, is deleted', async () => {
+    const deps = new SetWorld([SET]);
+    const key = 'node.gardener.cloud/critical-components-not-ready';
+    deps.targetClient.put(
+      nodes,
+      node((n) => void (n.spec.taints = [{ key, effect: 'NoSchedule' }])),
+    );
+    const late = machine((m) => {
+      m.status.currentStatus.phase = 'Failed';
+      m.status.lastOperation = { type: 'Create', state: 'Failed', description: 'failed to join' };
+    });
+
+    expect(await scaleDown(deps, SET, [{ machine: late, reason: 'failed' }], signal)).toEqual({ recovered: 0 });
+  });
+
   test('whose Node is gone is deleted', async () => {
     const deps = new SetWorld([SET], [failed]);
 

@@ -15,6 +15,7 @@ import type { Victim } from '../replicas/replica-plan.ts';
 import { nodeNameOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { SELECTED_FOR_UPDATE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import { nodeAccess } from '../machine-facts/node-access.ts';
+import { runsOnceHealthy } from '../machine-facts/joining.ts';
 import { isHealthy } from '../machine-facts/node-health.ts';
 import { belongsTo, ownNodeOf } from '../machine-facts/node-owner.ts';
 
@@ -125,7 +126,7 @@ async function hasRecovered(
     if (node === undefined || !belongsTo(node, machine, machines)) continue;
     if (node.metadata.labels?.[SELECTED_FOR_UPDATE_LABEL] !== undefined) return false;
     const watched = machine.spec.nodeConditions?.split(',').map((type) => type.trim());
-    return isHealthy(node.status?.conditions ?? [], watched ?? nodeConditions);
+    return isHealthy(node.status?.conditions ?? [], watched ?? nodeConditions) && runsOnceHealthy(machine, node);
   }
   return false;
 }

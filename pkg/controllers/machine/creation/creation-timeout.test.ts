@@ -211,6 +211,43 @@ describe('the creation timeout', () => {
   );
 });
 
+describe('a machine whose Node is healthy, and whose VM is not initialized', () => {
+  const joined = (): FakeWorld => {
+    const world = start();
+    world.driver.methods.add('InitializeMachine');
+    world.nodes.cache.put(
+      node((n) => {
+        n.metadata.finalizers = ['node.machine.sapcloud.io/machine-controller'];
+        n.metadata.labels['node.gardener.cloud/machine-name'] = 'm-1';
+        n.status.conditions = [{ type: 'Ready', status: 'True' }];
+      }),
+    );
+    return world;
+  };
+
+  test('is Running once it is initialized, and not before', async () => {
+    const world = joined();
+    fail(world, 'initialize', 'Internal');
+    await runFor(world, 10);
+    expect(machineOf(world).status.currentStatus.phase).toBe('CrashLoopBackOff');
+
+    world.driver.failures = {};
+    await runFor(world, 9);
+
+    expect(machineOf(world).status.currentStatus.phase).toBe('Running');
+    expect(world.events.map(({ reason }) => reason)).toContain('VMInitialized');
+  });
+
+  test.each(['Internal', 'Uninitialized'] as const)('stays Failed after the creation timeout (%s)', async (code) => {
+    const world = joined();
+    world.driver.failures['initialize'] = Array.from({ length: 5_000 }, () => new DriverError(code, 'words'));
+
+    await runFor(world, 30);
+
+    expect(machineOf(world).status.currentStatus.phase).toBe('Failed');
+  });
+});
+
 describe('a machine that was given up while its creation waited for its turn', () => {
   test.each([
     { what: 'failed', change: { status: { currentStatus: { phase: 'Failed' as const } } } },

@@ -99,7 +99,13 @@ function explainFailure(deps: Deps, ctx: MachineContext, startMs: number, timeou
   if (!hasCause) {
     setOperation(
       machine,
-      { type: lastOperation?.type ?? 'Create', state: 'Failed', description: told },
+      {
+        type: lastOperation?.type ?? 'Create',
+        state: 'Failed',
+        // A Node that is healthy now makes nothing of a VM that its driver has not finished.
+        ...(lastOperation?.errorCode === 'VMBeingInitialized' && { errorCode: 'VMBeingInitialized' as const }),
+        description: told,
+      },
       deps.clock.now(),
     );
   }

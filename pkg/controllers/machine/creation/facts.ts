@@ -154,7 +154,7 @@ function explainPending(machine: Machine): Explanation {
     : explanation(
         'NodeNotUsable',
         `${capital(its)} has joined and is not usable yet.`,
-        'the Node conditions to become healthy, and taint node.gardener.cloud/critical-components-not-ready to be removed',
-        'It becomes Running.',
+        'the Node conditions to become healthy, and taints node.gardener.cloud/critical-components-not-ready and node.cloudprovider.kubernetes.io/uninitialized to be removed',
+        'It becomes Running; if they are not removed, the machine becomes Failed at the creation timeout.',
       );
 }

@@ -4,7 +4,7 @@ import { MINUTE } from '../../../../test/durations.ts';
 import { machine, machineClass, node, secret } from '../../../../test/builders.ts';
 import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { API_VERSION } from '../../../apis/machine/v1alpha1/group.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { LastOperation, Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 import { toTimestamp } from '../../../base/clock/clock.ts';
 import { GateClosedError } from '../../../kube/gate/gate.ts';
@@ -19,8 +19,15 @@ const READY = { type: 'Ready', status: 'True' };
 const NOT_READY = { type: 'Ready', status: 'Unknown', reason: 'NodeStatusUnknown' };
 const TAINT = { key: 'node.gardener.cloud/critical-components-not-ready', effect: 'NoSchedule' };
 
+const UNINITIALIZED = { key: 'node.cloudprovider.kubernetes.io/uninitialized', effect: 'NoSchedule' };
+const NOT_JOINED = { type: 'Create', state: 'Failed', description: 'Machine m-1 failed to join the cluster in 20m.' };
+const WAS_RUNNING = { type: 'HealthCheck', state: 'Failed', description: 'Machine m-1 is not healthy since 10m.' };
+const NOT_INITIALIZED = { type: 'Create', state: 'Failed', description: 'Provider error: no. Initialize VM Instance' };
+const BEING_INITIALIZED = { type: 'Create', state: 'Failed', errorCode: 'VMBeingInitialized', description: 'x' };
+
 interface Setup {
   readonly phase: MachinePhase;
+  readonly last?: LastOperation;
   readonly mirrored?: readonly { type: string; status: string }[];
   readonly conditions?: readonly { type: string; status: string }[];
   readonly taints?: readonly { key: string; effect: string }[];
@@ -29,7 +36,8 @@ interface Setup {
 }
 
 function start(setup: Setup): FakeWorld {
-  const { phase, mirrored = [READY], conditions = [READY], taints = [], noNode = false, noLabel = false } = setup;
+  const { phase, last, mirrored = [READY], conditions = [READY], taints = [] } = setup;
+  const { noNode = false, noLabel = false } = setup;
   const world = new FakeWorld();
   world.machines.put(
     machine((m) => {
@@ -37,6 +45,7 @@ function start(setup: Setup): FakeWorld {
       m.metadata.annotations = { 'machinepriority.machine.sapcloud.io': '3' };
       if (noLabel) m.metadata.labels = {};
       m.status.currentStatus.phase = phase;
+      if (last !== undefined) m.status.lastOperation = last;
       m.status.conditions = [...mirrored];
     }),
   );
@@ -68,6 +77,29 @@ describe('health', () => {
     { what: 'a Node without conditions', phase: 'Running', conditions: [], after: 'Unknown' },
     { what: 'a Node without critical components', phase: 'Pending', taints: [TAINT], after: 'Pending' },
     { what: 'a Node without critical components', phase: 'Unknown', taints: [TAINT], after: 'Running' },
+    {
+      what: 'a Node that no cloud controller manager has initialized',
+      phase: 'Pending',
+      taints: [UNINITIALIZED],
+      after: 'Pending',
+    },
+    { what: 'a Node without critical components', phase: 'Failed', last: NOT_JOINED, taints: [TAINT], after: 'Failed' },
+    { what: 'a Node that has got them', phase: 'Failed', last: NOT_JOINED, after: 'Running' },
+    {
+      what: 'a Node without critical components',
+      phase: 'Failed',
+      last: WAS_RUNNING,
+      taints: [TAINT],
+      after: 'Running',
+    },
+    {
+      what: 'a VM that is not initialized',
+      phase: 'CrashLoopBackOff',
+      last: NOT_INITIALIZED,
+      after: 'CrashLoopBackOff',
+    },
+    { what: 'a VM that was not initialized in time', phase: 'Failed', last: NOT_INITIALIZED, after: 'Failed' },
+    { what: 'a VM that is still being initialized', phase: 'Failed', last: BEING_INITIALIZED, after: 'Failed' },
     { what: 'no Node any more', phase: 'Running', noNode: true, after: 'Unknown' },
     { what: 'no Node yet', phase: 'Running', mirrored: [], noNode: true, after: 'Running' },
     { what: 'no Node any more', phase: 'Pending', noNode: true, after: 'Pending' },

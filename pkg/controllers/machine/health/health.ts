@@ -3,12 +3,8 @@ import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { next } from '../../../work/reconcile/result.ts';
-import {
-  awaitsCriticalComponents,
-  badConditions,
-  conditionsChanged,
-  describeConditions,
-} from '../../machine-facts/node-health.ts';
+import { hasToJoin, runsOnceHealthy } from '../../machine-facts/joining.ts';
+import { badConditions, conditionsChanged, describeConditions } from '../../machine-facts/node-health.ts';
 import { watchedConditionsOf } from '../../machine-facts/settings.ts';
 import { beginPhase, setOperation } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
@@ -32,7 +28,7 @@ type Deps = Pick<Collaborators, 'clock' | 'settings' | 'machines' | 'classes' | 
  * | not named any more, was seen before        | Running                                  | Unknown |
  * | unhealthy                                  | Running                                  | Unknown |
  * | healthy                                    | any but Running, in-place, Terminating   | Running |
- * | healthy, critical components are not ready | Pending                                  | Pending |
+ * | healthy, it or the VM is not set up yet    | any of a machine that has to join        | as it is|
  */
 export const health = (deps: Deps): MachineStep => ({
   name: 'health',
@@ -62,7 +58,7 @@ async function examine(deps: Deps, ctx: MachineContext, node: Node): Promise<voi
   const bad = badConditions(conditions, watchedConditionsOf(machine, deps.settings));
   if (bad.length > 0) becomeUnknown(deps, ctx, `Node conditions: ${describeConditions(bad)}.`);
   else if (conditions.length > 0 && phase !== 'Running') {
-    if (phase !== 'Pending' || !awaitsCriticalComponents(node)) await becomeRunning(deps, ctx, node);
+    if (runsOnceHealthy(machine, node)) await becomeRunning(deps, ctx, node);
   } else if (conditions.length === 0) becomeUnknown(deps, ctx, 'Node reports no conditions.');
 }
 
@@ -80,8 +76,7 @@ async function becomeRunning(deps: Deps, ctx: MachineContext, node: Node): Promi
   const { clock, metrics, classes } = deps;
   const { machine, pass, log } = ctx;
   const { name, namespace = '', creationTimestamp } = machine.metadata;
-  const { type, state } = machine.status.lastOperation ?? {};
-  const isFirstTime = type === 'Create' && state !== 'Successful';
+  const isFirstTime = hasToJoin(machine);
   beginPhase(machine, 'Running', clock.now());
   const description = `Machine ${name} successfully ${isFirstTime ? 'joined' : 're-joined'} the cluster`;
   const operation = { type: isFirstTime ? 'Create' : 'HealthCheck', state: 'Successful', description } as const;

@@ -1,0 +1,23 @@
+import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { Node } from '../../apis/wire.ts';
+import { isBeingSetUp } from './node-health.ts';
+import { failedCallOf } from './original-texts.ts';
+
+/** Whether the machine has not been Running yet: it joins when it becomes so. */
+export function hasToJoin({ status }: Pick<Machine, 'status'>): boolean {
+  const { type, state } = status?.lastOperation ?? {};
+  return type === 'Create' && state !== 'Successful';
+}
+
+/**
+ * Whether the machine is Running once its Node is healthy, whatever it has failed at. One that has to join needs a VM that its driver has initialized,
+ * if it has that step, and a Node on which pods are scheduled: else a rollout would drain Nodes that work for those that do not.
+ */
+export function runsOnceHealthy(machine: Pick<Machine, 'status'>, node: Node): boolean {
+  if (phaseOf(machine) !== 'Pending' && !hasToJoin(machine)) return true;
+  const { lastOperation } = machine.status ?? {};
+  const isInitialized =
+    failedCallOf(lastOperation) !== 'initialize' && lastOperation?.errorCode !== 'VMBeingInitialized';
+  return isInitialized && !isBeingSetUp(node);
+}
