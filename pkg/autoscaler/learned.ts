@@ -6,7 +6,7 @@ import { isQuantity, quantitiesEqual } from '../apis/quantity.ts';
 import type { Node } from '../apis/wire.ts';
 import { fromTimestamp, toTimestamp } from '../base/clock/clock.ts';
 import { isReady } from '../controllers/machine-facts/node-health.ts';
-import { CLASS_GPU, INSTANCE_TYPE_LABEL, type LearnedShape, SHARED_LABELS } from './template.ts';
+import { CLASS_GPU, INSTANCE_TYPE_LABEL, isShared, type LearnedShape } from './template.ts';
 
 interface Stored extends LearnedShape {
   readonly revision: string;
@@ -55,10 +55,15 @@ export class LearnedShapes {
     return known && { capacity: known.capacity, allocatable: known.allocatable, labels: known.labels };
   }
 
-  /** The annotation that the class should get; undefined when nothing is remembered, or it has one of this version: Nodes differ a little, and are many. */
+  /**
+   * The annotation that the class should get; undefined when nothing is remembered, or it has one of this version that lacks no label: Nodes
+   * differ a little, and are many. A Node is ready before its CSI drivers label it.
+   */
   toStore(machineClass: MachineClass): string | undefined {
     const known = this.#remembered(machineClass);
-    if (known === undefined || storedIn(machineClass) !== undefined) return undefined;
+    if (known === undefined) return undefined;
+    const stored = storedIn(machineClass);
+    if (stored !== undefined && Object.keys(known.shape.labels).every((key) => key in stored.labels)) return undefined;
     const { revision, createdMs, shape } = known;
     return JSON.stringify({ revision, created: toTimestamp(createdMs), ...shape } satisfies Stored);
   }
@@ -115,7 +120,7 @@ function shapeOf({ metadata, status }: Node, { nodeTemplate }: MachineClass): Le
   if (capacity === undefined || allocatable?.['cpu'] === undefined || allocatable['memory'] === undefined)
     return undefined;
   if (lacksDevices(allocatable, nodeTemplate)) return undefined;
-  const labels = Object.entries(metadata.labels ?? {}).filter(([key]) => SHARED_LABELS.includes(key));
+  const labels = Object.entries(metadata.labels ?? {}).filter(([key]) => isShared(key));
   const instanceType = metadata.labels?.[INSTANCE_TYPE_LABEL];
   const wanted = nodeTemplate?.instanceType || undefined;
   if (instanceType !== undefined && wanted !== undefined && instanceType !== wanted) return undefined;

@@ -178,7 +178,7 @@ export class ServedGroups {
     }
   }
 
-  /** Lets the next process know it too, once for each version of the class. Never rejects. */
+  /** Lets the next process know it too. Never rejects. */
   async #store(machineClass: MachineClass): Promise<void> {
     const text = this.#works ? this.#learned.toStore(machineClass) : undefined;
     const key = keyOf(machineClass);

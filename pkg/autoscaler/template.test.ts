@@ -5,16 +5,18 @@ import { LearnedShapes } from './learned.ts';
 import { nodeBytes } from './node-bytes.ts';
 import { isTemplate, templateNode } from './template.ts';
 
-const deployment = machineDeployment((d) => {
-  d.metadata.name = 'pool';
-  d.spec.template.spec = {
-    class: { kind: 'MachineClass', name: 'class-1' },
-    nodeTemplate: {
-      metadata: { labels: { tier: 'db' }, annotations: { note: 'x' } },
-      spec: { taints: [{ key: 'dedicated', value: 'db', effect: 'NoSchedule' }] },
-    },
-  };
-});
+const deploymentOf = (labels: Record<string, string> = {}) =>
+  machineDeployment((d) => {
+    d.metadata.name = 'pool';
+    d.spec.template.spec = {
+      class: { kind: 'MachineClass', name: 'class-1' },
+      nodeTemplate: {
+        metadata: { labels: { tier: 'db', ...labels }, annotations: { note: 'x' } },
+        spec: { taints: [{ key: 'dedicated', value: 'db', effect: 'NoSchedule' }] },
+      },
+    };
+  });
+const deployment = deploymentOf();
 const classOf = (change: (c: BuiltMachineClass) => void = () => undefined) =>
   machineClass((c) => {
     c.metadata.generation = 1;
@@ -117,6 +119,25 @@ describe('the template of a group', () => {
     });
     const withoutSaid = classOf((c) => delete (c as { nodeTemplate?: unknown }).nodeTemplate);
     expect(template({ learned, machineClass: withoutSaid })).toMatchObject({ allocatable: { cpu: '3900m' } });
+  });
+
+  test.each([
+    { what: 'where Nodes of the class were seen', zone: undefined, want: 'eu-1' },
+    { what: 'where the group has its Nodes, too', zone: 'eu-1', want: 'eu-1' },
+    { what: 'not known of a group in another zone', zone: 'eu-2', want: undefined },
+  ])('volumes are $what', ({ zone, want }) => {
+    const ofVolumes = 'topology.ebs.csi.aws.com/zone';
+    const learned = {
+      capacity: { cpu: '4' },
+      allocatable: { cpu: '4' },
+      labels: { 'topology.kubernetes.io/zone': 'eu-1', [ofVolumes]: 'eu-1' },
+    };
+    const inZone = deploymentOf(zone === undefined ? {} : { 'topology.kubernetes.io/zone': zone });
+
+    const found = template({ learned, deployment: inZone });
+
+    expect(isTemplate(found) && found.labels[ofVolumes]).toBe(want);
+    expect(isTemplate(found) && found.labels['topology.kubernetes.io/zone']).toBe(zone ?? 'eu-1');
   });
 
   test.each([
@@ -251,6 +272,27 @@ describe('what was learned of a class', () => {
     });
   });
 
+  test.each([
+    ['topology.kubernetes.io/zone', true],
+    ['topology.cinder.csi.openstack.org/zone', true],
+    ['topology.ebs.csi.aws.com/zone', true],
+    ['topology.disk.csi.azure.com/zone', true],
+    ['topology.gke.io/zone', true],
+    ['topology.example.com/region', true],
+    ['topology.example.com/node', false],
+    ['topology.example.com/zone.x', false],
+    ['my-topology.example.com/zone', false],
+    ['zone', false],
+  ])('has label %s: %s', (key, isLearned) => {
+    const shapes = new LearnedShapes();
+    const labelled = ready({ cpu: '3', memory: '15Gi' });
+    labelled.metadata.labels = { [key]: 'z-1' };
+
+    shapes.see(early, labelled, classOf());
+
+    expect(shapes.of(classOf())?.labels).toEqual(isLearned ? { [key]: 'z-1' } : {});
+  });
+
   test('does not outlive a change of the class; Machines from before say nothing any more', () => {
     const shapes = new LearnedShapes();
     const changed = classOf((c) => (c.metadata.generation = 2));
@@ -313,6 +355,28 @@ describe('what was learned of a class', () => {
     for (const text of ['{', 'null', '[]', ...other]) {
       expect(new LearnedShapes().of(stored(1, text))).toBeUndefined();
     }
+  });
+
+  test('is stored again when a Node has got a label that what is stored lacks, and not when one is gone', () => {
+    const shapes = new LearnedShapes();
+    const seen = ready({ cpu: '2', memory: '14Gi' });
+    const storing = () =>
+      classOf(
+        (c) => void (c.metadata.annotations = { 'machine.sapcloud.io/learned-node': shapes.toStore(classOf()) ?? '' }),
+      );
+    shapes.see(early, seen, classOf());
+    const unlabelled = storing();
+
+    const labelled = structuredClone(seen);
+    labelled.metadata.labels = { ...seen.metadata.labels, 'topology.ebs.csi.aws.com/zone': 'z-1' };
+    shapes.see(early, labelled, unlabelled);
+
+    expect(shapes.toStore(unlabelled)).toContain('"topology.ebs.csi.aws.com/zone":"z-1"');
+    const after = storing();
+    expect(shapes.toStore(after)).toBeUndefined();
+    expect(new LearnedShapes().of(after)?.labels).toEqual({ 'topology.ebs.csi.aws.com/zone': 'z-1' });
+    shapes.see(early, seen, after);
+    expect(shapes.toStore(after)).toBeUndefined();
   });
 
   test('and stored counts more, after a restart, than Machines from before', () => {

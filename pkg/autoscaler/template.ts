@@ -41,8 +41,14 @@ const PLACE_LABELS = {
   zone: ['topology.kubernetes.io/zone', 'failure-domain.beta.kubernetes.io/zone'],
 } as const;
 
-/** Those labels, which all Nodes of a class share. */
-export const SHARED_LABELS: readonly string[] = Object.values(PLACE_LABELS).flat();
+const SHARED_LABELS: ReadonlySet<string> = new Set(Object.values(PLACE_LABELS).flat());
+/** Where a Node is, as CSI drivers say it: volumes refer to these labels, such as topology.cinder.csi.openstack.org/zone. */
+const VOLUME_TOPOLOGY_LABEL = /^topology\.[^/]+\/(zone|region)$/;
+
+/** Whether all Nodes of a class share this label. */
+export function isShared(label: string): boolean {
+  return SHARED_LABELS.has(label) || VOLUME_TOPOLOGY_LABEL.test(label);
+}
 
 /** Pods that a Node takes unless something else is known: the kubelet's default. */
 const DEFAULT_PODS = '110';
@@ -70,7 +76,7 @@ export function templateNode(facts: TemplateFacts): TemplateNode | NoTemplate {
   const name = `${id}-template`;
   const labels: Record<string, string> = {
     ...said?.labels,
-    ...learned?.labels,
+    ...(learned && seenLabels(learned, metadata.labels)),
     ...metadata.labels,
     [HOSTNAME_LABEL]: name,
   };
@@ -84,6 +90,14 @@ export function templateNode(facts: TemplateFacts): TemplateNode | NoTemplate {
     os: labels[OS_LABEL] ?? 'linux',
     architecture: labels[ARCH_LABEL] ?? 'amd64',
   };
+}
+
+/** Labels of the Node that was seen. Where its volumes can be does not count for a group whose Nodes are to be elsewhere. */
+function seenLabels({ labels }: LearnedShape, asked: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const isElsewhere = [...PLACE_LABELS.zone, ...PLACE_LABELS.region].some(
+    (key) => asked[key] !== undefined && labels[key] !== undefined && asked[key] !== labels[key],
+  );
+  return Object.fromEntries(Object.entries(labels).filter(([key]) => !isElsewhere || SHARED_LABELS.has(key)));
 }
 
 export function isTemplate(found: TemplateNode | NoTemplate): found is TemplateNode {

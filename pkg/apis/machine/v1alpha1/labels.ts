@@ -215,7 +215,7 @@ export const MAINTENANCE_NODE_ANNOTATION = 'machine.sapcloud.io/maintenance-node
 export const CORDONED_BY_MAINTENANCE_ANNOTATION = 'node.machine.sapcloud.io/cordoned-by-maintenance';
 /** On Nodes labelled `candidate-for-update`: the MachineSet whose template they wait for. An update that was selected for another MachineSet is done again. */
 export const CANDIDATE_FOR_SET_ANNOTATION = 'node.machine.sapcloud.io/candidate-for-set';
-/** On MachineClasses: resources of a ready Node of this version of the class, JSON; written once for each version, for autoscalers. */
+/** On MachineClasses: resources and labels of a ready Node of this version of the class, JSON, for autoscalers; written once for each version, and again when a Node has another label. */
 export const LEARNED_NODE_ANNOTATION = 'machine.sapcloud.io/learned-node';
 /** On Machines that are being deleted: the deletion policy in force. It is only ever weakened. */
 export const DELETION_POLICY_IN_FORCE_ANNOTATION = 'machine.sapcloud.io/deletion-policy-in-force';
