@@ -131,7 +131,7 @@ export class Autoscaler {
     }
   }
 
-  /** What could not be created is taken back, whatever the minimum, and its group is left alone for a while. */
+  /** What could not be created is taken back, whatever the minimum, and its group is left alone for a while if it was growing. */
   async #deleteFailedCreations({ groups }: Observation): Promise<boolean> {
     const known = this.#failed;
     this.#failed = new Set();
@@ -143,7 +143,7 @@ export class Autoscaler {
       const ids = failed.map(({ id }) => id);
       this.#failed = new Set([...this.#failed, ...ids]);
       const news = ids.filter((id) => !known.has(id)).length;
-      if (news > 0) this.#backOff(group.id, `${error?.code}: ${error?.message}`);
+      if (news > 0 && this.#scaleUps.has(group.id)) this.#backOff(group.id, `${error?.code}: ${error?.message}`);
       this.#expectFewer(group.id, news);
       if (await this.#takeBack(group.id, ids)) hasDeleted = true;
     }
@@ -272,10 +272,12 @@ export class Autoscaler {
   }
 }
 
-/** Instances that ought to have a Node, and have none. */
+/** Instances that ought to have a Node, and have none: nobody expects one of those that could not be created. */
 function unregisteredAmong(instances: readonly Instance[], nodes: readonly Node[]): readonly string[] {
   const registered = new Set(nodes.map(({ spec }) => spec?.providerID));
-  return instances.filter(({ id, state }) => state !== 'deleting' && !registered.has(id)).map(({ id }) => id);
+  return instances
+    .filter(({ id, state, error }) => state !== 'deleting' && error === undefined && !registered.has(id))
+    .map(({ id }) => id);
 }
 
 /**

@@ -201,6 +201,7 @@ export class CloudProvider implements Rpcs {
     return instancesOf({
       id: group.id,
       replicas: replicasOf(deployment),
+      min: group.min,
       machines,
       chosen,
       places: (count) => places.see(uid, count),

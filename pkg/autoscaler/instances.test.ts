@@ -3,7 +3,7 @@ import fc from 'fast-check';
 
 import { type BuiltMachine, machine, node } from '../../test/builders.ts';
 import type { NodeOfMachine } from '../controllers/machine-deployment/node-marks/node-marker.ts';
-import { creationError, instancesOf, MOST_PLACES } from './instances.ts';
+import { creationError, type GroupFacts, instancesOf, MOST_PLACES } from './instances.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 
@@ -27,8 +27,11 @@ const preserved = (m: BuiltMachine): void => {
 };
 const REQUESTED = 'requested://m';
 
+const pool = (facts: Pick<GroupFacts, 'replicas' | 'machines'> & Partial<GroupFacts>) =>
+  instancesOf({ id: 'pool', min: 0, chosen: new Set(), places, nowMs: NOW, ...facts });
+
 function one(each: NodeOfMachine, chosen: readonly string[] = []) {
-  return instancesOf({ id: 'pool', replicas: 0, machines: [each], chosen: new Set(chosen), places, nowMs: NOW });
+  return pool({ replicas: 1, machines: [each], chosen: new Set(chosen) }).slice(0, 1);
 }
 
 const places = (count: number): string[] => Array.from({ length: count }, (_, i) => `x-${i}`);
@@ -116,7 +119,7 @@ describe('the instance of a Machine', () => {
   });
 
   test('is left out while its Node has no providerID', () => {
-    expect(one({ machine: built(), node: ofNode(undefined) })).toEqual([]);
+    expect(pool({ replicas: 0, machines: [{ machine: built(), node: ofNode(undefined) }] })).toEqual([]);
   });
 });
 
@@ -127,7 +130,7 @@ describe('the instances of a group', () => {
       { machine: built(failed), node: undefined },
     ];
 
-    expect(instancesOf({ id: 'pool', replicas: 3, machines, chosen: new Set(), places, nowMs: NOW })).toEqual([
+    expect(pool({ replicas: 3, machines })).toEqual([
       { id: 'cloud:///1', state: 'running' },
       { id: REQUESTED, state: 'deleting' },
       { id: 'requested://pool#x-0', state: 'creating' },
@@ -135,15 +138,57 @@ describe('the instances of a group', () => {
     ]);
   });
 
-  test('have places for as many as anybody waits for, however large a size somebody has typed', () => {
-    const found = instancesOf({
-      id: 'pool',
-      replicas: 2_147_483_647,
-      machines: [],
-      chosen: new Set(),
-      places,
-      nowMs: NOW,
+  describe('have errors only where the autoscaler may delete', () => {
+    const exhausted = (
+      name: string,
+      creationTimestamp: string,
+      change: (m: BuiltMachine) => void = () => undefined,
+    ) => ({
+      machine: built((m) => {
+        failedCreate('ResourceExhausted')(m);
+        Object.assign(m.metadata, { name, creationTimestamp });
+        change(m);
+      }),
+      node: undefined,
     });
+    const joined = { machine: built((m) => void (m.metadata.name = 'joined')), node: ofNode('cloud:///1') };
+    const ages = ['2025-12-31T00:00:00Z', '2025-12-31T02:00:00Z', '2025-12-31T01:00:00Z', '2025-12-31T01:00:00Z'];
+    const machines = [joined, ...ages.map((created, i) => exhausted(`m-${i}`, created))];
+
+    test.each([
+      { replicas: 5, min: 0, want: ['m-0', 'm-1', 'm-2', 'm-3'] },
+      { replicas: 5, min: 2, want: ['m-1', 'm-2', 'm-3'] },
+      { replicas: 5, min: 3, want: ['m-1', 'm-2'] },
+      { replicas: 5, min: 4, want: ['m-1'] },
+      { replicas: 5, min: 5, want: [] },
+      { replicas: 5, min: 6, want: [] },
+    ])('of $replicas replicas, of which $min stay: $want', ({ replicas, min, want }) => {
+      const found = pool({ replicas, min, machines });
+
+      expect(found.flatMap(({ id, error }) => (error === undefined ? [] : [id]))).toEqual(
+        want.map((name) => `requested://${name}`),
+      );
+      expect(found.slice(1).every(({ state }) => state === 'creating')).toBe(true);
+    });
+
+    test('not of a Machine that is preserved, or already going', () => {
+      const kept = exhausted('kept', '2025-12-31T03:00:00Z', (m) => {
+        m.status.currentStatus.preserveExpiryTime = '2026-01-02T00:00:00Z';
+      });
+      const going = exhausted('going', '2025-12-31T04:00:00Z');
+
+      const found = pool({ replicas: 2, min: 1, machines: [kept, going, machines[1]!], chosen: new Set(['going']) });
+
+      expect(found).toEqual([
+        { id: 'requested://kept', state: 'creating' },
+        { id: 'requested://going', state: 'deleting' },
+        expect.objectContaining({ id: 'requested://m-0', error: expect.anything() }),
+      ]);
+    });
+  });
+
+  test('have places for as many as anybody waits for, however large a size somebody has typed', () => {
+    const found = pool({ replicas: 2_147_483_647, machines: [] });
 
     expect(found).toHaveLength(MOST_PLACES);
     expect(found.at(-1)?.id).toBe('requested://pool#x-9999');
@@ -153,7 +198,7 @@ describe('the instances of a group', () => {
     const kinds = [() => undefined, failed, preserved, failedCreate('ResourceExhausted')] as const;
     const each = fc.record({ kind: fc.nat(kinds.length - 1), hasNode: fc.boolean(), isChosen: fc.boolean() });
     fc.assert(
-      fc.property(fc.nat(8), fc.array(each, { maxLength: 8 }), (replicas, all) => {
+      fc.property(fc.nat(8), fc.nat(8), fc.array(each, { maxLength: 8 }), (replicas, min, all) => {
         const name = (i: number): string => `m-${i}`;
         const machines = all.map(({ kind, hasNode }, i) => ({
           machine: machine((m) => {
@@ -164,10 +209,13 @@ describe('the instances of a group', () => {
         }));
         const chosen = new Set(all.flatMap(({ isChosen }, i) => (isChosen ? [name(i)] : [])));
 
-        const found = instancesOf({ id: 'pool', replicas, machines, chosen, places, nowMs: NOW });
+        const found = pool({ replicas, min, machines, chosen });
 
         expect(found.filter(({ state }) => state !== 'deleting').length).toBeGreaterThanOrEqual(replicas);
         expect(new Set(found.map(({ id }) => id)).size).toBe(found.length);
+        expect(found.filter(({ error }) => error !== undefined).length).toBeLessThanOrEqual(
+          Math.max(0, replicas - min),
+        );
       }),
     );
   });

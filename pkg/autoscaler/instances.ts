@@ -1,6 +1,7 @@
 import type { NodeOfMachine } from '../controllers/machine-deployment/node-marks/node-marker.ts';
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import { phaseOf } from '../apis/machine/v1alpha1/defaults.ts';
+import { fromTimestamp } from '../base/clock/clock.ts';
 import { isFailed, isPreserved, isTerminating } from '../controllers/replicas/machine-state.ts';
 import type { DriverCode } from '../driver/error.ts';
 import { truncated } from '../kube/events/combined-message.ts';
@@ -25,6 +26,8 @@ export interface Instance {
 export interface GroupFacts {
   readonly id: string;
   readonly replicas: number;
+  /** Autoscalers cannot make it smaller than this. */
+  readonly min: number;
   readonly machines: readonly NodeOfMachine[];
   /** Names of Machines that an autoscaler has chosen to go. */
   readonly chosen: ReadonlySet<string>;
@@ -59,8 +62,8 @@ const INCURABLE: ReadonlySet<string> = new Set<DriverCode>([
  * | has a Node with a providerID                       | the providerID    | running  |                                        |
  * | has a Node without one                             | is left out: the autoscaler knows it by its Node's name               |
  * | has no Node                                        | placeholder       | creating |                                        |
- * | has no Node, ResourceExhausted                     | placeholder       | creating | out-of-resources: others are tried now |
- * | has no Node, a failure that lasts                  | placeholder       | creating | other: others are tried now            |
+ * | has no Node, ResourceExhausted, and can be deleted | placeholder       | creating | out-of-resources: others are tried now |
+ * | has no Node, a failure that lasts, can be deleted  | placeholder       | creating | other: others are tried now            |
  * | is going, chosen to go, or failed and not preserved| as above          | deleting |                                        |
  * | does not exist yet                                 | of its place      | creating |                                        |
  */
@@ -69,7 +72,26 @@ export function instancesOf(facts: GroupFacts): readonly Instance[] {
   const staying = machines.filter(({ machine }) => !isLeaving(machine, facts)).length;
   const count = Math.min(Math.max(0, replicas - staying), MOST_PLACES);
   const missing = places(count).map((place): Instance => ({ id: missingPlaceholder(id, place), state: 'creating' }));
-  return [...machines.flatMap((each) => instanceOf(each, facts)), ...missing];
+  const errors = reportedErrors(facts);
+  return [...machines.flatMap((each) => instanceOf(each, facts, errors)), ...missing];
+}
+
+/**
+ * Errors of the Machines that an autoscaler can delete, by name: of as many as the group is above its minimum, the youngest. It expects no
+ * Node of an instance with an error, and deletes it. Where that is refused, as at the minimum, the size remains unexplained: it lowers the
+ * size, and when that is refused too, its loop ends for all groups. Without an error it waits, and leaves what does not come as it is.
+ */
+function reportedErrors(facts: GroupFacts): ReadonlyMap<string, InstanceError> {
+  const { replicas, min, machines, nowMs } = facts;
+  const failed = machines.flatMap(({ machine, node }) => {
+    const error = creationError(machine);
+    const isKept = node !== undefined || isLeaving(machine, facts) || isPreserved(machine, nowMs);
+    if (isKept || error === undefined) return [];
+    const { name, creationTimestamp } = machine.metadata;
+    return [{ name, createdMs: fromTimestamp(creationTimestamp) ?? 0, error }];
+  });
+  const youngest = failed.toSorted((a, b) => b.createdMs - a.createdMs || (a.name < b.name ? -1 : 1));
+  return new Map(youngest.slice(0, Math.max(0, replicas - min)).map(({ name, error }) => [name, error]));
 }
 
 /** Whether a Machine counts for no replica any more, or will not for long. */
@@ -78,12 +100,16 @@ function isLeaving(machine: Machine, { chosen, nowMs }: Pick<GroupFacts, 'chosen
   return isFailed(machine) && !isPreserved(machine, nowMs);
 }
 
-function instanceOf({ machine, node }: NodeOfMachine, facts: GroupFacts): Instance[] {
+function instanceOf(
+  { machine, node }: NodeOfMachine,
+  facts: GroupFacts,
+  errors: ReadonlyMap<string, InstanceError>,
+): Instance[] {
   const id = node === undefined ? placeholderOf(machine.metadata.name) : (node.spec?.providerID ?? '');
   if (id === '') return [];
   if (isLeaving(machine, facts)) return [{ id, state: 'deleting' }];
   if (node !== undefined) return [{ id, state: 'running' }];
-  const error = creationError(machine);
+  const error = errors.get(machine.metadata.name);
   return [error === undefined ? { id, state: 'creating' } : { id, state: 'creating', error }];
 }
 

@@ -36,6 +36,12 @@ export const AUTOSCALER_ANSWERS: readonly Mutation[] = [
     why: 'A size with a digit too many ends the manager for want of memory.',
   },
   {
+    in: 'reportedErrors',
+    from: 'Math.max(0, replicas - min)',
+    to: 'replicas',
+    why: 'A Machine at the minimum that cannot be created stops the autoscaler for all groups.',
+  },
+  {
     in: 'optionsReply',
     from: 'undefined) return undefined;',
     to: 'undefined) continue;',
