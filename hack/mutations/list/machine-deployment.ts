@@ -22,7 +22,7 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   },
   {
     in: 'inPlaceUpdate',
-    from: 'if (!(await deps.marker.write(deployment, next, selectNode, signal)).isDone) return { again: true }',
+    from: 'if (!(await deps.marker.write(deployment, next, selectNode, signal)).isDone) return AGAIN',
     to: 'await deps.marker.write(deployment, next, selectNode, signal)',
     why: 'One Node that refuses to be chosen holds up the update of all others.',
   },
@@ -82,8 +82,8 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   },
   {
     in: 'rollingUpdate',
-    from: 'if ((await markNodesOfRollout(pass, { taint: true })).hasMore) return { again: true }',
-    to: 'await markNodesOfRollout(pass, { taint: true })',
+    from: 'if ((await markNodesOfRollout(deps, pass, { taint: true })).hasMore) return AGAIN',
+    to: 'await markNodesOfRollout(deps, pass, { taint: true })',
     why: 'Old machines go before the autoscaler knows of the rollout.',
   },
   {

@@ -28,7 +28,7 @@ import { nodeMarks } from './rollout/node-marks.ts';
 import { deadlineCheckMs } from './rollout/progressing-condition.ts';
 import { rollBackOnRequest } from './rollout/rollback.ts';
 import { isToBegin, hasOldMachines } from './rollout/rollout-begin.ts';
-import { endWith, type RolloutDeps, recreate, rollingUpdate } from './rollout/rollout.ts';
+import { type RolloutDeps, recreate, rollingUpdate } from './rollout/rollout.ts';
 import { orderHoldOf, type OrderDeps } from './rollout/update-order.ts';
 import { handoff } from './scaling/handoff.ts';
 import { resizeSets } from './scaling/resize.ts';
@@ -219,7 +219,7 @@ const scaleSets = (deps: RolloutDeps & OrderDeps): DeploymentStep => ({
           signal,
         );
         if (hasScaled || spec.strategy?.type !== 'InPlaceUpdate') return stop;
-        return endWith(pass, await endBegunUpdates({ deps, observed, signal }, !isToBegin(observed)));
+        return endBegunUpdates(deps, pass, !isToBegin(observed));
       }
       // What the overshoot safety does not let grow must not keep the rest from shrinking.
       if (hasScaled || !observed.isFrozen) return stop;
@@ -246,9 +246,9 @@ const rollOut = (deps: RolloutDeps): DeploymentStep => ({
       pass.unsupported = NOTHING_IN_PLACE;
       return stop;
     }
-    const result = await strategy({ deps, observed, signal });
+    const result = await strategy(deps, pass);
     pass.isRollout = true;
-    return endWith(pass, result);
+    return result;
   },
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, machineSet, node, type BuiltMachine } from '../../../../test/builders.ts';
-import { DeploymentWorld } from '../../../../test/fakes/replicas-world.ts';
+import { DeploymentWorld, passOver } from '../../../../test/fakes/replicas-world.ts';
 import {
   CANDIDATE_FOR_SET_ANNOTATION,
   FREEZE_LABEL,
@@ -12,8 +12,10 @@ import {
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerReference } from '../../../work/reconcile/ownership.ts';
+import { stop } from '../../../work/reconcile/result.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { nodes } from '../../../kube/client/resource.ts';
+import { AGAIN } from '../rollout/rollout.ts';
 import { endBegunUpdates, inPlaceUpdate } from './in-place-update.ts';
 
 const API_VERSION = 'machine.sapcloud.io/v1alpha1';
@@ -92,8 +94,7 @@ function scene(made: Scene) {
   });
   /** One pass, with the time that its retries take. */
   const run = async (step = inPlaceUpdate) => {
-    const { signal } = new AbortController();
-    const pass = step({ deps, observed: deps.observed(deployment), signal });
+    const pass = step(deps, { ...passOver(deployment), observed: deps.observed(deployment) });
     const [result] = await Promise.all([pass, deps.clock.advanceAsync(1_000)]);
     return result;
   };
@@ -222,7 +223,7 @@ test('nothing moves before all Nodes of old sets are marked', async () => {
     );
   }
 
-  expect(await run()).toEqual({ again: true });
+  expect(await run()).toEqual(AGAIN);
 
   expect(written()).toEqual([]);
 });
@@ -289,7 +290,7 @@ test('another Node is chosen in place of one that refuses, which is tried again 
   const { deps, run, writtenNodes } = scene({ old: ['o-1', 'o-2'], now: [] });
   deps.targetClient.failures.push(FORBIDDEN);
 
-  expect(await run()).toEqual({ again: true });
+  expect(await run()).toEqual(AGAIN);
   await run();
 
   expect(writtenNodes()).toEqual(['nodes/o-1', 'nodes/o-2']);
@@ -325,12 +326,12 @@ test('a Machine that was updated to another template is updated again, and never
 });
 
 describe('while it is paused', () => {
-  const endBegun: typeof inPlaceUpdate = (pass) => endBegunUpdates(pass, true);
+  const endBegun: typeof inPlaceUpdate = (deps, pass) => endBegunUpdates(deps, pass, true);
 
   test('an updated Machine moves on, and no other is chosen', async () => {
     const { run, written, writtenNodes } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'] });
 
-    expect(await run(endBegun)).toEqual({ again: true });
+    expect(await run(endBegun)).toEqual(AGAIN);
 
     expect(written()).toEqual(['machines/o-1']);
     expect(writtenNodes()).toEqual([]);
@@ -340,7 +341,7 @@ describe('while it is paused', () => {
     const moved = ['n-1'];
     const { deps, run } = scene({ old: ['o-1'], now: ['n-1'], nowSize: 0, updated: moved, moved });
 
-    expect(await run(endBegun)).toEqual({ again: true });
+    expect(await run(endBegun)).toEqual(AGAIN);
 
     const sizes = deps.client.writes.map(({ what, body }) => [what, (body as { spec?: object }).spec]);
     expect(sizes).toEqual([['machinesets/now', { replicas: 1 }]]);
@@ -350,7 +351,7 @@ describe('while it is paused', () => {
     const { deps, run } = scene({ old: ['o-1', 'o-2'], now: ['n-1'] });
     deps.machines.remove('default/o-2');
 
-    expect(await run(endBegun)).toEqual({ again: false });
+    expect(await run(endBegun)).toEqual(stop);
 
     expect(deps.client.writes).toEqual([]);
   });
@@ -367,7 +368,7 @@ describe('while it is paused', () => {
     const { deps, run, written, writtenNodes } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'] });
     deps.machineSets.remove('default/now');
 
-    expect(await run(endBegun)).toEqual({ again: false });
+    expect(await run(endBegun)).toEqual(stop);
 
     expect(written()).toEqual([]);
     expect(writtenNodes()).toEqual(['nodes/o-1']);
@@ -381,7 +382,7 @@ describe('while it is paused', () => {
     const { deps, run, written, writtenNodes } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'] });
     notedFor(deps, 'o-1', noted);
 
-    await run((pass) => endBegunUpdates(pass, hasBegun));
+    await run((given, pass) => endBegunUpdates(given, pass, hasBegun));
 
     expect(written()).toEqual(moved ? ['machines/o-1'] : []);
     expect(writtenNodes()).toEqual(moved ? [] : ['nodes/o-1']);

@@ -6,6 +6,7 @@ import type { Node } from '../../../apis/wire.ts';
 import { mergePatch, mergePatchIfUnchanged, type Patch } from '../../../kube/client/patch.ts';
 import { machines, machineSets } from '../../../kube/client/resource.ts';
 import { controllerReference } from '../../../work/reconcile/ownership.ts';
+import { stop, type StepResult } from '../../../work/reconcile/result.ts';
 import { recordedNodeOf } from '../../machine-facts/recorded-node.ts';
 import { isEmptied } from '../../machine-facts/rollout-marks.ts';
 import { isJustUpdated } from '../../replicas/machine-state.ts';
@@ -23,17 +24,13 @@ import {
 } from './in-place.ts';
 import { bothMarked, type Marked, type NodeOfMachine } from '../node-marks/node-marker.ts';
 import { releaseOutdatedNode, releaseUpdatedNode, selectNode } from '../node-marks/rollout-node-marks.ts';
+import type { Observed } from '../observed.ts';
 import { resizeSets } from '../scaling/resize.ts';
 import { shrinkOldSets } from '../rollout/rolling.ts';
-import {
-  createSet,
-  finishRollout,
-  markNodesOfRollout,
-  type RolloutPass,
-  type RolloutResult,
-} from '../rollout/rollout.ts';
+import { AGAIN, createSet, finishRollout, markNodesOfRollout, type RolloutDeps } from '../rollout/rollout.ts';
 import { EMPTY_SET, type Resizes, type SetFacts } from '../sets/set-facts.ts';
 import { grownSize } from '../scaling/size-rule.ts';
+import type { DeploymentPass } from '../step.ts';
 
 interface Side {
   readonly set: MachineSet;
@@ -45,37 +42,39 @@ interface Side {
  * One step of an update in place: make the new set, label old Nodes candidates, settle what was moved, fill what is missing,
  * move what is updated, choose what is next; when all is done, tidy up. See in-place.ts for who does what.
  */
-export async function inPlaceUpdate(pass: RolloutPass): Promise<RolloutResult> {
-  const { deps, observed, signal } = pass;
+export async function inPlaceUpdate(deps: RolloutDeps, pass: DeploymentPass): Promise<StepResult> {
+  const { observed, signal } = pass;
   const { newSet, facts, limits, isFrozen, deployment } = observed;
   if (newSet === undefined || facts.newSet === undefined) {
-    return isFrozen ? {} : createSet(pass, grownSize(EMPTY_SET, facts.oldSets, limits));
+    return isFrozen ? stop : createSet(deps, pass, grownSize(EMPTY_SET, facts.oldSets, limits));
   }
-  const now = sideOf(pass, newSet, facts.newSet);
-  const old = observed.oldSets.map((set, i) => sideOf(pass, set, facts.oldSets[i] ?? EMPTY_SET)).filter(isActive);
-  await stopRefilling(pass, old);
-  if ((await releaseOutdated(pass, old, newSet)).hasMore) return { again: true };
+  const now = sideOf(deps, observed, newSet, facts.newSet);
+  const old = observed.oldSets
+    .map((set, i) => sideOf(deps, observed, set, facts.oldSets[i] ?? EMPTY_SET))
+    .filter(isActive);
+  await stopRefilling(deps, old, signal);
+  if ((await releaseOutdated(deps, pass, old, newSet)).hasMore) return AGAIN;
   const marks = { taint: true, candidate: newSet.metadata.name };
-  if ((await markNodesOfRollout(pass, marks)).hasMore) return { again: true };
+  if ((await markNodesOfRollout(deps, pass, marks)).hasMore) return AGAIN;
 
   const settled = withoutRaises(settledSizes(now, old), facts, isFrozen);
-  if (await resizeSets(deps, observed, { sizes: settled }, signal)) return {};
-  if ((await settle(pass, now)).hasMore) return { again: true };
+  if (await resizeSets(deps, observed, { sizes: settled }, signal)) return stop;
+  if ((await settle(deps, pass, now)).hasMore) return AGAIN;
 
   const size = sizeInPlace(facts.newSet, facts.oldSets, limits);
   const grown = withoutRaises(new Map([[facts.newSet.name, size]]), facts, isFrozen);
-  if (await resizeSets(deps, observed, { sizes: grown }, signal)) return {};
-  if (await moveUpdated(pass, old, newSet, facts.newSet)) return { again: true };
+  if (await resizeSets(deps, observed, { sizes: grown }, signal)) return stop;
+  if (await moveUpdated(deps, pass, old, newSet, facts.newSet)) return AGAIN;
   if (facts.newSet.size >= limits.replicas) {
     const leftovers = shrinkOldSets(facts.newSet, facts.oldSets, limits);
-    if (await resizeSets(deps, observed, { sizes: leftovers }, signal)) return {};
+    if (await resizeSets(deps, observed, { sizes: leftovers }, signal)) return stop;
   } else if (deployment.spec.strategy?.inPlaceUpdate?.orchestrationType === 'Auto' && !isFrozen) {
     const isLeftAlone = (node: Node): boolean => deps.marker.isLeftAlone(node);
     const next = toSelect(old, now, limits, { nowMs: deps.clock.now(), isLeftAlone });
     // What refuses is left alone from now on: the next pass takes others.
-    if (!(await deps.marker.write(deployment, next, selectNode, signal)).isDone) return { again: true };
+    if (!(await deps.marker.write(deployment, next, selectNode, signal)).isDone) return AGAIN;
   }
-  return finishRollout(pass);
+  return finishRollout(deps, pass);
 }
 
 /**
@@ -83,47 +82,55 @@ export async function inPlaceUpdate(pass: RolloutPass): Promise<RolloutResult> {
  * an updated Node is given back to its pods, and its Machine goes to the new set. One that was updated before the rollout to the present
  * template has begun, or to another template, stays where it is, and is updated again later.
  */
-export async function endBegunUpdates(pass: RolloutPass, hasBegun: boolean): Promise<RolloutResult> {
-  const { deps, observed, signal } = pass;
+export async function endBegunUpdates(deps: RolloutDeps, pass: DeploymentPass, hasBegun: boolean): Promise<StepResult> {
+  const { observed, signal } = pass;
   const { newSet, facts, isFrozen } = observed;
-  const old = observed.oldSets.map((set, i) => sideOf(pass, set, facts.oldSets[i] ?? EMPTY_SET)).filter(isActive);
+  const old = observed.oldSets
+    .map((set, i) => sideOf(deps, observed, set, facts.oldSets[i] ?? EMPTY_SET))
+    .filter(isActive);
   if (newSet === undefined || facts.newSet === undefined || !hasBegun) {
-    return { again: (await releaseOutdated(pass, old, undefined)).hasMore };
+    return (await releaseOutdated(deps, pass, old, undefined)).hasMore ? AGAIN : stop;
   }
-  if ((await releaseOutdated(pass, old, newSet)).hasMore) return { again: true };
-  const now = sideOf(pass, newSet, facts.newSet);
+  if ((await releaseOutdated(deps, pass, old, newSet)).hasMore) return AGAIN;
+  const now = sideOf(deps, observed, newSet, facts.newSet);
   if (now.machines.some(({ machine }) => isJustUpdated(machine))) {
     const settled = withoutRaises(settledSizes(now, old), facts, isFrozen);
-    if (await resizeSets(deps, observed, { sizes: settled }, signal)) return { again: true };
+    if (await resizeSets(deps, observed, { sizes: settled }, signal)) return AGAIN;
   }
-  if ((await settle(pass, now)).hasMore) return { again: true };
-  return { again: await moveUpdated(pass, old, newSet, facts.newSet) };
+  if ((await settle(deps, pass, now)).hasMore) return AGAIN;
+  return (await moveUpdated(deps, pass, old, newSet, facts.newSet)) ? AGAIN : stop;
 }
 
 /** Gives the Nodes back that were updated to another template than that of `newSet`; without it, all that were updated. */
-function releaseOutdated(pass: RolloutPass, old: readonly Side[], newSet: MachineSet | undefined): Promise<Marked> {
+function releaseOutdated(
+  deps: RolloutDeps,
+  { observed, signal }: DeploymentPass,
+  old: readonly Side[],
+  newSet: MachineSet | undefined,
+): Promise<Marked> {
   const outdated = old
     .flatMap(({ machines: its }) => its)
     .filter((one) => isUpdated(one) && (newSet === undefined || isForAnother(one, newSet.metadata.name)))
     .filter(({ machine }) => !isEmptied(machine));
-  return pass.deps.marker.write(pass.observed.deployment, outdated, releaseOutdatedNode, pass.signal);
+  return deps.marker.write(observed.deployment, outdated, releaseOutdatedNode, signal);
 }
 
 /** Moves the updated Machines for which the new set has a place; returns whether there are any. */
 async function moveUpdated(
-  pass: RolloutPass,
+  deps: RolloutDeps,
+  { observed, signal }: DeploymentPass,
   old: readonly Side[],
   newSet: MachineSet,
   itsFacts: SetFacts,
 ): Promise<boolean> {
-  const { limits, isFrozen } = pass.observed;
+  const { limits, isFrozen } = observed;
   const moving = isFrozen ? [] : toMove(old, itsFacts, limits);
   const owned = moving.map(({ machine }) => machine);
-  await patchEach(pass.deps.writer, machines, owned, (machine) => movePatch(machine, newSet), pass.signal);
+  await patchEach(deps.writer, machines, owned, (machine) => movePatch(machine, newSet), signal);
   return moving.length > 0;
 }
 
-function sideOf({ deps, observed }: RolloutPass, set: MachineSet, facts: SetFacts): Side {
+function sideOf(deps: RolloutDeps, observed: Observed, set: MachineSet, facts: SetFacts): Side {
   const its = withNodes(observed.machinesOf(set), (machine) => recordedNodeOf(deps, machine));
   return { set, facts, machines: its };
 }
@@ -144,7 +151,7 @@ function withoutRaises(
 }
 
 /** An old set must not make up for the Machines that move on. */
-async function stopRefilling({ deps, signal }: RolloutPass, old: readonly Side[]): Promise<void> {
+async function stopRefilling(deps: RolloutDeps, old: readonly Side[], signal: AbortSignal): Promise<void> {
   const sets = old.map(({ set }) => set);
   const open = sets.filter(({ metadata }) => metadata.labels?.[SCALE_UP_DISABLED_LABEL] === undefined);
   const close = (set: MachineSet) => mergePatch(set, { metadata: { labels: { [SCALE_UP_DISABLED_LABEL]: 'true' } } });
@@ -152,8 +159,7 @@ async function stopRefilling({ deps, signal }: RolloutPass, old: readonly Side[]
 }
 
 /** Ends what was moved earlier, once the new set counts it. A Node that refuses to be given back, or is kept empty for a maintenance or its deletion, holds up nothing else. */
-async function settle(pass: RolloutPass, now: Side): Promise<Marked> {
-  const { deps, observed, signal } = pass;
+async function settle(deps: RolloutDeps, { observed, signal }: DeploymentPass, now: Side): Promise<Marked> {
   const counted = now.machines.length <= now.facts.size ? now.machines : [];
   const labelled = counted.map(({ machine }) => machine).filter(isJustUpdated);
   const unlabel = (machine: Machine) => mergePatch(machine, { metadata: { labels: { [UPDATE_RESULT_LABEL]: null } } });

@@ -2,23 +2,23 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { next } from '../../../work/reconcile/result.ts';
 import { isTerminating } from '../../replicas/machine-state.ts';
-import type { Collaborators, DeploymentStep } from '../step.ts';
+import type { Collaborators, DeploymentPass, DeploymentStep } from '../step.ts';
 import type { Marked } from '../node-marks/node-marker.ts';
 import { leavingPods } from '../node-marks/replacements.ts';
 import { isTaintRecorded, recordTaint, type RolloutMarks } from '../node-marks/rollout-node-marks.ts';
 import { rolloutStage, type RolloutStage } from './rollout-stage.ts';
-import type { RolloutDeps, RolloutPass } from './rollout.ts';
+import type { RolloutDeps } from './rollout.ts';
 
 /** What Nodes carry has a reason, or goes. What is urgent was done before. */
 export const nodeMarks = (deps: RolloutDeps & Pick<Collaborators, 'replacements'>): DeploymentStep => ({
   name: 'node-marks',
   async run(pass) {
-    const { key, observed, notes, signal } = pass;
+    const { key, observed, notes } = pass;
     const replacements = deps.replacements.see(key, observed.sets.map(observed.machinesOf));
     // One that waits for its turn has chosen no machines yet, and may wait for long.
     const stage = pass.waitsFor === undefined ? rolloutStage(observed) : 'none';
     try {
-      const { hasMore } = await settleMarks({ deps, observed, signal }, { stage, replacements });
+      const { hasMore } = await settleMarks(deps, pass, { stage, replacements });
       if (hasMore) notes.alsoAfter(0, 'the rest of its nodes');
     } catch (error) {
       pass.error ??= error;
@@ -32,18 +32,17 @@ export const nodeMarks = (deps: RolloutDeps & Pick<Collaborators, 'replacements'
  * taint goes from every Node of the new set that has it, noted or not: a rollout that was turned back may have ended before its set was noted.
  */
 export async function settleMarks(
-  pass: RolloutPass,
+  deps: RolloutDeps,
+  { observed, signal }: DeploymentPass,
   { stage, replacements }: Pick<MarkFacts, 'stage' | 'replacements'>,
 ): Promise<Marked> {
-  const { deps, observed } = pass;
   const { newSet, oldSets, machinesOf } = observed;
   const current = newSet === undefined ? [] : machinesOf(newSet);
   const old = oldSets.flatMap(machinesOf);
   const { holdsScaleDownDuringRollout: holdsScaleDown } = deps;
   const marks = nodeMarksDue({ current, old, stage, replacements, holdsScaleDown });
-  const marked = await deps.marker.markEach(observed.deployment, marks, pass.signal);
-  if (newSet !== undefined && marked.isDone && isTaintRecorded(newSet))
-    await recordTaint(deps, newSet, false, pass.signal);
+  const marked = await deps.marker.markEach(observed.deployment, marks, signal);
+  if (newSet !== undefined && marked.isDone && isTaintRecorded(newSet)) await recordTaint(deps, newSet, false, signal);
   return marked;
 }
 

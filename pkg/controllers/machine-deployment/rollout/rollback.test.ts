@@ -7,10 +7,12 @@ import {
   UPDATE_ORDER_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import { machine, machineDeployment, machineSet, node } from '../../../../test/builders.ts';
-import { DeploymentWorld } from '../../../../test/fakes/replicas-world.ts';
+import { DeploymentWorld, passOver } from '../../../../test/fakes/replicas-world.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { controllerReference } from '../../../work/reconcile/ownership.ts';
+import { stop } from '../../../work/reconcile/result.ts';
 import { rollBack, rollbackChange, rollbackTarget } from './rollback.ts';
+import { AGAIN } from './rollout.ts';
 
 const revision = (text: string): ReturnType<typeof machineSet> =>
   machineSet((s) => {
@@ -87,8 +89,7 @@ describe('a rollback', () => {
         }),
       ),
     });
-    const { signal } = new AbortController();
-    const run = () => rollBack({ deps, observed: deps.observed(deployment), signal });
+    const run = () => rollBack(deps, { ...passOver(deployment), observed: deps.observed(deployment) });
     const written = (): readonly string[] => deps.client.writes.map(({ what }) => what);
     return { deps, run, written };
   }
@@ -96,7 +97,7 @@ describe('a rollback', () => {
   test('frees the Nodes of its set, takes the note off, and writes template and end of the request in one', async () => {
     const { deps, run, written } = scene({});
 
-    expect(await run()).toEqual({});
+    expect(await run()).toEqual(stop);
 
     expect(deps.targetClient.writes).toMatchObject([{ what: 'nodes/m-1', body: { spec: { taints: [] } } }]);
     expect(written()).toEqual(['machinesets/s-1', 'machinedeployments/deployment-1']);
@@ -109,7 +110,7 @@ describe('a rollback', () => {
     const { deps, run, written } = scene({});
     deps.targetClient.failures.push(new ApiError(403, 'Forbidden', 'no'));
 
-    expect(await run()).toEqual({});
+    expect(await run()).toEqual(stop);
 
     expect(written()).toEqual(['machinedeployments/deployment-1']);
   });
@@ -125,7 +126,7 @@ describe('a rollback', () => {
   test('of more Nodes than a pass can write comes back before anything else', async () => {
     const { run, written } = scene({ names: Array.from({ length: 101 }, (_unused, i) => `m-${i}`) });
 
-    expect(await run()).toEqual({ again: true });
+    expect(await run()).toEqual(AGAIN);
 
     expect(written()).toEqual([]);
   });

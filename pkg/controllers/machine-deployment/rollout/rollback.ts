@@ -7,14 +7,14 @@ import { equalTemplate } from '../../../apis/machine/v1alpha1/template-equality.
 import { mergePatchIfUnchanged, type MergePatch } from '../../../kube/client/patch.ts';
 import { machineDeployments } from '../../../kube/client/resource.ts';
 import { replacing } from '../../../kube/client/merge-change.ts';
-import { next } from '../../../work/reconcile/result.ts';
+import { next, stop, type StepResult } from '../../../work/reconcile/result.ts';
 import { revisionNotFound, rolledBack, templateUnchanged } from '../events.ts';
 import { isTaintRecorded, recordTaint } from '../node-marks/rollout-node-marks.ts';
-import type { DeploymentStep, MachineDeploymentDeps } from '../step.ts';
+import type { DeploymentPass, DeploymentStep, MachineDeploymentDeps } from '../step.ts';
 import { rolledBackAnnotations } from '../sets/annotation-copies.ts';
 import { orderHoldOf, type OrderDeps } from './update-order.ts';
 import { revisionOf } from '../sets/revision.ts';
-import { createSet, endWith, type RolloutDeps, type RolloutPass, type RolloutResult } from './rollout.ts';
+import { AGAIN, createSet, type RolloutDeps } from './rollout.ts';
 import { EMPTY_SET } from '../sets/set-facts.ts';
 import { grownSize } from '../scaling/size-rule.ts';
 
@@ -30,16 +30,13 @@ type Deps = RolloutDeps & OrderDeps;
 export const rollBackOnRequest = (deps: Deps): DeploymentStep => ({
   name: 'rollback',
   async run(pass) {
-    const { observed, signal } = pass;
+    const { observed } = pass;
     const { deployment, newSet, facts, limits } = observed;
     if (deployment.spec.paused === true || rollbackRevisionOf(deployment) === undefined) return next;
-    if (newSet !== undefined || observed.isFrozen) return endWith(pass, await rollBack({ deps, observed, signal }));
+    if (newSet !== undefined || observed.isFrozen) return rollBack(deps, pass);
     const grows = deployment.spec.strategy?.type !== 'Recreate' && orderHoldOf(deps, observed) === undefined;
     pass.isRollout = true;
-    return endWith(
-      pass,
-      await createSet({ deps, observed, signal }, grows ? grownSize(EMPTY_SET, facts.oldSets, limits) : 0),
-    );
+    return createSet(deps, pass, grows ? grownSize(EMPTY_SET, facts.oldSets, limits) : 0);
   },
 });
 
@@ -48,27 +45,26 @@ export const rollBackOnRequest = (deps: Deps): DeploymentStep => ({
  * follows is an ordinary rollout: the set of that template is the new one again. A Node that refuses to lose its taint does not
  * hold that up: the rollout takes it away at its end.
  */
-export async function rollBack(pass: RolloutPass): Promise<RolloutResult> {
-  const { deps, observed, signal } = pass;
+export async function rollBack(deps: RolloutDeps, { observed, signal }: DeploymentPass): Promise<StepResult> {
   const { deployment, newSet, oldSets } = observed;
   const revision = rollbackRevisionOf(deployment) ?? 0;
   const target = rollbackTarget(newSet === undefined ? oldSets : [newSet, ...oldSets], revision);
   if (target === undefined) {
     await write(deps, deployment, {}, signal);
     deps.recorder.event(revisionNotFound(deployment, revision));
-    return {};
+    return stop;
   }
   const { hasMore, isDone } = await deps.marker.mark(deployment, observed.machinesOf(target), { taint: false }, signal);
-  if (hasMore) return { again: true };
+  if (hasMore) return AGAIN;
   if (isDone && isTaintRecorded(target)) await recordTaint(deps, target, false, signal);
   if (equalTemplate(target.spec.template, deployment.spec.template)) {
     await write(deps, deployment, {}, signal);
     deps.recorder.event(templateUnchanged(deployment));
-    return {};
+    return stop;
   }
   await write(deps, deployment, rollbackChange(deployment, target), signal);
   deps.recorder.event(rolledBack(deployment, revisionOf(target)));
-  return {};
+  return stop;
 }
 
 /** The template of `target`, and the annotations that tell of it, as a merge patch of the MachineDeployment. */

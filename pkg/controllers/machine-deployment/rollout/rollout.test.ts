@@ -7,16 +7,15 @@ import {
   node,
   type BuiltMachineDeployment,
 } from '../../../../test/builders.ts';
-import { DeploymentWorld } from '../../../../test/fakes/replicas-world.ts';
+import { DeploymentWorld, passOver } from '../../../../test/fakes/replicas-world.ts';
 import { FREEZE_LABEL, PREFER_NO_SCHEDULE_KEY, NODE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { controllerReference } from '../../../work/reconcile/ownership.ts';
 import { type MarkFacts, settleMarks } from './node-marks.ts';
-import { markNodesOfRollout, recreate, rollingUpdate } from './rollout.ts';
+import { AGAIN, markNodesOfRollout, recreate, rollingUpdate } from './rollout.ts';
 
-const never = new AbortController().signal;
 const API_VERSION = 'machine.sapcloud.io/v1alpha1';
 const owner = machineDeployment((d) => void (d.spec.replicas = 2));
 
@@ -53,11 +52,7 @@ function scene(
     machines: [...machinesOf(oldSet, old), ...machinesOf(newSet, now)],
     nodes: [...old, ...now].map((name) => node((n) => void (n.metadata.name = name))),
   });
-  const pass = () => ({
-    deps,
-    observed: deps.observed(deployment),
-    signal: never,
-  });
+  const pass = () => ({ ...passOver(deployment), observed: deps.observed(deployment) });
   const sizes = (): string[] =>
     deps.client.writes.flatMap(({ what, body }) => {
       const { spec } = body as { spec?: { replicas?: number } };
@@ -68,9 +63,9 @@ function scene(
 
 describe('a rolling update', () => {
   test('grows the new set first, and shrinks nothing by sizes of a moment before', async () => {
-    const { pass, sizes } = scene(owner, ['o-1', 'o-2'], [], 0);
+    const { deps, pass, sizes } = scene(owner, ['o-1', 'o-2'], [], 0);
 
-    await rollingUpdate(pass());
+    await rollingUpdate(deps, pass());
 
     expect(sizes()).toEqual(['machinesets/now 1']);
   });
@@ -82,7 +77,7 @@ describe('a rolling update', () => {
     });
     const { deps, pass, sizes } = scene(eager, ['o-1', 'o-2'], [], 0);
 
-    await rollingUpdate(pass());
+    await rollingUpdate(deps, pass());
 
     expect(sizes()).toEqual(['machinesets/now 1']);
     expect(deps.targetClient.writes).toEqual([]);
@@ -91,13 +86,13 @@ describe('a rolling update', () => {
   test('marks the old Nodes before the first old Machine goes (MCM 496, MCM 754, MCM 765)', async () => {
     const { deps, pass, sizes } = scene(owner, ['o-1', 'o-2'], ['n-1']);
 
-    expect(await rollingUpdate(pass())).toEqual({ again: true });
+    expect(await rollingUpdate(deps, pass())).toEqual(AGAIN);
 
     expect(deps.targetClient.writes.map(({ what }) => what).toSorted()).toEqual(['nodes/o-1', 'nodes/o-2']);
     expect(deps.client.writes).toMatchObject([
       { what: 'machinesets/old', body: { metadata: { annotations: { [PREFER_NO_SCHEDULE_KEY]: 'True' } } } },
     ]);
-    await rollingUpdate(pass());
+    await rollingUpdate(deps, pass());
     expect(sizes()).toEqual(['machinesets/old 1']);
   });
 
@@ -105,7 +100,7 @@ describe('a rolling update', () => {
     const { deps, pass } = scene(owner, ['o-1', 'o-2'], ['n-1']);
     deps.targetClient.failures.push(new ApiError(403, 'Forbidden', 'no'));
 
-    await rollingUpdate(pass());
+    await rollingUpdate(deps, pass());
 
     expect(JSON.stringify(deps.client.writes)).not.toContain(PREFER_NO_SCHEDULE_KEY);
   });
@@ -121,9 +116,9 @@ describe('a rolling update', () => {
     });
     deps.holdsScaleDownDuringRollout = true;
     deps.targetClient.failures.push(...names.map(() => new ApiError(403, 'Forbidden', 'no')));
-    const pass = { deps, observed: deps.observed(owner), signal: never };
+    const pass = { ...passOver(owner), observed: deps.observed(owner) };
 
-    await markNodesOfRollout(pass, { taint: false });
+    await markNodesOfRollout(deps, pass, { taint: false });
 
     expect(deps.events).toEqual(['NodeUpdateFailed', 'NodeUpdateFailed', 'NodeUpdateFailed']);
   });
@@ -153,9 +148,9 @@ describe('a rolling update', () => {
     const deps = new DeploymentWorld(rolled, { sets, machines, nodes: all });
     deps.holdsScaleDownDuringRollout = true;
     deps.holdsJoiningNodes = row.isHere;
-    const pass = { deps, observed: deps.observed(rolled), signal: never };
+    const pass = { ...passOver(rolled), observed: deps.observed(rolled) };
 
-    await markNodesOfRollout(pass, { taint: false });
+    await markNodesOfRollout(deps, pass, { taint: false });
 
     const written = ['nodes/o-1', 'nodes/n-1', ...(row.isHeld ? ['nodes/n-2'] : [])];
     expect(deps.targetClient.writes.map(({ what }) => what)).toEqual(written);
@@ -164,9 +159,9 @@ describe('a rolling update', () => {
   test('that has more Nodes than one pass can mark goes on at once, and shrinks nothing before', async () => {
     const names = Array.from({ length: 101 }, (_unused, i) => `o-${i}`);
     const large = machineDeployment((d) => void (d.spec.replicas = 101));
-    const { pass, sizes } = scene(large, names, ['n-1']);
+    const { deps, pass, sizes } = scene(large, names, ['n-1']);
 
-    expect(await rollingUpdate(pass())).toEqual({ again: true });
+    expect(await rollingUpdate(deps, pass())).toEqual(AGAIN);
     expect(sizes()).toEqual([]);
   });
 });
@@ -204,7 +199,7 @@ describe('a Recreate', () => {
       spec: { ...set.spec, replicas: old },
     });
 
-    await recreate(pass());
+    await recreate(deps, pass());
 
     expect(sizes()).toEqual(want);
   });
@@ -216,7 +211,7 @@ describe('a Recreate', () => {
     const { deps, pass } = scene(recreating(isFrozen), [], [], 0);
     deps.machineSets.remove('default/now');
 
-    await recreate(pass());
+    await recreate(deps, pass());
 
     expect(deps.client.writes.filter(({ verb }) => verb === 'create')).toHaveLength(made);
   });
@@ -252,7 +247,7 @@ describe('departure: Nodes are free for the autoscaler once the last old machine
     const old = deps.machines.get('default/o-1');
     if (isGoing === true && old !== undefined) deps.machines.put(going(old));
 
-    await settleMarks(pass(), { stage, replacements: new Set() });
+    await settleMarks(deps, pass(), { stage, replacements: new Set() });
 
     expect(deps.targetClient.writes.map(({ what }) => what).toSorted()).toEqual(free);
   });
@@ -278,7 +273,7 @@ describe('marks without a reason', () => {
     );
     for (const name of names) deps.nodes.put(marked(name));
 
-    expect(await settleMarks(pass(), over)).toMatchObject({ hasMore: true });
+    expect(await settleMarks(deps, pass(), over)).toMatchObject({ hasMore: true });
   });
 
   test('go from the Nodes of the new set, and then its note, although it is not complete', async () => {
@@ -287,7 +282,7 @@ describe('marks without a reason', () => {
     deps.nodes.put(marked('n-1'));
     note(deps, 'now');
 
-    await settleMarks(pass(), over);
+    await settleMarks(deps, pass(), over);
 
     expect(deps.targetClient.writes).toMatchObject([
       { what: 'nodes/n-1', body: { metadata: { annotations: { [HELD]: null } }, spec: { taints: [] } } },
@@ -303,7 +298,7 @@ describe('marks without a reason', () => {
     note(deps, 'now');
     deps.targetClient.failures.push(new ApiError(403, 'Forbidden', 'no'));
 
-    await settleMarks(pass(), over);
+    await settleMarks(deps, pass(), over);
 
     expect(deps.events).toEqual(['NodeUpdateFailed']);
     expect(deps.client.writes).toEqual([]);
@@ -315,7 +310,7 @@ describe('marks without a reason', () => {
     deps.nodes.put(marked('o-1'));
     note(deps, 'old');
 
-    await settleMarks(pass(), { ...over, stage: 'choosing' });
+    await settleMarks(deps, pass(), { ...over, stage: 'choosing' });
 
     const none = Object.fromEntries(Object.keys(hold).map((key) => [key, null]));
     expect(deps.targetClient.writes.map(({ what, body }) => [what, body])).toMatchObject([

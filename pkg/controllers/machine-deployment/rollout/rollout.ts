@@ -11,7 +11,7 @@ import { ALL_MARKED, bothMarked, type Marked } from '../node-marks/node-marker.t
 import { isTaintRecorded, recordTaint, type RolloutMarks } from '../node-marks/rollout-node-marks.ts';
 import type { Collaborators, DeploymentPass } from '../step.ts';
 import { newSetFor } from '../sets/new-set.ts';
-import { created, creationFailed, isComplete, type ProgressingUpdate } from './progressing-condition.ts';
+import { created, creationFailed, isComplete } from './progressing-condition.ts';
 import { resizeSets } from '../scaling/resize.ts';
 import { growNewSet, shrinkOldSets } from './rolling.ts';
 import { EMPTY_SET, sumOf, type Resizes, type SetFacts } from '../sets/set-facts.ts';
@@ -32,68 +32,57 @@ export type RolloutDeps = Pick<
   | 'marker'
 >;
 
-export interface RolloutPass extends Pick<DeploymentPass, 'observed' | 'signal'> {
-  readonly deps: RolloutDeps;
-}
-
-export interface RolloutResult {
-  readonly announced?: ProgressingUpdate;
-  /** Has to be retried, after the status has been written. */
-  readonly error?: unknown;
-  readonly again?: boolean;
-}
-
-export function endWith(pass: DeploymentPass, { announced, error, again }: RolloutResult): StepResult {
-  pass.announced = announced;
-  pass.error = error;
-  return again === true ? requeue(0, 'the rest of the rollout') : stop;
-}
+export const AGAIN = requeue(0, 'the rest of the rollout');
 
 /** One step of a RollingUpdate: create the new set, or grow it, or shrink old ones; when all is done, tidy up. */
-export async function rollingUpdate(pass: RolloutPass): Promise<RolloutResult> {
-  const { deps, observed, signal } = pass;
+export async function rollingUpdate(deps: RolloutDeps, pass: DeploymentPass): Promise<StepResult> {
+  const { observed, signal } = pass;
   const { newSet, facts, limits, isFrozen } = observed;
   if (newSet === undefined || facts.newSet === undefined) {
-    return isFrozen ? {} : createSet(pass, grownSize(EMPTY_SET, facts.oldSets, limits));
+    return isFrozen ? stop : createSet(deps, pass, grownSize(EMPTY_SET, facts.oldSets, limits));
   }
   const grown = growNewSet(facts.newSet, facts.oldSets, limits, isFrozen);
-  if (await resizeSets(deps, observed, { sizes: grown }, signal)) return {};
+  if (await resizeSets(deps, observed, { sizes: grown }, signal)) return stop;
 
   // The autoscaler must know before the first old Machine goes; the new set's growth need not wait for it.
-  if ((await markNodesOfRollout(pass, { taint: true })).hasMore) return { again: true };
+  if ((await markNodesOfRollout(deps, pass, { taint: true })).hasMore) return AGAIN;
   const shrunk = shrinkOldSets(facts.newSet, facts.oldSets, limits);
-  if (await resizeSets(deps, observed, { sizes: shrunk }, signal)) return {};
-  return finishRollout(pass);
+  if (await resizeSets(deps, observed, { sizes: shrunk }, signal)) return stop;
+  return finishRollout(deps, pass);
 }
 
 /** One step of a Recreate: empty the old sets, wait for the last of their Machines, create or fill the new set. */
-export async function recreate(pass: RolloutPass): Promise<RolloutResult> {
-  const { deps, observed, signal } = pass;
+export async function recreate(deps: RolloutDeps, pass: DeploymentPass): Promise<StepResult> {
+  const { observed, signal } = pass;
   const { newSet, facts, limits, isFrozen } = observed;
-  if ((await markNodesOfRollout(pass, {})).hasMore) return { again: true };
+  if ((await markNodesOfRollout(deps, pass, {})).hasMore) return AGAIN;
   const step = recreateStep(facts.oldSets);
-  if (step.kind === 'wait') return {};
+  if (step.kind === 'wait') return stop;
   if (step.kind === 'shrink') {
     await resizeSets(deps, observed, { sizes: step.sizes }, signal);
-    return {};
+    return stop;
   }
-  if (newSet === undefined) return isFrozen ? {} : createSet(pass, limits.replicas);
+  if (newSet === undefined) return isFrozen ? stop : createSet(deps, pass, limits.replicas);
   const isRaise = (newSet.spec.replicas ?? 0) < limits.replicas;
   const sizes = new Map(isRaise && isFrozen ? [] : [[newSet.metadata.name, limits.replicas] as const]);
-  if (await resizeSets(deps, observed, { sizes }, signal)) return {};
-  return finishRollout(pass);
+  if (await resizeSets(deps, observed, { sizes }, signal)) return stop;
+  return finishRollout(deps, pass);
 }
 
 /** Creates the new set; a name that is taken by a stranger is avoided in the next pass. */
-export async function createSet({ deps, observed, signal }: RolloutPass, replicas: number): Promise<RolloutResult> {
+export async function createSet(deps: RolloutDeps, pass: DeploymentPass, replicas: number): Promise<StepResult> {
+  const { observed, signal } = pass;
   const { deployment, oldSets } = observed;
   try {
     const set = await createNewSet(deps, deployment, oldSets, replicas, signal);
-    return set === undefined ? { again: true } : { announced: created(set.metadata.name) };
+    if (set === undefined) return AGAIN;
+    pass.announced = created(set.metadata.name);
   } catch (error) {
     const { name } = newSetFor(deployment, oldSets, replicas).metadata;
-    return isFailedCreation(error, signal) ? { announced: creationFailed(name, error), error } : { error };
+    if (isFailedCreation(error, signal)) pass.announced = creationFailed(name, error);
+    pass.error = error;
   }
+  return stop;
 }
 
 /**
@@ -101,10 +90,10 @@ export async function createSet({ deps, observed, signal }: RolloutPass, replica
  * holds nothing back, but the set is noted as tainted only when all its Nodes are.
  */
 export async function markNodesOfRollout(
-  pass: RolloutPass,
+  deps: RolloutDeps,
+  { observed, signal }: DeploymentPass,
   { taint = false, ...onOld }: Pick<RolloutMarks, 'taint' | 'candidate'>,
 ): Promise<Marked> {
-  const { deps, observed, signal } = pass;
   const active = observed.oldSets.filter((set) => isActiveSet(set, deps.machines));
   if (active.length === 0) return ALL_MARKED;
   const hold = deps.holdsScaleDownDuringRollout ? { holdScaleDown: true } : {};
@@ -136,11 +125,11 @@ function isHeldAsItJoins(deps: RolloutDeps, machine: Machine): boolean {
 }
 
 /** Takes old sets out of the history, once everything is of the new template. */
-export async function finishRollout({ deps, observed, signal }: RolloutPass): Promise<RolloutResult> {
+export async function finishRollout(deps: RolloutDeps, { observed, signal }: DeploymentPass): Promise<StepResult> {
   const { deployment, newSet, oldSets } = observed;
-  if (newSet === undefined || !isComplete(deployment, deployment.status ?? {})) return {};
+  if (newSet === undefined || !isComplete(deployment, deployment.status ?? {})) return stop;
   await cleanUpSets(deps, oldSets.map(observed.owned), revisionHistoryLimitOf(deployment), signal);
-  return {};
+  return stop;
 }
 
 /** What a Recreate does next. wait: Machines of old sets still exist. grow: the new set is made, or brought to its size. */
