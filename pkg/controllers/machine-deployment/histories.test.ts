@@ -32,7 +32,8 @@ import {
   preservedUntilMs,
 } from '../replicas/machine-state.ts';
 import { planReplicas, type ReplicaPlan } from '../replicas/replica-plan.ts';
-import { newSetChange, newSetFor, sizeNotes } from './sets/new-set.ts';
+import { newSetFor } from './sets/create-set.ts';
+import { newSetChange, sizeNotes } from './sets/new-set.ts';
 import { growNewSet, shrinkOldSets } from './rollout/rolling.ts';
 import { missingScalerMarks, readHandoff, scalerTimeFor, strayMarks } from './scaling/scaler-handoff.ts';
 import { isScalingEvent, scale, replaceNamed, type ScalingFacts } from './scaling/scaling.ts';

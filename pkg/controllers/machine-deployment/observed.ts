@@ -3,13 +3,13 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { equalTemplate } from '../../apis/machine/v1alpha1/template-equality.ts';
 import { FREEZE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import { fromTimestamp } from '../../base/clock/clock.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import { CONTROLLER_INDEX } from '../../operator/indexes/owner-index.ts';
-import { findNewSet, oldestFirst } from './sets/new-set.ts';
 import type { MachineDeploymentDeps } from './step.ts';
 import { chosenIn, unacknowledged, type Choice } from './scaling/scaler-handoff.ts';
 import { claimsOn } from './sets/set-claims.ts';
-import { factsOf, type SetFacts } from './sets/set-facts.ts';
+import { byAge, factsOf, type SetFacts } from './sets/set-facts.ts';
 import { rolloutLimitsOf, type RolloutLimits } from '../replicas/limits.ts';
 
 export interface FactsOfSets {
@@ -90,6 +90,20 @@ export function observeDeployment(
     owned: (set) => ({ set, machines: machinesOf(set) }),
     untold,
   };
+}
+
+/** The set whose template is the MachineDeployment's; of several the oldest. All others are old sets. */
+export function findNewSet(deployment: MachineDeployment, sets: readonly MachineSet[]): MachineSet | undefined {
+  return oldestFirst(sets).find((set) => equalTemplate(set.spec.template, deployment.spec.template));
+}
+
+/** Sets from the oldest to the newest; equally old ones by name. */
+function oldestFirst(sets: readonly MachineSet[]): MachineSet[] {
+  return sets.toSorted((a, b) => byAge(ageOf(a), ageOf(b)));
+}
+
+function ageOf({ metadata }: MachineSet): { createdMs: number; name: string } {
+  return { createdMs: fromTimestamp(metadata.creationTimestamp) ?? 0, name: metadata.name };
 }
 
 function isSame(before: Observed['seen'], now: Observed['seen']): boolean {

@@ -6,11 +6,10 @@ import { requeue, stop, type StepResult } from '../../../work/reconcile/result.t
 import { recordedNodeOf } from '../../machine-facts/recorded-node.ts';
 import { isActiveSet } from '../../replicas/rollout-hold.ts';
 import { cleanUpSets } from '../sets/cleanup.ts';
-import { createNewSet, isFailedCreation } from '../sets/create-set.ts';
+import { createNewSet, isFailedCreation, newSetFor } from '../sets/create-set.ts';
 import { ALL_MARKED, bothMarked, type Marked } from '../node-marks/node-marker.ts';
 import { isTaintRecorded, recordTaint, type RolloutMarks } from '../node-marks/rollout-node-marks.ts';
 import type { Collaborators, DeploymentPass } from '../step.ts';
-import { newSetFor } from '../sets/new-set.ts';
 import { created, creationFailed, isComplete } from './progressing-condition.ts';
 import { resizeSets } from '../scaling/resize.ts';
 import { growNewSet, shrinkOldSets } from './rolling.ts';

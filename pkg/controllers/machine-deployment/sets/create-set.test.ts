@@ -5,8 +5,7 @@ import { DeploymentWorld } from '../../../../test/fakes/replicas-world.ts';
 import { GateClosedError } from '../../../kube/gate/gate.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { machineSets } from '../../../kube/client/resource.ts';
-import { createNewSet } from './create-set.ts';
-import { newSetFor } from './new-set.ts';
+import { createNewSet, newSetFor } from './create-set.ts';
 
 const signal = new AbortController().signal;
 const deployment = machineDeployment();

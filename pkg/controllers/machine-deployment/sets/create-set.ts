@@ -1,16 +1,20 @@
 import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
-import { TEMPLATE_HASH_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { API_VERSION } from '../../../apis/machine/v1alpha1/group.ts';
+import { MACHINE_FINALIZER, TEMPLATE_HASH_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { equalTemplate } from '../../../apis/machine/v1alpha1/template-equality.ts';
 import { GateClosedError } from '../../../kube/gate/gate.ts';
 import { ApiError, isAlreadyExists } from '../../../kube/client/errors.ts';
+import type { New } from '../../../kube/client/client.ts';
 import { statusPatch } from '../../../kube/client/patch.ts';
 import { machineDeployments, machineSets } from '../../../kube/client/resource.ts';
+import { controllerReference } from '../../../work/reconcile/ownership.ts';
 import { failedToCreateSet, scaledSet } from '../events.ts';
-import { newSetFor } from './new-set.ts';
+import { sizeNotes } from './new-set.ts';
+import { newSetAnnotations } from './revision.ts';
 import type { MachineDeploymentDeps } from '../step.ts';
 import { claimsOn } from './set-claims.ts';
-import { templateHash } from './template-hash.ts';
+import { hashInName, templateHash } from './template-hash.ts';
 import { claimedSets } from '../observed.ts';
 
 /** What is stored as MachineSets of the present template never has that template. */
@@ -97,4 +101,41 @@ export function isFailedCreation(err: unknown, signal: AbortSignal): boolean {
   if (err instanceof GateClosedError || signal.aborted) return false;
   const causes = err instanceof ApiError ? (err.status?.details?.causes ?? []) : [];
   return !causes.some(({ reason }) => reason === 'NamespaceTerminating');
+}
+
+/**
+ * The set that gives the present template its Machines. Hash and name follow from template and collisionCount alone, so
+ * that a repeated creation finds the first one's set.
+ */
+export function newSetFor(
+  deployment: MachineDeployment,
+  oldSets: readonly MachineSet[],
+  replicas: number,
+): New<MachineSet> {
+  const { metadata, spec, status } = deployment;
+  const hash = templateHash(spec.template, status?.collisionCount);
+  const labels = { ...spec.template.metadata?.labels, [TEMPLATE_HASH_LABEL]: hash };
+  const unannotated = { metadata: { ...metadata, annotations: {} } };
+  return {
+    metadata: {
+      name: `${metadata.name}-${hashInName(hash)}`,
+      ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
+      labels,
+      annotations: { ...newSetAnnotations(deployment, unannotated, oldSets), ...sizeNotes(deployment) },
+      finalizers: [MACHINE_FINALIZER],
+      ownerReferences: [controllerReference(deployment, API_VERSION, 'MachineDeployment')],
+    },
+    spec: {
+      replicas,
+      selector: {
+        ...spec.selector,
+        matchLabels: { ...spec.selector?.matchLabels, [TEMPLATE_HASH_LABEL]: hash },
+      },
+      template: { ...spec.template, metadata: { ...spec.template.metadata, labels } },
+      ...(spec.minReadySeconds === undefined ? {} : { minReadySeconds: spec.minReadySeconds }),
+      ...(spec.autoPreserveFailedMachineMax === undefined
+        ? {}
+        : { autoPreserveFailedMachineMax: spec.autoPreserveFailedMachineMax }),
+    },
+  };
 }

@@ -19,7 +19,9 @@ import {
   type BuiltMachineDeployment,
   type BuiltMachineSet,
 } from '../../../../test/builders.ts';
-import { findNewSet, newSetChange, newSetFor } from './new-set.ts';
+import { findNewSet } from '../observed.ts';
+import { newSetFor } from './create-set.ts';
+import { newSetChange } from './new-set.ts';
 import { templateHash } from './template-hash.ts';
 
 const deployment = (change?: (d: BuiltMachineDeployment) => void): BuiltMachineDeployment => machineDeployment(change);
