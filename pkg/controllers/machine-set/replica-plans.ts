@@ -2,14 +2,12 @@ import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { LAST_SCALER_CHANGE_ANNOTATION, SCALE_UP_DISABLED_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp, type Clock } from '../../base/clock/clock.ts';
 import { setFreeze } from '../replicas/freeze-marks.ts';
 import { isTerminating } from '../replicas/machine-state.ts';
 import { planReplicas, type ReplicaPlan } from '../replicas/replica-plan.ts';
-import { claimedMachines } from './claim.ts';
 import { hasOutdatedTemplate, isRolling, roomFor } from './creation-room.ts';
-import type { MachineSetDeps, SetPass } from './step.ts';
+import type { MachineSetDeps } from './step.ts';
 import { isKeptWhenFailed, nodeOf } from './preservation.ts';
 
 /** A size that falls so soon after it rose, or while it already swings, may rise again. */
@@ -78,13 +76,6 @@ export class ReplicaPlans {
       nowMs,
       isKept: (machine) => isKeptWhenFailed(machine, nodeOf(this.#deps, machine), nowMs),
     });
-  }
-
-  /** How many Machines the set of a pass wants to create, as the cache shows it at this moment. */
-  missing({ key, object: { metadata } }: Pick<SetPass, 'key' | 'object'>): number {
-    const set = this.#deps.machineSets.get(key);
-    if (set === undefined || set.metadata.uid !== metadata.uid || isBeingDeleted(set)) return 0;
-    return this.of(set, claimedMachines(this.#deps, set)).create;
   }
 
   /** For how long the surplus of a set whose size swings may still be wanted again. */

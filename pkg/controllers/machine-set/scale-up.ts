@@ -1,10 +1,11 @@
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { controllerOf } from '../../apis/meta.ts';
+import { controllerOf, isBeingDeleted } from '../../apis/meta.ts';
 import { messageOf } from '../../driver/errno.ts';
 import { GateClosedError } from '../../kube/gate/gate.ts';
 import { ApiError, isAlreadyExists, ignoreNotFound } from '../../kube/client/errors.ts';
 import { machines } from '../../kube/client/resource.ts';
 import { next } from '../../work/reconcile/result.ts';
+import { claimedMachines } from './claim.ts';
 import { brakedOwner } from './creation-room.ts';
 import { createdMachine, failedToCreate } from '../replicas/events.ts';
 import { machineName, newMachine } from './new-machine.ts';
@@ -41,12 +42,17 @@ type ScaleUpDeps = Pick<
  * Creates missing Machines. The replacement of a failed one is made as soon as the deletion of that has begun, and while it is seen going:
  * in a rollout there may be no room any more for it once that is gone.
  */
-export const createMissing = (deps: ScaleUpDeps & Pick<Collaborators, 'plans'>): SetStep => ({
+export const createMissing = (deps: ScaleUpDeps & Pick<Collaborators, 'plans' | 'machineSets'>): SetStep => ({
   name: 'create-missing',
   async run(pass) {
     const { object: set, notes, signal } = pass;
     if (pass.error !== undefined) return next;
-    const missing = (): number => deps.plans.missing(pass);
+    // As the cache shows the set at this moment.
+    const missing = (): number => {
+      const now = deps.machineSets.get(pass.key);
+      if (now === undefined || now.metadata.uid !== set.metadata.uid || isBeingDeleted(now)) return 0;
+      return deps.plans.of(now, claimedMachines(deps, now)).create;
+    };
     let hasMore = pass.hasDeleted === true;
     if (pass.isShort === true || (hasMore && missing() > 0)) {
       const pending = await unseenCreations(deps, set, signal);
