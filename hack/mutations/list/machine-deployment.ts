@@ -5,7 +5,7 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   {
     in: 'setsToForget',
     from: 'return [];',
-    to: 'return setsToForget(oldSets, 0);',
+    to: 'return setsToForget({ oldSets, machinesOf }, 0);',
     why: 'Without a history limit all history goes.',
   },
   {
@@ -106,7 +106,7 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   },
   {
     in: 'inPlaceUpdate',
-    from: 'if (await resizeSets(deps, observed, { sizes: settled }, signal)) return {}',
+    from: 'if (await resizeSets(deps, observed, { sizes: settled }, signal)) return stop',
     to: 'await resizeSets(deps, observed, { sizes: settled }, signal)',
     why: 'A set is resized twice by sizes of a moment before.',
   },

@@ -1,5 +1,4 @@
 import { hasFinalizer, ORPHAN_FINALIZER } from '../../apis/finalizers.ts';
-import { revisionHistoryLimitOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { MACHINE_FINALIZER, REVISION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { validateMachineDeployment } from '../../apis/machine/v1alpha1/validation.ts';
@@ -212,12 +211,7 @@ const scaleSets = (deps: RolloutDeps & OrderDeps): DeploymentStep => ({
       const hasScaled = await resizeSets(deps, observed, scale(facts), signal);
       if (isHeld) {
         pass.waitsFor = hold?.message;
-        await cleanUpSets(
-          deps,
-          observed.oldSets.map(observed.owned),
-          revisionHistoryLimitOf(observed.deployment),
-          signal,
-        );
+        await cleanUpSets(deps, observed, signal);
         if (hasScaled || spec.strategy?.type !== 'InPlaceUpdate') return stop;
         return endBegunUpdates(deps, pass, !isToBegin(observed));
       }

@@ -12,16 +12,6 @@ import { claimsOn } from './sets/set-claims.ts';
 import { byAge, factsOf, type SetFacts } from './sets/set-facts.ts';
 import { rolloutLimitsOf, type RolloutLimits } from '../replicas/limits.ts';
 
-export interface FactsOfSets {
-  readonly newSet: SetFacts | undefined;
-  readonly oldSets: readonly SetFacts[];
-}
-
-export interface OwnedSet {
-  readonly set: MachineSet;
-  readonly machines: readonly Machine[];
-}
-
 /** A MachineDeployment and all that it owns, as the caches show it at one moment, our own writes included. */
 export interface Observed {
   readonly deployment: MachineDeployment;
@@ -31,16 +21,15 @@ export interface Observed {
   readonly newSet: MachineSet | undefined;
   /** All other sets, oldest first. */
   readonly oldSets: readonly MachineSet[];
-  readonly facts: FactsOfSets;
+  readonly facts: { readonly newSet: SetFacts | undefined; readonly oldSets: readonly SetFacts[] };
   /** What the facts would be with other Machines in the place of its own. */
-  readonly factsAs: (view: (machine: Machine) => Machine) => FactsOfSets;
+  readonly factsAs: (view: (machine: Machine) => Machine) => Observed['facts'];
   readonly limits: RolloutLimits;
   /** Held back by the overshoot safety: no set is created or raised. */
   readonly isFrozen: boolean;
   readonly machinesOf: (set: MachineSet) => readonly Machine[];
   /** What it was made from. */
   readonly seen: readonly (readonly object[])[];
-  readonly owned: (set: MachineSet) => OwnedSet;
   /** Machines of `set` that an autoscaler has named and that the set does not know of yet. */
   readonly untold: (set: MachineSet) => readonly Choice[];
 }
@@ -65,14 +54,14 @@ export function observeDeployment(
   let choices: readonly Choice[] | undefined;
   const untold = (set: MachineSet): readonly Choice[] =>
     unacknowledged(set, (choices ??= chosenIn(deployment, sets.flatMap(machinesOf), nowMs)));
-  const factsAs = (view: (machine: Machine) => Machine): FactsOfSets => {
+  const factsAs = (view: (machine: Machine) => Machine): Observed['facts'] => {
     const facts = (set: MachineSet): SetFacts => {
       const isReplaced = !equalTemplate(set.spec.template, deployment.spec.template);
       return factsOf(set, machinesOf(set).map(view), { isReplaced, named: untold(set).length }, nowMs);
     };
     return { newSet: newSet && facts(newSet), oldSets: oldSets.map(facts) };
   };
-  let facts: FactsOfSets | undefined;
+  let facts: Observed['facts'] | undefined;
   return {
     deployment,
     sets,
@@ -87,7 +76,6 @@ export function observeDeployment(
     isFrozen: deployment.metadata.labels?.[FREEZE_LABEL] === 'True',
     machinesOf,
     seen,
-    owned: (set) => ({ set, machines: machinesOf(set) }),
     untold,
   };
 }

@@ -12,7 +12,8 @@ import {
 } from './rollout/progressing-condition.ts';
 import { statusChange } from '../replicas/status-change.ts';
 import { deploymentStatusOf, type MachineDeploymentStatusFacts } from './status.ts';
-import type { OwnedSet } from './observed.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 
 const SINCE = '2026-01-01T00:00:00Z';
 const NOW = Date.parse('2026-01-01T00:10:00Z');
@@ -29,6 +30,11 @@ const progressing =
   (d: BuiltMachineDeployment): void => {
     d.status.conditions = [{ type: 'Progressing', status, reason, lastUpdateTime: SINCE, lastTransitionTime: SINCE }];
   };
+interface OwnedSet {
+  readonly set: MachineSet;
+  readonly machines: readonly Machine[];
+}
+
 const owned = (size: number, machines: number, available = machines): OwnedSet => ({
   set: machineSet((s) => {
     s.spec.replicas = size;
@@ -41,12 +47,20 @@ const owned = (size: number, machines: number, available = machines): OwnedSet =
   ),
 });
 
-function computed(facts: Partial<MachineDeploymentStatusFacts>): MachineDeploymentStatus {
+function computed({
+  newSet = owned(3, 3),
+  oldSets = [],
+  ...facts
+}: Partial<Omit<MachineDeploymentStatusFacts, 'newSet' | 'oldSets' | 'machinesOf'>> & {
+  readonly newSet?: OwnedSet;
+  readonly oldSets?: readonly OwnedSet[];
+}): MachineDeploymentStatus {
   return deploymentStatusOf({
     deployment: deployment(),
     observedGeneration: 1,
-    newSet: owned(3, 3),
-    oldSets: [],
+    newSet: newSet.set,
+    oldSets: oldSets.map(({ set }) => set),
+    machinesOf: (of) => [newSet, ...oldSets].find(({ set }) => set === of)?.machines ?? [],
     collisionCount: undefined,
     invalid: undefined,
     unsupported: undefined,

@@ -4,6 +4,7 @@ import type {
   MachineDeploymentCondition,
   MachineDeploymentStatus,
 } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp, toTimestamp } from '../../base/clock/clock.ts';
 import { statusPatch } from '../../kube/client/patch.ts';
@@ -25,7 +26,7 @@ import {
   rolloutProgressOf,
   type ProgressingUpdate,
 } from './rollout/progressing-condition.ts';
-import { observeDeployment, type OwnedSet, type Observed } from './observed.ts';
+import { observeDeployment, type Observed } from './observed.ts';
 import { leastAvailable, rolloutLimitsOf } from '../replicas/limits.ts';
 
 type Deps = Pick<Collaborators, 'machineSets' | 'machines' | 'recorder' | 'clock' | 'statuses'>;
@@ -37,14 +38,15 @@ export const status = ({ statuses, recorder, ...deps }: Deps): DeploymentStep =>
     const nowMs = deps.clock.now();
     const patchOf = (deployment: MachineDeployment) => {
       const observed = observeDeployment(deps, deployment, pass.observed);
-      const { newSet, oldSets, owned } = observed;
+      const { newSet, oldSets, machinesOf } = observed;
       const change = statusChange(
         deployment.status,
         deploymentStatusOf({
           deployment,
           observedGeneration: object.metadata.generation ?? 0,
-          newSet: newSet && owned(newSet),
-          oldSets: oldSets.map(owned),
+          newSet,
+          oldSets,
+          machinesOf,
           collisionCount: deployment.status?.collisionCount,
           invalid,
           unsupported,
@@ -91,11 +93,9 @@ export interface Unsupported {
   readonly message: string;
 }
 
-export interface MachineDeploymentStatusFacts {
+export interface MachineDeploymentStatusFacts extends Pick<Observed, 'newSet' | 'oldSets' | 'machinesOf'> {
   readonly deployment: MachineDeployment;
   readonly observedGeneration: number;
-  readonly newSet: OwnedSet | undefined;
-  readonly oldSets: readonly OwnedSet[];
   readonly collisionCount: number | null | undefined;
   /** Why the spec cannot be obeyed. */
   readonly invalid: string | undefined;
@@ -108,23 +108,23 @@ export interface MachineDeploymentStatusFacts {
 
 /** The status as it should be. Conditions of other writers are kept. */
 export function deploymentStatusOf(facts: MachineDeploymentStatusFacts): MachineDeploymentStatus {
-  const { newSet, oldSets, deployment } = facts;
+  const { newSet, oldSets, machinesOf, deployment } = facts;
   const sets = newSet === undefined ? oldSets : [newSet, ...oldSets];
-  const counted = sets.map(({ machines }) => countMachines(machines));
+  const counted = sets.map((set) => countMachines(machinesOf(set)));
   const sum = (count: keyof MachineCounts): number => counted.reduce((total, counts) => total + counts[count], 0);
-  const wanted = sets.reduce((total, { set }) => total + (set.spec.replicas ?? 0), 0);
+  const wanted = sets.reduce((total, { spec }) => total + (spec.replicas ?? 0), 0);
   const available = sum('available');
 
   const counts: MachineDeploymentStatus = {
     observedGeneration: facts.observedGeneration,
     replicas: sum('replicas'),
-    updatedReplicas: newSet === undefined ? 0 : newSet.machines.length,
+    updatedReplicas: newSet === undefined ? 0 : machinesOf(newSet).length,
     readyReplicas: sum('ready'),
     availableReplicas: available,
     unavailableReplicas: Math.max(0, wanted - available),
     preservedFailedReplicas: sum('preservedFailed'),
     collisionCount: facts.collisionCount ?? null,
-    failedMachines: newestFailures(sets.flatMap(({ set }) => set.status?.failedMachines ?? [])),
+    failedMachines: newestFailures(sets.flatMap(({ status: its }) => its?.failedMachines ?? [])),
   };
   return { ...counts, conditions: conditionsOf(deployment, counts, sets, facts) };
 }
@@ -139,7 +139,7 @@ function newestFailures(failures: MachineSummary[]): MachineSummary[] {
 function conditionsOf(
   deployment: MachineDeployment,
   counts: MachineDeploymentStatus,
-  sets: readonly OwnedSet[],
+  sets: readonly MachineSet[],
   facts: MachineDeploymentStatusFacts,
 ): MachineDeploymentCondition[] {
   let conditions = deployment.status?.conditions ?? [];
@@ -150,7 +150,7 @@ function conditionsOf(
   ): void => {
     conditions = changed(conditions, type, condition, refresh, facts.nowMs);
   };
-  const { invalid, unsupported } = facts;
+  const { machinesOf, invalid, unsupported } = facts;
   const wrong = invalidAnnotations('MachineDeployment', deployment);
   const wrongBefore = conditionOf(conditions, INVALID_ANNOTATION)?.message;
   set(
@@ -175,10 +175,10 @@ function conditionsOf(
     set('Progressing', condition, refresh);
   }
   set('ReplicaFailure', replicaFailure(sets));
-  const held = replacementHold(sets.flatMap(({ machines }) => machines));
+  const held = replacementHold(sets.flatMap(machinesOf));
   const heldBefore = conditionOf(conditions, REPLACEMENT_HELD)?.message;
   set(REPLACEMENT_HELD, held && { status: 'True', ...held }, held?.message !== heldBefore);
-  const refused = nodeSyncRefusal(sets.flatMap(({ machines }) => machines));
+  const refused = nodeSyncRefusal(sets.flatMap(machinesOf));
   const refusedBefore = conditionOf(conditions, NODE_SYNC_REFUSED)?.message;
   set(NODE_SYNC_REFUSED, refused && { status: 'True', ...refused }, refused?.message !== refusedBefore);
   return conditions;
@@ -198,8 +198,8 @@ function availability(
 }
 
 /** The failure of the new set, or of the first set that has one. */
-function replicaFailure(sets: readonly OwnedSet[]): Omit<MachineDeploymentCondition, 'type'> | undefined {
-  const failures = sets.map(({ set }) => conditionOf(set.status?.machineSetCondition, 'ReplicaFailure'));
+function replicaFailure(sets: readonly MachineSet[]): Omit<MachineDeploymentCondition, 'type'> | undefined {
+  const failures = sets.map(({ status: its }) => conditionOf(its?.machineSetCondition, 'ReplicaFailure'));
   const failure = failures.find((condition) => condition !== undefined);
   if (failure === undefined) return undefined;
   const { reason, message } = failure;

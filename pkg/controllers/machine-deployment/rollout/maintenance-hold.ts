@@ -9,15 +9,13 @@ import { leastAvailable } from '../../replicas/limits.ts';
 import { isFailed, isTerminating } from '../../replicas/machine-state.ts';
 import { growNewSet, shrinkOldSets } from './rolling.ts';
 import { sumOf, type SetFacts } from '../sets/set-facts.ts';
-import type { FactsOfSets, Observed } from '../observed.ts';
+import type { Observed } from '../observed.ts';
 import { namedUpTo } from '../../../apis/short-text.ts';
 
 const MAX_NAMED = 5;
 
 /** The sets of a rollout whose new set exists. */
-interface Sets extends FactsOfSets {
-  readonly newSet: SetFacts;
-}
+type Sets = Observed['facts'] & { readonly newSet: SetFacts };
 
 type Rollout = Pick<
   Observed,
@@ -57,7 +55,7 @@ function asAvailable(machine: Machine): Machine {
   return { ...machine, metadata: { ...machine.metadata, annotations }, status: { ...machine.status, currentStatus } };
 }
 
-function withNewSet({ newSet, oldSets }: FactsOfSets): Sets | undefined {
+function withNewSet({ newSet, oldSets }: Observed['facts']): Sets | undefined {
   return newSet && { newSet, oldSets };
 }
 

@@ -1,5 +1,5 @@
 import { hasFinalizer } from '../../../apis/finalizers.ts';
-import { phaseOf, revisionHistoryLimitOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { NODE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { requeue, stop, type StepResult } from '../../../work/reconcile/result.ts';
@@ -125,9 +125,9 @@ function isHeldAsItJoins(deps: RolloutDeps, machine: Machine): boolean {
 
 /** Takes old sets out of the history, once everything is of the new template. */
 export async function finishRollout(deps: RolloutDeps, { observed, signal }: DeploymentPass): Promise<StepResult> {
-  const { deployment, newSet, oldSets } = observed;
+  const { deployment, newSet } = observed;
   if (newSet === undefined || !isComplete(deployment, deployment.status ?? {})) return stop;
-  await cleanUpSets(deps, oldSets.map(observed.owned), revisionHistoryLimitOf(deployment), signal);
+  await cleanUpSets(deps, observed, signal);
   return stop;
 }
 

@@ -5,14 +5,15 @@ import { DeploymentWorld } from '../../../../test/fakes/replicas-world.ts';
 import { cleanUpSets } from './cleanup.ts';
 
 test('an old set is deleted only as it was looked at', async () => {
-  const deps = new DeploymentWorld(machineDeployment());
+  const deployment = machineDeployment((d) => void (d.spec.revisionHistoryLimit = 0));
+  const deps = new DeploymentWorld(deployment);
   const old = machineSet((s) => {
     s.metadata.resourceVersion = '5';
     s.spec.replicas = 0;
     s.status.replicas = 0;
   });
 
-  await cleanUpSets(deps, [{ set: old, machines: [] }], 0, new AbortController().signal);
+  await cleanUpSets(deps, { deployment, oldSets: [old], machinesOf: () => [] }, new AbortController().signal);
 
   const { uid, resourceVersion } = old.metadata;
   expect(deps.client.writes).toMatchObject([{ verb: 'delete', intent: 'destroy', uid, resourceVersion }]);

@@ -3,9 +3,15 @@ import { expect, test } from '@jest/globals';
 import { REVISION_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import { machine, machineSet, type BuiltMachineSet } from '../../../../test/builders.ts';
 import { setsToForget } from './cleanup.ts';
-import type { OwnedSet } from '../observed.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 
-const empty = (name: string, day: number, change?: (s: BuiltMachineSet) => void): OwnedSet => ({
+interface OldSet {
+  readonly set: MachineSet;
+  readonly machines: readonly Machine[];
+}
+
+const empty = (name: string, day: number, change?: (s: BuiltMachineSet) => void): OldSet => ({
   set: machineSet((s) => {
     s.metadata.name = name;
     s.metadata.creationTimestamp = `2026-01-0${day}T00:00:00Z`;
@@ -51,5 +57,8 @@ test.each([
     want: [],
   },
 ])('the history $title', ({ sets, limit, want }) => {
-  expect(setsToForget(sets, limit).map(({ metadata }) => metadata.name)).toEqual(want);
+  const machinesOf = (of: MachineSet) => sets.find(({ set }) => set === of)?.machines ?? [];
+  const oldSets = sets.map(({ set }) => set);
+
+  expect(setsToForget({ oldSets, machinesOf }, limit).map(({ metadata }) => metadata.name)).toEqual(want);
 });

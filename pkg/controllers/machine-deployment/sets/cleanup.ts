@@ -1,3 +1,4 @@
+import { revisionHistoryLimitOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import { isBeingDeleted, refOf } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
@@ -5,31 +6,30 @@ import { ignoreNotFound } from '../../../kube/client/errors.ts';
 import { machineSets } from '../../../kube/client/resource.ts';
 import type { MachineDeploymentDeps } from '../step.ts';
 import { revisionOf } from './revision.ts';
-import type { OwnedSet } from '../observed.ts';
+import type { Observed } from '../observed.ts';
 
 /**
  * The old sets that are beyond the history limit: of the oldest ones too many, those that have, and want, no Machine. One that
  * is not empty yet still takes a place among them.
  */
-export function setsToForget(oldSets: readonly OwnedSet[], limit: number | null | undefined): MachineSet[] {
+export function setsToForget(
+  { oldSets, machinesOf }: Pick<Observed, 'oldSets' | 'machinesOf'>,
+  limit: number | null | undefined,
+): MachineSet[] {
   if (limit === undefined || limit === null) return [];
-  const machinesBySet = new Map(oldSets.map(({ set, machines }) => [set, machines]));
   // Sets of the same second are told apart by revision; the sort is stable.
-  const byRevision = oldSets.map(({ set }) => set).toSorted((a, b) => revisionOf(a) - revisionOf(b));
+  const byRevision = oldSets.toSorted((a, b) => revisionOf(a) - revisionOf(b));
   const kept = byRevision.filter((set) => !isBeingDeleted(set)).toSorted((a, b) => createdMs(a) - createdMs(b));
-  return kept
-    .slice(0, Math.max(0, kept.length - limit))
-    .filter((set) => isEmpty(set, machinesBySet.get(set)?.length ?? 0));
+  return kept.slice(0, Math.max(0, kept.length - limit)).filter((set) => isEmpty(set, machinesOf(set).length));
 }
 
 /** Deletes old sets beyond the history limit. The first error ends it. */
 export async function cleanUpSets(
   { writer }: Pick<MachineDeploymentDeps, 'writer'>,
-  oldSets: readonly OwnedSet[],
-  limit: number | null | undefined,
+  observed: Pick<Observed, 'deployment' | 'oldSets' | 'machinesOf'>,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const { metadata } of setsToForget(oldSets, limit)) {
+  for (const { metadata } of setsToForget(observed, revisionHistoryLimitOf(observed.deployment))) {
     const { uid, resourceVersion } = metadata;
     const ref = refOf({ metadata });
     await writer.delete('destroy', machineSets, ref, { uid, resourceVersion }, { signal }).catch(ignoreNotFound);
