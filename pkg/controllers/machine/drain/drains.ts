@@ -7,11 +7,12 @@ import { GateClosedError } from '../../../kube/gate/gate.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import type { MachineContext } from '../context.ts';
 import { clustersOf } from '../failure/fail.ts';
-import { forceReasonOf, type ForceDeps } from './force.ts';
-import { deadlineOf, describeForce, forceAtOf, requestOf, type DrainPlan } from './plan.ts';
+import { deadlineOf, describeForce, forceAtOf, forceReasonOf, type ForceDeps } from './force.ts';
+import type { DrainPlan } from './plan.ts';
 import { blockOf, describeProgress, blockReasonOf } from '../../../drain/progress-text.ts';
 import type { DrainPurpose, DrainRecord, ForceReason } from './record.ts';
 import { noteReason, PROGRESS_MS, reportBlock } from './report.ts';
+import { requestOf } from './request.ts';
 
 const GATE_RETRY_MS = 5_000;
 /** Wait after a drain that could not do its work: after the first, doubled with each further one up to the longest. */

@@ -3,13 +3,26 @@ import { fromTimestamp, MINUTE_MS } from '../../../base/clock/clock.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext } from '../context.ts';
 import { clustersOf } from '../failure/fail.ts';
-import { deadlineOf, type DrainPlan } from './plan.ts';
+import { drainTimeoutMsOf } from '../../machine-facts/settings.ts';
+import type { DrainPlan } from './plan.ts';
 import type { ForceReason } from './record.ts';
 
 /** A Node that is broken for longer cannot end its pods by itself. Fixed, as in the original. */
 const BROKEN_AFTER_MS = 5 * MINUTE_MS;
 
-export type ForceDeps = Pick<Collaborators, 'clock' | 'settings' | 'trust' | 'readMachine'>;
+export type DeadlineDeps = Pick<Collaborators, 'clock' | 'settings'>;
+
+/** When pods that are left are deleted, or, where nothing forces the drain, when it counts as failed. Wall time. */
+export function deadlineOf({ settings }: DeadlineDeps, { machine }: MachineContext, { startMs }: DrainPlan): number {
+  return startMs + drainTimeoutMsOf(machine, settings);
+}
+
+/** When pods that are left are deleted; undefined when they never are. Wall time. */
+export function forceAtOf(deps: DeadlineDeps, ctx: MachineContext, plan: DrainPlan): number | undefined {
+  return plan.forceRule === 'usual' ? deadlineOf(deps, ctx, plan) : undefined;
+}
+
+export type ForceDeps = DeadlineDeps & Pick<Collaborators, 'trust' | 'readMachine'>;
 
 /**
  * Why pods are to be deleted instead of evicted; undefined when they are not. That a Node is broken is believed only after a
@@ -65,4 +78,17 @@ async function isStillUnhealthy(deps: ForceDeps, ctx: MachineContext, plan: Drai
   if (machine?.metadata.uid !== observed.metadata.uid || !isWanted(machine)) return false;
   if (live?.metadata.uid !== node.metadata.uid) return false;
   return (unhealthyCondition(live, deps.clock.now())?.forceAfterMs ?? 1) <= 0;
+}
+
+export function describeForce(reason: ForceReason, { forcedBy = '' }: Pick<DrainPlan, 'forcedBy'>): string {
+  switch (reason) {
+    case 'label':
+      return forcedBy;
+    case 'timeout':
+      return 'the drain timeout expired';
+    case 'not-ready':
+      return 'the Node was not ready for 5 min';
+    case 'readonly-filesystem':
+      return 'the Node had a read-only file system for 5 min';
+  }
 }

@@ -5,7 +5,8 @@ import { describeStage } from '../../machine-facts/deletion-stage.ts';
 import { codeInDeletion, setOperation } from '../../machine-facts/status.ts';
 import type { MachineContext, MachineNotes } from '../context.ts';
 import type { ReportedOnce } from '../../../work/reconcile/reported-once.ts';
-import { forceAtOf, type DeadlineDeps, type DrainPlan } from './plan.ts';
+import { forceAtOf, type DeadlineDeps } from './force.ts';
+import type { DrainPlan } from './plan.ts';
 import { describeProgress, isBlocked, blockReasonOf } from '../../../drain/progress-text.ts';
 import type { DrainRecord } from './record.ts';
 

@@ -7,7 +7,8 @@ import type { PodRule } from '../../../drain/drain.ts';
 import type { DrainedMachine } from '../../machine-facts/pod-rules.ts';
 import type { MachineSettings } from '../../machine-facts/settings.ts';
 import type { MachineContext } from '../context.ts';
-import { requestOf, type DrainPlan } from './plan.ts';
+import type { DrainPlan } from './plan.ts';
+import { requestOf } from './request.ts';
 
 const STAYS: PodRule = { behavior: 'stays' };
 const settings = { drainTimeoutMs: 1, maxEvictRetries: 1, pvDetachTimeoutMs: 1, pvReattachTimeoutMs: 1 };
