@@ -1,5 +1,4 @@
 import type { Activities, Activity, ActivityOwner } from '../work/activity/activity.ts';
-import type { Clock } from '../base/clock/clock.ts';
 import type { Drain, DrainOutcome, DrainProgress, DrainRequest } from './drain.ts';
 
 export type EndedDrain = Exclude<Activity<DrainOutcome>, { readonly state: 'running' }>;
@@ -14,17 +13,9 @@ export interface DrainAttempt {
   retryAtMs?: number;
 }
 
-/** Where the drain of an object's Node is. none: nothing runs, and the next may begin in `restMs`. */
-export type DrainStage<A> = { readonly attempt: A | undefined } & (
-  | { readonly kind: 'none'; readonly restMs: number }
-  | { readonly kind: 'running' }
-  | { readonly kind: 'ended'; readonly end: EndedDrain }
-);
-
 export interface DrainSessionDeps {
   readonly activities: Activities<{ drain: DrainOutcome }>;
   readonly drain: Drain;
-  readonly clock: Pick<Clock, 'monotonicMs'>;
 }
 
 /** The drains of one controller's objects: at most one for each, brought forward by passes. */
@@ -41,17 +32,17 @@ export class DrainSession<A extends DrainAttempt> {
     return this.#attempts;
   }
 
-  /** To be asked by every pass until the end was recorded. An end that leaves pods, or a failure, is returned once; of a superseded drain never. */
-  advance(uid: string): DrainStage<A> {
-    const { activities, clock } = this.#deps;
-    const attempt = this.#attempts.get(uid);
+  /**
+   * How the drain stands; undefined where the next one may begin, after its rest. To be asked by every pass until the end was recorded. An end
+   * that leaves pods, or a failure, is returned once; of a superseded drain never.
+   */
+  advance(uid: string): Activity<DrainOutcome> | undefined {
+    const { activities } = this.#deps;
     const activity = activities.get(uid, 'drain');
-    if (activity?.state === 'running') return { kind: 'running', attempt };
+    if (activity?.state === 'running') return activity;
     const isDone = activity?.state === 'done' && activity.result.kind !== 'incomplete';
     if (!isDone) activities.forget(uid, 'drain');
-    if (activity !== undefined && (isDone || attempt?.isSuperseded !== true))
-      return { kind: 'ended', attempt, end: activity };
-    return { kind: 'none', attempt, restMs: (attempt?.retryAtMs ?? 0) - clock.monotonicMs() };
+    return isDone || this.#attempts.get(uid)?.isSuperseded !== true ? activity : undefined;
   }
 
   /** Begins a drain, where none runs. `onProgress` returns whether the object's next pass is not to wait. */

@@ -2,7 +2,7 @@ import { FORCE_DRAIN_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { BlockedPod } from '../../../drain/drain.ts';
-import { DrainSession, type DrainStage, type EndedDrain } from '../../../drain/session.ts';
+import { DrainSession, type EndedDrain } from '../../../drain/session.ts';
 import { GateClosedError } from '../../../kube/gate/gate.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import type { MachineContext } from '../context.ts';
@@ -107,13 +107,13 @@ export class Drains {
     const { uid } = ctx.machine.metadata;
     if (!this.#yield(ctx, plan.purpose)) return this.#running(ctx, plan, undefined, 'another drain to end');
 
-    const stage = this.#session.advance(uid);
-    const { attempt: record } = stage;
-    if (stage.kind === 'ended') return this.#ended(ctx, plan, stage.end, record);
-    if (stage.kind === 'running' && record?.isSuperseded === true) return this.#running(ctx, plan, record, GIVING_WAY);
+    const drain = this.#session.advance(uid);
+    const record = this.open().get(uid);
+    if (drain !== undefined && drain.state !== 'running') return this.#ended(ctx, plan, drain, record);
+    if (drain !== undefined && record?.isSuperseded === true) return this.#running(ctx, plan, record, GIVING_WAY);
 
     const force = record?.force ?? (await forceReasonOf(this.#deps, ctx, plan));
-    if (stage.kind === 'none') return await this.#start(ctx, plan, force, stage);
+    if (drain === undefined) return await this.#start(ctx, plan, force, record);
     const why = record && supersededBy(record, plan, force);
     if (why !== undefined) {
       this.#session.supersede(uid, why);
@@ -194,10 +194,11 @@ export class Drains {
     ctx: MachineContext,
     plan: DrainPlan,
     force: ForceReason | undefined,
-    { attempt: before, restMs }: Extract<DrainStage<DrainRecord>, { kind: 'none' }>,
+    before: DrainRecord | undefined,
   ): Promise<DrainState> {
     const { clock } = this.#deps;
     const { pass } = ctx;
+    const restMs = (before?.retryAtMs ?? 0) - clock.monotonicMs();
     if (restMs > 0 && (force === undefined || before?.force !== undefined)) {
       pass.alsoAfter(restMs, 'the next drain retry');
       return this.#running(ctx, plan, before, 'the next drain retry');

@@ -144,7 +144,6 @@ async function run(
   const clock = new FakeClock();
   clock.advance(now - clock.now());
   const drains = new DrainSession<NodeDrain>({
-    clock,
     drain: () => Promise.reject(new Error('not begun')),
     activities: {
       get: () => drainIn(drained, clock.monotonicMs() - restedMs),

@@ -62,7 +62,7 @@ export function clusterAPI(
     metrics: metrics.activity,
     limits: { ...UNUSED, drain: DRAINS_AT_ONCE },
   });
-  const drains = new DrainSession<NodeDrain>({ activities, drain, clock });
+  const drains = new DrainSession<NodeDrain>({ activities, drain });
   const externals = new Externals({
     definitions,
     reader,

@@ -25,7 +25,8 @@ test.each([
       clock: new FakeClock(),
       rules: { of: () => Promise.resolve(() => ({ behavior: 'leaves', order: 0 })) },
       drains: {
-        advance: () => ({ kind: 'none', attempt: undefined }),
+        advance: () => undefined,
+        attempts: new Map(),
         begin: (_attempt: unknown, request: DrainRequest) => void requests.push(request),
       },
     } as unknown as StepDeps;

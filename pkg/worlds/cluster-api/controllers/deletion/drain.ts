@@ -94,18 +94,18 @@ function advance(deps: Deps, pass: MachinePass, drained: DrainedNode): StepResul
   const { drains, clock } = deps;
   const { uid } = pass.machine.metadata;
   const { node } = drained;
-  const stage = drains.advance(uid);
-  const { attempt } = stage;
+  const drain = drains.advance(uid);
+  const attempt = drains.attempts.get(uid);
   if (attempt === undefined) return begin(deps, pass, drained, BEGUN);
-  if (stage.kind === 'running') {
+  if (drain?.state === 'running') {
     if (attempt.isSilent !== isUnreachable(node)) drains.supersede(uid, 'its Node has changed');
     if (attempt.progress !== undefined) attempt.report = reportOf(attempt.progress);
     return waitsFor(pass, node, attempt.report, DELETION_RECHECK_MS);
   }
-  if (stage.kind === 'ended') {
-    if (isEmpty(stage.end, attempt, node)) return reportEmpty(pass, node);
-    const { restMs, report } = restAfter(stage.end);
-    drains.rest(uid, stage.end.settledAtMs + restMs);
+  if (drain !== undefined) {
+    if (isEmpty(drain, attempt, node)) return reportEmpty(pass, node);
+    const { restMs, report } = restAfter(drain);
+    drains.rest(uid, drain.settledAtMs + restMs);
     attempt.report = report;
   }
   if (attempt.isSuperseded || attempt.nodeUID !== node.metadata.uid) return begin(deps, pass, drained, ONCE_MORE);
