@@ -8,7 +8,7 @@ import { copyOf } from '../machine-facts/status.ts';
 import type { MachineStepsDeps } from './collaborators.ts';
 import { type MachineContext, MachineNotes } from './context.ts';
 import { runPass } from '../../work/reconcile/object-pass/run-pass.ts';
-import { writePass, type PassWritesDeps } from './record/pass-writes.ts';
+import { writePass, type PassWritesDeps } from './record/write.ts';
 import { RefusedRecords } from './record/refused-record.ts';
 import type { MachineSteps } from './steps.ts';
 
