@@ -39,12 +39,6 @@ import { StartCheck } from './start-check.ts';
 import type { TargetClusters } from './target-clusters.ts';
 import { Work } from './work.ts';
 
-/** What is done under Leases. */
-interface LeaseWork {
-  readonly controllers: readonly Controller[];
-  readonly services: readonly Service[];
-}
-
 /**
  * What the controllers of one namespace of Machines are made of; `run` starts all of a process in the order in which data flows.
  *
@@ -245,11 +239,7 @@ export class Operator {
     const reports = new OutageReports({ clock, outages });
     lifecycle.add(
       ...leaderships.map((leadership) =>
-        underLease(
-          leadership.lease,
-          leadership.elector,
-          this.#workUnder(leadership, { controllers, services }, reports),
-        ),
+        underLease(leadership.lease, leadership.elector, this.#workUnder(leadership, controllers, services, reports)),
       ),
     );
     return lifecycle.run();
@@ -259,7 +249,7 @@ export class Operator {
   work(controllers: readonly Controller[], services: readonly Service[] = []): LeaderWork {
     const reports = new OutageReports({ clock: this.clock, outages: this.#cell.outages });
     const works = [...this.#leaderships.values()].map((leadership) =>
-      this.#workUnder(leadership, { controllers, services }, reports),
+      this.#workUnder(leadership, controllers, services, reports),
     );
     return {
       begin: async (signal) => void (await Promise.all(works.map((work) => work.begin(signal)))),
@@ -288,38 +278,30 @@ export class Operator {
     return new StartCheck({ clusters, permissions, clock, random, log, outages, held });
   }
 
-  #workUnder(leadership: OwnLeadership, all: LeaseWork, reports: OutageReports): LeaderWork {
+  #workUnder(
+    leadership: OwnLeadership,
+    controllers: readonly Controller[],
+    services: readonly Service[],
+    reports: OutageReports,
+  ): Work {
     const { clock, random, log, metrics, config } = this;
     const { outages, held, cachedTarget, subject, ofControl } = this.#cell;
-    const { lease } = leadership;
-    const services = all.services.filter((service) => service.lease === lease);
-    const work = new Work({
-      lease,
-      controllers: all.controllers.filter((controller) => controller.lease === lease),
+    const isOurs = ({ lease }: Controller | Service): boolean => lease === leadership.lease;
+    return new Work({
+      leadership,
+      controllers: controllers.filter(isOurs),
+      services: services.filter(isOurs),
       running: config.controllers,
       ofControl,
       ofTarget: cachedTarget,
       outages,
+      reports,
+      subject,
       held,
       clock,
       random,
       log,
       metrics,
     });
-    return {
-      async begin(signal) {
-        reports.subscribe({ elector: leadership.elector, recorder: leadership.recorder, subject });
-        await work.begin(signal);
-        for (const service of services) service.begin();
-      },
-      async end(graceMs) {
-        await Promise.all([
-          leadership.endTurns(),
-          work.end(graceMs),
-          ...services.map((service) => service.end(graceMs)),
-        ]);
-        await leadership.close();
-      },
-    };
   }
 }

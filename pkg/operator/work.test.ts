@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import type { Recorder } from '../kube/events/recorder.ts';
 import { CONTROL } from '../kube/gate/gate.ts';
 import { Outages } from '../kube/gate/outages.ts';
 import { HeldWork } from '../health/held-work.ts';
@@ -45,13 +46,22 @@ function start(change: Partial<Controller> = {}, targetHasOutage = false) {
     Object.assign(outages, { state: () => ({ outage: {} }) });
   }
   const waitForever = { reader: { list: () => new Promise(() => undefined) } };
+  const told = (what: string) => (): Promise<void> => Promise.resolve(void story.push(what));
   const work = new Work({
-    lease: 'lease',
+    leadership: {
+      lease: 'lease',
+      elector: undefined,
+      recorder: {} as Recorder,
+      endTurns: told('turns end'),
+      close: told('closed'),
+    },
     controllers: [controller('one'), controller('other')],
+    services: [{ begin: () => void story.push('service begins'), end: told('service ends') }],
     running: new Set(['one']),
     ofControl: { cluster: CONTROL, kinds: [] },
     ofTarget: targetHasOutage ? { cluster: 'target', kinds: [waitForever as never] } : undefined,
     outages,
+    reports: { subscribe: () => void story.push('reports') },
     held: new HeldWork({ clock }),
     clock,
     log: silentLogger,
@@ -68,7 +78,7 @@ describe('the work of a leadership', () => {
     await work.begin(never);
     await settle();
 
-    expect(story).toEqual(['one watches', 'one key']);
+    expect(story).toEqual(['reports', 'one watches', 'service begins', 'one key']);
     await work.end(0);
   });
 
@@ -80,7 +90,7 @@ describe('the work of a leadership', () => {
     await work.begin(never);
     await settle();
 
-    expect({ story, reports }).toEqual({ story: ['one watches'], reports: ['key'] });
+    expect({ story, reports }).toEqual({ story: ['reports', 'one watches', 'service begins'], reports: ['key'] });
     await work.end(0);
   });
 
@@ -90,16 +100,17 @@ describe('the work of a leadership', () => {
     await work.begin(never);
     await settle();
 
-    expect(story).toEqual(['one watches', 'one key']);
+    expect(story).toEqual(['reports', 'one watches', 'service begins', 'one key']);
     await work.end(0);
   });
 
-  test('ends each controller in its own way, those that do not run here too', async () => {
+  test('ends each controller in its own way, those that do not run here too, and then closes what it acted with', async () => {
     const ended: number[] = [];
-    const { work } = start({ end: (_queue, graceMs) => Promise.resolve(void ended.push(graceMs)) });
+    const { story, work } = start({ end: (_queue, graceMs) => Promise.resolve(void ended.push(graceMs)) });
 
     await work.end(20);
 
     expect(ended).toEqual([20, 20]);
+    expect(story).toEqual(['turns end', 'service ends', 'closed']);
   });
 });

@@ -1,6 +1,7 @@
 import { reachPresent } from '../kube/cache/reach-present.ts';
 import type { Clock } from '../base/clock/clock.ts';
 import { CONTROL } from '../kube/gate/gate.ts';
+import type { EventSubject } from '../kube/events/correlator.ts';
 import type { Outages } from '../kube/gate/outages.ts';
 import type { HeldWork } from '../health/held-work.ts';
 import type { Logger } from '../base/log/logger.ts';
@@ -9,20 +10,27 @@ import type { Controller } from '../work/reconcile/controller.ts';
 import { type Reconcile, Worker } from '../work/reconcile/worker.ts';
 import { Backoff } from '../work/workqueue/backoff.ts';
 import { KeyedQueue } from '../work/workqueue/keyed-queue.ts';
+import type { OwnLeadership } from './leadership.ts';
 import type { OperatorMetrics } from './metrics.ts';
+import type { OutageReports } from './outage-reports.ts';
+import type { Service } from './service.ts';
 import { retryUntilDone } from './retry-until-done.ts';
 import { type CachedCluster, TargetReadiness } from './target-readiness.ts';
 import type { Random } from '../base/random/random.ts';
 
 export interface WorkOptions {
-  readonly lease: string;
+  readonly leadership: Pick<OwnLeadership, 'lease' | 'elector' | 'recorder' | 'endTurns' | 'close'>;
   readonly controllers: readonly Controller[];
+  readonly services: readonly Pick<Service, 'begin' | 'end'>[];
   /** Those that run here: one that runs elsewhere gets no keys. */
   readonly running: ReadonlySet<string>;
   readonly ofControl: CachedCluster;
   /** Of the same cluster when both are one; undefined without a target. */
   readonly ofTarget: CachedCluster | undefined;
   readonly outages: Outages;
+  readonly reports: Pick<OutageReports, 'subscribe'>;
+  /** What outages are reported on in place of the Lease. */
+  readonly subject?: EventSubject | undefined;
   readonly held: HeldWork;
   readonly clock: Clock;
   readonly random?: Random | undefined;
@@ -36,8 +44,9 @@ const FIRST_RETRY_MS = 200;
 const LONGEST_RETRY_MS = 60_000;
 
 /**
- * The controllers of one leadership at work: first the caches of the control cluster, and of the target when it can be reached, are
- * brought up to the present, then the watches fill the queues; at the end everything that may still mutate is stopped.
+ * The controllers and services of one leadership at work: first the caches of the control cluster, and of the target when it can be
+ * reached, are brought up to the present, then the watches fill the queues and the services answer; at the end everything that may still
+ * mutate is stopped, and then what was opened to act with is closed.
  */
 export class Work implements LeaderWork {
   readonly #options: WorkOptions;
@@ -47,17 +56,23 @@ export class Work implements LeaderWork {
   readonly #queues: readonly { readonly controller: Controller; readonly queue: KeyedQueue }[];
 
   constructor(options: WorkOptions) {
-    const { controllers, lease, ofControl, ofTarget } = options;
+    const { controllers, leadership, ofControl, ofTarget } = options;
     this.#options = options;
     const isOneCluster = ofTarget?.cluster === ofControl.cluster;
     this.#awaited = isOneCluster ? [ofControl, ofTarget] : [ofControl];
-    this.#readiness = new TargetReadiness({ ...options, work: lease, target: isOneCluster ? undefined : ofTarget });
+    this.#readiness = new TargetReadiness({
+      ...options,
+      work: leadership.lease,
+      target: isOneCluster ? undefined : ofTarget,
+    });
     this.#queues = controllers.map((controller) => ({ controller, queue: this.#queueOf(controller) }));
   }
 
   async begin(signal: AbortSignal): Promise<void> {
-    const { clock, log, random, held, lease, running } = this.#options;
-    const hold = held.hold({ work: lease, waitsFor: 'catch-up', of: CONTROL });
+    const { leadership, services, reports, subject, clock, log, random, held, running } = this.#options;
+    const { lease: work, elector, recorder } = leadership;
+    reports.subscribe({ elector, recorder, subject });
+    const hold = held.hold({ work, waitsFor: 'catch-up', of: CONTROL });
     const reach = (s: AbortSignal): Promise<void> =>
       reachPresent(
         this.#awaited.flatMap(({ kinds }) => kinds),
@@ -68,12 +83,17 @@ export class Work implements LeaderWork {
     for (const { controller, queue } of this.#queues) {
       if (running.has(controller.name)) for (const watch of controller.watches) watch(queue);
     }
+    for (const service of services) service.begin();
   }
 
   async end(graceMs: number): Promise<void> {
-    await Promise.all(
-      this.#queues.map(({ controller, queue }) => controller.end?.(queue, graceMs) ?? queue.stop(graceMs)),
-    );
+    const { leadership, services } = this.#options;
+    await Promise.all([
+      leadership.endTurns(),
+      ...this.#queues.map(({ controller, queue }) => controller.end?.(queue, graceMs) ?? queue.stop(graceMs)),
+      ...services.map((service) => service.end(graceMs)),
+    ]);
+    await leadership.close();
   }
 
   #queueOf(controller: Controller): KeyedQueue {
