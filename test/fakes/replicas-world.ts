@@ -12,6 +12,7 @@ import { observeDeployment, type Observed } from '../../pkg/controllers/machine-
 import { machineSetController } from '../../pkg/controllers/machine-set/controller.ts';
 import type { MachineSetDeps } from '../../pkg/controllers/machine-set/step.ts';
 import { machineSetMetrics } from '../../pkg/controllers/machine-set/metrics.ts';
+import { Recoveries } from '../../pkg/controllers/machine-set/recoveries.ts';
 import { CreationBrake } from '../../pkg/controllers/replicas/creation-brake.ts';
 import type { ObjectEvent } from '../../pkg/controllers/replicas/events.ts';
 import type { Owner, OwnerPass } from '../../pkg/controllers/replicas/owner-controller.ts';
@@ -113,7 +114,8 @@ export class SetWorld extends ControllerWorld implements MachineSetDeps {
   readonly expectations = new Expectations({ clock: this.clock });
   readonly safetyRecorder = this.recorder;
   readonly metrics = machineSetMetrics(new Registry(), () => []);
-  readonly nodeConditions: readonly string[] = [];
+  nodeConditions: readonly string[] = [];
+  readonly recoveries = new Recoveries(this);
   #suffixes = 0;
   #controller: ReturnType<typeof machineSetController> | undefined;
 

@@ -51,6 +51,22 @@ describe('a set looks again by itself', () => {
     expect(result).toMatchObject({ kind: 'requeue', afterMs: 15_000 });
   });
 
+  test('and replaces one within a minute that its controller has seen and left Failed', async () => {
+    const failed = owned((m) => {
+      m.status.currentStatus.phase = 'Failed';
+      m.status.conditions = node().status.conditions;
+    });
+    const deps = new SetWorld([set()], [failed]);
+    deps.targetClient.put(nodes, node());
+
+    for (let looks = 0; looks < 4; looks += 1) {
+      expect((await deps.pass()).writes).not.toContain('delete machines/m-1');
+      deps.clock.advance(15_000);
+    }
+
+    expect((await deps.pass()).writes).toContain('delete machines/m-1');
+  });
+
   test('soon when there is no room for what is missing', async () => {
     const deployment = machineDeployment();
     const reference = controllerReference(deployment, 'machine.sapcloud.io/v1alpha1', 'MachineDeployment');

@@ -24,6 +24,7 @@ import { claim, claimedMachines } from './claim.ts';
 import { deploymentOfSet } from './creation-room.ts';
 import type { Collaborators, MachineSetDeps, SetPass, SetStep } from './step.ts';
 import { nextExpiryInMs } from './preservation.ts';
+import { Recoveries } from './recoveries.ts';
 import { ReplicaPlans } from './replica-plans.ts';
 import { deleteSurplus, deleteMachine, DELETIONS_A_PASS } from './scale-down.ts';
 import { createMissing } from './scale-up.ts';
@@ -35,10 +36,11 @@ import { settleWhenObserved, unseenCreations } from './unseen-creations.ts';
 export function machineSetController(deps: MachineSetDeps): OwnerController<MachineSet, SetPass> {
   const finalizer = new Finalizer(deps.writer, machineSets, MACHINE_FINALIZER);
   const plans = new ReplicaPlans(deps);
+  const recoveries = new Recoveries(deps);
   const conditionsOf = (set: MachineSet) => set.status?.machineSetCondition;
   const kind = { kind: 'MachineSet', resource: machineSets, objects: deps.machineSets, conditionsOf } as const;
   const statuses = new OwnerStatuses({ ...deps, ...kind, finalizer });
-  const given: Collaborators = { ...deps, finalizer, plans, statuses };
+  const given: Collaborators = { ...deps, finalizer, plans, recoveries, statuses };
   const shown = status(given);
   settleWhenObserved(deps);
   return new OwnerController<MachineSet, SetPass>({
@@ -66,6 +68,7 @@ export function machineSetController(deps: MachineSetDeps): OwnerController<Mach
     forget(key, uid) {
       deps.expectations.forget(uid);
       plans.forget(uid);
+      recoveries.forget(uid);
       statuses.forget(key);
     },
   });

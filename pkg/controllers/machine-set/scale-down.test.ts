@@ -35,18 +35,21 @@ describe('a Failed machine', () => {
   });
 
   test.each([
-    { what: 'that it names itself', nodeConditions: 'DiskPressure, Tainted', recovered: 0 },
-    { what: 'that it does not name', nodeConditions: 'DiskPressure', recovered: 1 },
-    { what: 'that the manager does not name', nodeConditions: undefined, recovered: 1 },
-  ])('whose Node has a bad condition $what is kept: $recovered', async ({ nodeConditions, recovered }) => {
+    { what: 'that it names itself', own: 'DiskPressure,Tainted', flag: [], recovered: 0 },
+    { what: 'that it does not name', own: 'DiskPressure', flag: ['Tainted'], recovered: 1 },
+    { what: 'that the flag names', own: undefined, flag: ['Tainted'], recovered: 0 },
+    { what: 'that the flag names, beside an empty list of its own', own: '', flag: ['Tainted'], recovered: 0 },
+    { what: 'that nothing names', own: undefined, flag: [], recovered: 1 },
+  ])('whose Node has a bad condition $what is kept: $recovered', async ({ own, flag, recovered }) => {
     const deps = new SetWorld([SET]);
+    deps.nodeConditions = flag;
     deps.targetClient.put(
       nodes,
       node((n) => void n.status.conditions.push({ type: 'Tainted', status: 'True' })),
     );
     const machineOf = machine((m) => {
       m.status.currentStatus.phase = 'Failed';
-      if (nodeConditions !== undefined) m.spec.nodeConditions = nodeConditions;
+      if (own !== undefined) m.spec.nodeConditions = own;
     });
 
     expect(await scaleDown(deps, SET, [{ machine: machineOf, reason: 'failed' }], signal)).toEqual({ recovered });
@@ -66,6 +69,30 @@ describe('a Failed machine', () => {
 
     expect(await scaleDown(deps, SET, [{ machine: late, reason: 'failed' }], signal)).toEqual({ recovered: 0 });
   });
+
+  test.each([
+    { shown: 'True', forMs: 60_000, phaseIs: 'the same', ends: 'replaced' },
+    { shown: 'True', forMs: 59_999, phaseIs: 'the same', ends: 'kept' },
+    { shown: 'True', forMs: 60_000, phaseIs: 'new', ends: 'kept' },
+    { shown: 'Unknown', forMs: 86_400_000, phaseIs: 'the same', ends: 'kept' },
+  ] as const)(
+    'whose Node has worked for $forMs ms, whose status shows Ready $shown and whose phase is $phaseIs is $ends',
+    async ({ shown, forMs, phaseIs, ends }) => {
+      const deps = new SetWorld([SET]);
+      deps.targetClient.put(nodes, node());
+      const one = machine((m) => {
+        m.status.currentStatus = { phase: 'Failed', lastUpdateTime: '2026-01-01T00:00:00Z' };
+        m.status.conditions = [{ type: 'Ready', status: shown, reason: 'Some', message: 'other words' }];
+      });
+      await scaleDown(deps, SET, [{ machine: one, reason: 'failed' }], signal);
+
+      deps.clock.advance(forMs);
+      if (phaseIs === 'new') one.status.currentStatus.lastUpdateTime = '2026-01-01T00:00:30Z';
+      await scaleDown(deps, SET, [{ machine: one, reason: 'failed' }], signal);
+
+      expect(deps.client.writes.map(({ verb }) => verb)).toEqual(ends === 'replaced' ? ['delete'] : []);
+    },
+  );
 
   test('whose Node is gone is deleted', async () => {
     const deps = new SetWorld([SET], [failed]);

@@ -9,7 +9,7 @@ import { atOnce } from '../replicas/at-once.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
 import { deletedMachine, failedToDelete } from '../replicas/events.ts';
 import { isFailed } from '../replicas/machine-state.ts';
-import type { Collaborators, MachineSetDeps, SetStep } from './step.ts';
+import type { Collaborators, SetStep } from './step.ts';
 import type { DeletionReason } from './metrics.ts';
 import type { Victim } from '../replicas/replica-plan.ts';
 import { nodeNameOf } from '../../apis/machine/v1alpha1/defaults.ts';
@@ -18,6 +18,7 @@ import { nodeAccess } from '../machine-facts/node-access.ts';
 import { runsOnceHealthy } from '../machine-facts/joining.ts';
 import { isHealthy } from '../machine-facts/node-health.ts';
 import { belongsTo, ownNodeOf } from '../machine-facts/node-owner.ts';
+import { watchedConditionsOf } from '../machine-facts/settings.ts';
 
 /** When to look again at a Failed Machine whose Node works: its controller is about to take it back. */
 const RECOVERY_CHECK_MS = 15_000;
@@ -28,7 +29,7 @@ export const DELETIONS_A_PASS = 50;
 
 type ScaleDownDeps = Pick<
   Collaborators,
-  'writer' | 'recorder' | 'metrics' | 'targets' | 'nodeConditions' | 'machines' | 'log'
+  'writer' | 'recorder' | 'metrics' | 'targets' | 'nodeConditions' | 'machines' | 'recoveries' | 'log'
 >;
 
 /** Deletes Machines that are too many, chosen or failed. */
@@ -37,6 +38,7 @@ export const deleteSurplus = (deps: ScaleDownDeps & Pick<Collaborators, 'plans'>
   async run(pass) {
     const { object: set, machines: claimed, notes, signal } = pass;
     const { create, victims, kept, heldBack } = deps.plans.of(set, claimed);
+    deps.recoveries.keepOnly(set, claimed);
     pass.isShort = create > 0;
     if (victims.length === 0) {
       if (kept > 0) notes.alsoAfter(deps.plans.settlesInMs(set), 'its size to settle');
@@ -67,7 +69,7 @@ export async function scaleDown(
 ): Promise<{ readonly recovered: number }> {
   let recovered = 0;
   await atOnce(DELETIONS_A_PASS, victims, async ({ machine, reason }) => {
-    if (reason === 'failed' && (await hasRecovered(deps, machine, signal))) {
+    if (reason === 'failed' && (await hasRecovered(deps, set, machine, signal))) {
       recovered += 1;
       deps.log.info({ machine: keyOf(machine) }, 'kept a failed machine whose node is healthy again');
       return;
@@ -107,15 +109,17 @@ export async function deleteMachine(
 /**
  * The last look before a Failed Machine is deleted: whether its own Node works after all, as the target cluster says now; then the
  * machine controller makes it `Running` again at its next pass, whatever it had failed at, and corrects label `node` where that is wrong. A Node that was drained for an
- * in-place update is the exception: the update failed, and that it is Ready proves nothing. The Machine itself needs no read:
- * the DELETE names the resourceVersion at which it was Failed.
+ * in-place update is the exception: the update failed, and that it is Ready proves nothing. Neither is a Machine spared that its controller leaves
+ * Failed all the same. The Machine itself needs no read: the DELETE names the resourceVersion at which it was Failed.
  */
 async function hasRecovered(
-  { targets, nodeConditions, machines }: Pick<MachineSetDeps, 'targets' | 'nodeConditions' | 'machines'>,
+  deps: Pick<Collaborators, 'targets' | 'nodeConditions' | 'machines' | 'recoveries' | 'log'>,
+  set: MachineSet,
   machine: Machine,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const target = targets.of(machine);
+  const { machines } = deps;
+  const target = deps.targets.of(machine);
   if (target === undefined) return false;
   const access = nodeAccess(target, machines);
   const named = nodeNameOf(machine);
@@ -125,8 +129,14 @@ async function hasRecovered(
     const node = name === '' ? undefined : await access.read(name, signal);
     if (node === undefined || !belongsTo(node, machine, machines)) continue;
     if (node.metadata.labels?.[SELECTED_FOR_UPDATE_LABEL] !== undefined) return false;
-    const watched = machine.spec.nodeConditions?.split(',').map((type) => type.trim());
-    return isHealthy(node.status?.conditions ?? [], watched ?? nodeConditions) && runsOnceHealthy(machine, node);
+    const conditions = node.status?.conditions ?? [];
+    if (!isHealthy(conditions, watchedConditionsOf(machine, deps)) || !runsOnceHealthy(machine, node)) return false;
+    if (deps.recoveries.isExpected(set, machine, conditions)) return true;
+    deps.log.warn(
+      { machine: keyOf(machine) },
+      'replacing a failed machine whose node is healthy by the node conditions of this process',
+    );
+    return false;
   }
   return false;
 }

@@ -8,6 +8,7 @@ import type { OwnerPass } from '../replicas/owner-controller.ts';
 import type { OwnerDeps } from '../replicas/owner-deps.ts';
 import type { OwnerStatuses } from '../replicas/owner-status.ts';
 import type { MachineSetMetrics } from './metrics.ts';
+import type { Recoveries } from './recoveries.ts';
 import type { ReplicaPlans } from './replica-plans.ts';
 
 export interface MachineSetDeps extends OwnerDeps {
@@ -25,6 +26,7 @@ export interface MachineSetDeps extends OwnerDeps {
 export interface Collaborators extends MachineSetDeps {
   readonly finalizer: Finalizer<MachineSet>;
   readonly plans: ReplicaPlans;
+  readonly recoveries: Recoveries;
   readonly statuses: OwnerStatuses<MachineSet>;
 }
 

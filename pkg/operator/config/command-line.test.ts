@@ -96,6 +96,13 @@ describe('command line', () => {
     expect((await parse(argv, program)).warnings).toEqual([says]);
   });
 
+  test('both programs of the original obey the Node conditions', async () => {
+    for (const program of [MANAGER, MACHINE]) {
+      const { config, warnings } = await parse(['--node-conditions=A,B'], program);
+      expect([config.machine.nodeConditions, warnings]).toEqual([['A', 'B'], []]);
+    }
+  });
+
   test('help shows groups, defaults and no flag without effect', async () => {
     const help = await parse(['--help']).catch((err: unknown) => String(err));
 

@@ -119,8 +119,8 @@ export const OWN_FLAGS: readonly Flag[] = [
       default: '1m30s',
     }),
     'node-conditions': list(
-      'Node conditions that make a machine unhealthy unless they are False. If empty, only Ready is checked.',
-      { default: 'KernelDeadlock,ReadonlyFilesystem,DiskPressure,NetworkUnavailable' },
+      'Node conditions that make a machine unhealthy unless they are False. If empty, only Ready is checked. If MachineSets and Machines are managed by two programs, both need the same value.',
+      { default: 'KernelDeadlock,ReadonlyFilesystem,DiskPressure,NetworkUnavailable', programs: ALL },
     ),
     'bootstrap-token-auth-extra-groups': text('Value of auth-extra-groups in bootstrap tokens.'),
     'resource-exhausted-retry': duration(
