@@ -332,6 +332,24 @@ describe('a rolling update', () => {
     expect(Math.max(...world.moments.map(({ existing }) => existing))).toBeLessThanOrEqual(4);
   });
 
+  test('replaces a new machine that failed for a passing reason, although one failed machine may be preserved', async () => {
+    const created: string[] = [];
+    const comesUp = ({ metadata: { name } }: Machine): boolean => created.push(name) !== 4;
+    await using world = await MachineSetWorld.start({ comesUp });
+    await world.createDeployment(3, ({ spec }) => {
+      spec.autoPreserveFailedMachineMax = 1;
+    });
+    await complete(world, 3);
+    await world.patch(machineDeployments, 'd', CLASS_2);
+    await eventually(() => expect(created).toHaveLength(4));
+    const [, , , first = ''] = created;
+
+    await world.setPhase(first, 'Failed', { type: 'Create', state: 'Failed' });
+
+    await complete(world, 3, 'c2');
+    expect(world.machines.list().map(({ metadata }) => metadata.name)).not.toContain(first);
+  });
+
   test('replaces a failed machine while others are still going, however many', async () => {
     // One that was gone before its set looked again would not be replaced, but be one of those that there is no room for yet.
     const goes = ({ spec, status }: Machine): boolean =>

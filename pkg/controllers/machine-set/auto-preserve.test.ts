@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { machine, machineSet, node, type BuiltMachine } from '../../../test/builders.ts';
+import { machine, machineDeployment, machineSet, node, type BuiltMachine } from '../../../test/builders.ts';
 import { SetWorld } from '../../../test/fakes/replicas-world.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import {
@@ -34,6 +34,7 @@ interface Case {
   readonly title: string;
   readonly machines: readonly BuiltMachine[];
   readonly allowed: number;
+  readonly isRollout?: boolean;
   /** What the Nodes say, by Machine; `missing` are Nodes that are not there. */
   readonly ofNodes?: Readonly<Record<string, string>>;
   readonly preserve: readonly string[];
@@ -118,8 +119,24 @@ describe('of failed machines', () => {
       preserve: [],
       release: ['m-1', 'm-2'],
     },
-  ] as Case[])('$title', ({ machines, allowed, ofNodes = {}, preserve, release }) => {
-    const got = autoPreservation(machines, allowed, ({ metadata }) => {
+    {
+      title: 'none is preserved during a rollout',
+      machines: [failed(1), failed(2, 'auto-preserved')],
+      allowed: 9,
+      isRollout: true,
+      preserve: [],
+      release: [],
+    },
+    {
+      title: 'the oldest are released also during a rollout',
+      machines: [failed(1, 'auto-preserved'), failed(2, 'auto-preserved')],
+      allowed: 1,
+      isRollout: true,
+      preserve: [],
+      release: ['m-1'],
+    },
+  ] as Case[])('$title', ({ machines, allowed, isRollout = false, ofNodes = {}, preserve, release }) => {
+    const got = autoPreservation(machines, { allowed, isRollout }, ({ metadata }) => {
       const says = ofNodes[metadata.name];
       if (says === undefined || says === 'missing') return says;
       return node((n) => {
@@ -154,6 +171,26 @@ describe('the patch of a failed machine', () => {
       resourceVersion,
       body: { metadata: { annotations: { [PRESERVE_ANNOTATION]: 'auto-preserved' } } },
     });
+  });
+
+  test('is not written while its MachineDeployment has another template', async () => {
+    const deployment = machineDeployment((d) => void (d.spec.template.metadata = { labels: { changed: 'true' } }));
+    const owned = {
+      ...set,
+      metadata: {
+        ...set.metadata,
+        ownerReferences: [controllerReference(deployment, API_VERSION, 'MachineDeployment')],
+      },
+    };
+    const world = new SetWorld([owned], [one]);
+    world.machineDeployments.put(deployment);
+
+    await world.reconcile();
+
+    expect(world.acts.map(({ verb, what }) => `${verb} ${what}`)).toEqual([
+      'delete machines/m-1',
+      'create machines/set-1-new-1',
+    ]);
   });
 
   test.each([

@@ -10,6 +10,7 @@ import { requestedPreservation } from '../machine-facts/preserve-value.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { isFailed, isTerminating, preservedUntilMs } from '../replicas/machine-state.ts';
 import { next } from '../../work/reconcile/result.ts';
+import { isRolling } from './creation-room.ts';
 import type { MachineSetDeps, SetStep } from './step.ts';
 import { nodeOf } from './preservation.ts';
 
@@ -20,16 +21,19 @@ const PATCHES_AT_ONCE = 20;
  * Uses the room that a set grants to failed Machines: the newest undecided ones are preserved as long as there is room; when
  * there are more than allowed, the oldest are released. Undecided is a Machine for which nobody said anything, on it or on its
  * Node, and that was not preserved before: one whose time is over is replaced, and leaves its place to others.
+ *
+ * A rollout preserves none of its own accord: a failed Machine that stays takes the place of one that the rollout needs to go on.
  */
 export function autoPreservation(
   machinesOfSet: readonly Machine[],
-  allowed: number,
+  { allowed, isRollout }: { readonly allowed: number; readonly isRollout: boolean },
   nodeOfMachine: (machine: Machine) => ReturnType<typeof nodeOf>,
 ): { readonly preserve: readonly Machine[]; readonly release: readonly Machine[] } {
   const staying = machinesOfSet.filter((machine) => !isTerminating(machine));
   const preserved = staying.filter((machine) => machine.metadata.annotations?.[PRESERVE_ANNOTATION] === AUTO);
   const room = allowed - preserved.length;
   if (room < 0) return { preserve: [], release: preserved.toSorted(byAge).slice(0, -room) };
+  if (isRollout) return { preserve: [], release: [] };
 
   const undecided = staying.filter(
     (machine) =>
@@ -44,11 +48,13 @@ export function autoPreservation(
  * Writes what `autoPreservation` decides; the machine controller does the rest. A Machine that changed meanwhile is decided anew when that
  * is seen.
  */
-export const autoPreserve = (deps: Pick<MachineSetDeps, 'machines' | 'writer' | 'targets'>): SetStep => ({
+export const autoPreserve = (
+  deps: Pick<MachineSetDeps, 'machines' | 'machineSets' | 'machineDeployments' | 'writer' | 'targets'>,
+): SetStep => ({
   name: 'auto-preserve',
   async run({ object: set, machines: ofSet, signal }) {
-    const max = autoPreserveMaxOf(set);
-    const { preserve, release } = autoPreservation(ofSet, max, (machine) => nodeOf(deps, machine));
+    const limits = { allowed: autoPreserveMaxOf(set), isRollout: isRolling(deps, set) };
+    const { preserve, release } = autoPreservation(ofSet, limits, (machine) => nodeOf(deps, machine));
     const changes = [
       ...preserve.map((machine) => ({ machine, value: AUTO })),
       ...release.map((machine) => ({ machine, value: null })),
