@@ -50,8 +50,7 @@ test('the benchmark of cells finds that nothing is written at rest, and that not
   const directory = mkdtempSync(path.join(tmpdir(), 'machinist-bench-test-'));
   const file = path.join(directory, 'figures.json');
   const cells = ['--cells=2', '--cell-machines=1', '--real-targets=0', '--churn=5', '--apart=1'];
-  // More than there are single machines, so that at least one is replaced twice.
-  const beside = ['--beside=3', '--waits=12'];
+  const beside = ['--beside=3', '--waits=6'];
 
   const args = [...cells, ...beside, '--rest=3', '--settle=1', `--json=${file}`, `--logs=${directory}`];
   const { stdout } = await promisify(execFile)(process.execPath, ['hack/bench/main.ts', ...args], { cwd: ROOT });
@@ -66,7 +65,7 @@ test('the benchmark of cells finds that nothing is written at rest, and that not
   expect(valueOf('requests, one process for 1')).toBeGreaterThan(0);
   expect(valueOf('requests, 1 processes')).toBeGreaterThan(0);
   for (const when of ['alone', 'beside the rollout of 3']) {
-    expect(valueOf(`machines of other cells created ${when}`)).toBeGreaterThanOrEqual(12);
+    expect(valueOf(`machines of other cells created ${when}`)).toBeGreaterThanOrEqual(6);
     expect(valueOf(`from VM to the next write ${when}, 99th percentile`)).toBeGreaterThan(0);
   }
   for (const one of figures) expect(stdout).toContain(describeFigure(one));

@@ -5,7 +5,7 @@ import type { CellsBed } from './bed.ts';
 import { type Figure, figure } from './figures.ts';
 import { FirstWrites } from './first-writes.ts';
 
-/** Cells with one machine each, which is replaced again and again. */
+/** Cells with one machine each, which is replaced again and again; fewer where so many would each be measured less than twice. */
 const SINGLE = 10;
 /** A watch tells how long machines wait: to look more often would only be work for the server that is measured. */
 const LOOK_MS = 200;
@@ -24,7 +24,8 @@ interface Waits {
 /** How much a cell that creates and rolls out so many machines delays single machines of others, of which at least `waits` are measured. */
 export async function besideRollout(bed: CellsBed, machines: number, waits: number): Promise<readonly Figure[]> {
   const large = 'large';
-  const single = Array.from({ length: SINGLE }, (_, i) => `single-${i}`);
+  const cells = Math.min(SINGLE, Math.ceil(waits / 2));
+  const single = Array.from({ length: cells }, (_, i) => `single-${i}`);
   await bed.addNamespaces([large, ...single]);
   await bed.scale(single, 1);
   await bed.select([large, ...single], true);
