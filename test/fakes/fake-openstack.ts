@@ -72,19 +72,19 @@ export class FakeOpenStack {
     return this.asked.filter((request) => request.startsWith(start));
   }
 
-  #send({ service, method, path, body, headers }: ServiceRequest): Answer {
-    const request = `${method} ${service} ${path}`;
+  #send(sent: ServiceRequest): Answer {
+    const request = textOf(sent);
     this.asked.push(request);
     const lost = this.loses(request);
-    if (lost === 'late') this.clock.schedule(LATE_MS, () => void this.#serve(service, method, path, body, headers));
-    const answer =
-      lost === 'request' || lost === 'late' ? undefined : this.#serve(service, method, path, body, headers);
+    if (lost === 'late') this.clock.schedule(LATE_MS, () => void this.serve(sent));
+    const answer = lost === 'request' || lost === 'late' ? undefined : this.serve(sent);
     if (lost !== undefined || answer === undefined) throw new NoAnswerError(`no answer to ${request}`, true);
     return answer;
   }
 
-  #serve(service: string, method: string, path: string, body: unknown, headers: ServiceRequest['headers']): Answer {
-    const request = `${method} ${service} ${path}`;
+  /** What the service answers to a request that arrives. */
+  serve({ service, method, path, body, headers }: Omit<ServiceRequest, 'region' | 'signal'>): Answer {
+    const request = textOf({ service, method, path });
     const { pathname, searchParams: query } = new URL(path, 'http://cloud');
     if (method === 'POST') this.bodies.push({ path: pathname, body: (body ?? {}) as Fields });
     const told = this.answer(request, body, headers);
@@ -172,6 +172,10 @@ export class FakeOpenStack {
       this.#all(kind).map((other) => (other['id'] === one['id'] ? one : other)),
     );
   }
+}
+
+function textOf({ service, method, path }: Pick<ServiceRequest, 'service' | 'method' | 'path'>): string {
+  return `${method} ${service} ${path}`;
 }
 
 function ok(body: object): Answer {
