@@ -84,10 +84,7 @@ export class Bed implements AsyncDisposable {
   }
 
   /** Starts a service that does not run, with what it kept, and perhaps another configuration; resolves when it answers. */
-  async revive(
-    name: Service,
-    change: Partial<Pick<BedSettings, 'tokenSeconds' | 'reclaimSeconds'>> = {},
-  ): Promise<void> {
+  async revive(name: Service, change: Partial<Pick<BedSettings, 'tokenSeconds'>> = {}): Promise<void> {
     this.#place.configure({ ...this.settings, ...change });
     this.#place.start(name);
     await this.#place.ready(name);
@@ -96,6 +93,11 @@ export class Bed implements AsyncDisposable {
   /** A compute host dies, or comes back. */
   async switchHost(host: string, verb: 'stop' | 'start'): Promise<void> {
     await this.admin.call('hosts', 'POST', `/${host}/${verb}`);
+  }
+
+  /** How long Nova keeps a server that was deleted; 0: not at all. */
+  async keepDeleted(seconds: number): Promise<void> {
+    await this.admin.call('hosts', 'POST', `/reclaim/${seconds}`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -131,7 +133,6 @@ class Place implements AsyncDisposable {
       adminPassword: randomBytes(12).toString('hex'),
       servicePassword: randomBytes(12).toString('hex'),
       tokenSeconds: 3_600,
-      reclaimSeconds: 0,
       hosts: { nova: 'Large', small: 'Small', slow: 'Slow', broken: 'Broken' },
       packages: join(packages, 'root/usr/lib/python3/dist-packages'),
     };

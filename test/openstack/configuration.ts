@@ -6,8 +6,6 @@ export interface BedSettings {
   readonly adminPassword: string;
   readonly servicePassword: string;
   readonly tokenSeconds: number;
-  /** So long Nova keeps a server that was deleted; 0: not at all. */
-  readonly reclaimSeconds: number;
   /** Compute hosts and their hypervisors (machinist_bed/hypervisors.py); each host is a zone of its name. */
   readonly hosts: Readonly<Record<string, 'Large' | 'Small' | 'Slow' | 'Broken'>>;
   /** Where Python finds the packages. */
@@ -125,8 +123,10 @@ export function configurationOf(settings: BedSettings, folder: string): Readonly
       ram_allocation_ratio: 1,
       disk_allocation_ratio: 1,
       running_deleted_instance_action: 'noop',
-      reclaim_instance_interval: settings.reclaimSeconds,
       sync_power_state_interval: 60,
+      // That each of six services is up, in one process.
+      report_interval: 60,
+      service_down_time: 600,
       heal_instance_info_cache_interval: 0,
       instance_usage_audit: false,
       block_device_allocate_retries_interval: 1,

@@ -12,6 +12,7 @@ import { describeOutages } from './outages.ts';
 import { describeRefusals } from './refusals.ts';
 import { openStackClass, secretOf } from './requests.ts';
 import { describeScale } from './scale.ts';
+import { sampledRules } from './rules.ts';
 import { describeVolumes } from './volumes.ts';
 
 /** All on one cloud: to start it takes as much as a dozen machines. */
@@ -25,24 +26,8 @@ describeContract({
   name: 'openstack',
   machineClass: openStackClass(bed),
   brokenClass: openStackClass(bed, { rootDiskSize: 'big' }),
-  leftOut: [
-    'creation',
-    'old-token',
-    'list-in-pages',
-    'old-token-of-a-creation',
-    'highest-token-is-told',
-    'tokens-of-another-cluster',
-    'no-leader-election',
-    'restart-keeps-tokens',
-    // What the tests below show, at each request and with drivers that know nothing of each other.
-    'creations-at-once',
-    'creation-after-a-lost-answer',
-    'deletion',
-    'deletion-by-name',
-    'restart',
-    'restart-during-a-creation',
-  ],
-  notApplicable: ['untagged-vm', 'untagged-vm-by-a-foreign-id'],
+  only: sampledRules(),
+  notApplicable: [],
   userData: '#cloud-config',
   secret: secretOf(bed),
   brokenSecret: secretOf(bed, { password: 'not-the-password' }),
@@ -57,7 +42,7 @@ describeMachines(bed);
 describeRefusals(bed);
 describeConnections(bed);
 describeLostAnswers(bed);
-describeScale(bed, 6);
+describeScale(bed, 3);
 describe('with Cinder', () => {
   beforeAll(async () => {
     await bed.revive('cinder');

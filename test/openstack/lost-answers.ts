@@ -1,15 +1,41 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 
 import { eventually } from '../expect/eventually.ts';
+import { sampled } from '../expect/sampled.ts';
 import type { Bed } from './bed.ts';
 import { callOf, create, newDriver, remove, requestFor } from './driver.ts';
 import { belongingsOf, clear } from './leftovers.ts';
 import type { Loss } from './lossy-proxy.ts';
+import { type Change, changeText, CREATION, DELETION } from './life.ts';
 import { LOSSY_REGION } from './seed.ts';
 
 /** So long a request for a server may go unanswered here and still make one. */
 const ANSWER_MS = 12_000;
 const isForServer = (method: string, path: string): boolean => method === 'POST' && path.endsWith('/servers');
+
+/** Machines, with the number of the change that their creation and their deletion loses the answer of. */
+const MACHINES = machinesOf(sampleOf('creation', CREATION), sampleOf('deletion', DELETION));
+const LATE = sampled({
+  name: 'openstack: a request for a server',
+  rows: [{ what: 'never arrives' }, { what: 'arrives when nobody waits any more' }],
+  nameOf: ({ what }) => what,
+  kindsOf: () => ['a request for a server'],
+});
+
+/** Which changes of a creation or deletion a run loses the answers of. */
+function sampleOf(work: string, changes: readonly Change[]): readonly number[] {
+  const rows = changes.map((change, number) => ({ ...change, number }));
+  const nameOf = ({ request, number }: (typeof rows)[number]): string => `${number} ${request}`;
+  const table = { name: `openstack: lost answers of a ${work}`, rows, nameOf };
+  return sampled({ ...table, kindsOf: ({ kind }) => [kind] }).map(({ number }) => number);
+}
+
+function machinesOf(creations: readonly number[], deletions: readonly number[]) {
+  return Array.from({ length: Math.max(creations.length, deletions.length) }, (_, i) => {
+    const [ofCreation = Infinity, ofDeletion = Infinity] = [creations[i], deletions[i]];
+    return { name: `m-${i + 1}`, ofCreation, ofDeletion };
+  });
+}
 
 /** Creation and deletion, broken off at each request that changes something: by a lost answer, and by a driver that is another one after. */
 export function describeLostAnswers(bed: Bed): void {
@@ -22,11 +48,13 @@ export function describeLostAnswers(bed: Bed): void {
     await clear(bed);
   });
 
-  /** Loses the request that changes something with this number, from 0; says how many there were. */
-  const losing = async (number: number, work: () => Promise<unknown>): Promise<number> => {
-    let changes = 0;
-    const isChange = (method: string, path: string): boolean => method !== 'GET' && !path.endsWith('/auth/tokens');
-    proxy.begin((method, path) => (isChange(method, path) && changes++ === number ? 'answer' : undefined));
+  /** Loses the answer to the change of this number, from 0; says which changes there were. */
+  const losing = async (number: number, work: () => Promise<unknown>): Promise<readonly string[]> => {
+    const changes: string[] = [];
+    proxy.begin((method, path) => {
+      if (method === 'GET' || path.endsWith('/auth/tokens')) return undefined;
+      return changes.push(changeText(method, path)) - 1 === number ? 'answer' : undefined;
+    });
     await work().catch(() => undefined);
     proxy.begin();
     return changes;
@@ -52,13 +80,14 @@ export function describeLostAnswers(bed: Bed): void {
     // promise: openstack/answer-lost-request-makes
     // promise: openstack/cloud/creation-breaks-off-anywhere
     test('a machine gets one server, one port and one floating IP wherever its creation, and leaves none wherever its deletion breaks off', async () => {
-      const changes = await losing(Infinity, async () => await createOnce('m-0', 120_000));
-      expect(changes).toBeGreaterThan(4);
-      const names = Array.from({ length: changes + 1 }, (_, number) => `m-${number}`);
-      for (const [number, name] of names.entries()) {
-        if (number > 0) await losing(number - 1, async () => await createOnce(name));
+      const created = await losing(Infinity, async () => await createOnce('m-0', 600_000));
+      // So that what is shown of a simulated cloud is true of this one.
+      expect(created).toEqual(CREATION.map(({ request: text }) => text));
+      for (const { name, ofCreation } of MACHINES) {
+        await losing(ofCreation, async () => await createOnce(name));
         await createAtLast(name);
       }
+      const names = ['m-0', ...MACHINES.map(({ name }) => name)];
       const { servers, ports, floatingIPs } = await belongingsOf(bed);
       expect(servers.map(({ name }) => name).toSorted()).toEqual(names);
       expect(servers.map(({ addresses }) => Object.values(addresses).flat().length > 0)).not.toContain(false);
@@ -67,18 +96,18 @@ export function describeLostAnswers(bed: Bed): void {
         ports.map(({ id }) => id).toSorted(),
       );
 
-      let deletions = 0;
-      for (const [number, name] of names.entries()) {
-        deletions = Math.max(deletions, await losing(number, async () => await removeOnce(name)));
+      expect(await losing(Infinity, async () => await removeOnce('m-0'))).toEqual(
+        DELETION.map(({ request: text }) => text),
+      );
+      for (const { name, ofDeletion } of MACHINES) {
+        await losing(ofDeletion, async () => await removeOnce(name));
         await removeAtLast(name);
       }
-      expect(deletions).toBeGreaterThan(2);
       expect(await belongingsOf(bed)).toEqual({ servers: [], ports: [], floatingIPs: [] });
     }, 600_000);
 
-    test.each([{ what: 'never arrives' }, { what: 'arrives when nobody waits any more' }])(
-      'a machine gets one server when the request for it $what',
-      async ({ what }) => {
+    for (const { what } of LATE)
+      test(`a machine gets one server when the request for it ${what}`, async () => {
         let asked = 0;
         const arrival = Promise.withResolvers<void>();
         const loss: Loss = what === 'never arrives' ? 'request' : { at: arrival.promise };
@@ -102,8 +131,7 @@ export function describeLostAnswers(bed: Bed): void {
         const { servers, ports } = await belongingsOf(bed);
         expect(servers).toHaveLength(1);
         expect(ports.map(({ device_id: device }) => device)).toEqual([servers[0]?.id]);
-      },
-    );
+      });
 
     // promise: openstack/creation-breaks-off-between
     test('there is no server whose floating IP was not asked for; one of an earlier version is not shown as finished until it has it', async () => {

@@ -145,8 +145,7 @@ export function describeMachines(bed: Bed): void {
       expect(ours).toEqual(theirs);
       expect(ours).toMatchObject({ server: { metadata: TAGS }, port: { tags: Object.keys(TAGS) } });
 
-      await remove(driver, request);
-      await remove(driver, requestFor(bed, 'm-2', change));
+      await Promise.all([request, requestFor(bed, 'm-2', change)].map(async (one) => await remove(driver, one)));
       expect(await belongingsOf(bed)).toEqual(nothing);
     });
 
@@ -167,10 +166,10 @@ export function describeMachines(bed: Bed): void {
     // promise: openstack/cloud/lost-objects-server-tags
     test('that lost the tags of its class is left alone, and one that lost those of Nova is not', async () => {
       await using driver = newDriver({ pageSize: 1 });
-      const [left, found] = [
-        await create(driver, requestFor(bed, 'm-1')),
-        await create(driver, requestFor(bed, 'm-2')),
-      ];
+      const [left, found] = await Promise.all([
+        create(driver, requestFor(bed, 'm-1')),
+        create(driver, requestFor(bed, 'm-2')),
+      ]);
       const idOf = ({ providerID }: { providerID: string }): string => providerID.split('/').at(-1) ?? '';
       await bed.user.call('nova', 'DELETE', `/v2.1/servers/${idOf(left)}/metadata/kubernetes.io-role-node`);
       await bed.user.call('nova', 'DELETE', `/v2.1/servers/${idOf(found)}/tags`);

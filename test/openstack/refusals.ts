@@ -92,15 +92,16 @@ export function describeRefusals(bed: Bed): void {
       await seedImage(bed.admin, 'twice');
       await seedImage(bed.admin, 'twice');
 
-      for (const { what, change, secret, code, says } of ROWS) {
-        const request = requestFor(bed, 'm-1', change, secret === undefined ? {} : { secret });
+      const attempts = ROWS.map(async ({ what, change, secret, code, says }, i) => {
+        const request = requestFor(bed, `m-${i}`, change, secret === undefined ? {} : { secret });
         const made = async () => await driver.createMachine(request, callOf());
         const err = await (code === 'Unavailable' ? made() : heeding('create', made)).catch(
           (reason: unknown) => reason,
         );
         expect({ what, err }).toMatchObject({ what, err: { code, detail: expect.stringContaining(String(says)) } });
-        expect({ what, ...(await belongingsOf(bed)) }).toEqual({ what, servers: [], ports: [], floatingIPs: [] });
-      }
+      });
+      await Promise.all(attempts);
+      expect(await belongingsOf(bed)).toEqual({ servers: [], ports: [], floatingIPs: [] });
       await expect(create(driver, requestFor(bed, 'm-1'))).resolves.toMatchObject({ nodeName: 'm-1' });
     });
 
@@ -203,10 +204,10 @@ export function describeRefusals(bed: Bed): void {
       await expect(create(driver, requestFor(bed, 't-1', tight))).rejects.toMatchObject({
         code: 'ResourceExhausted',
       });
-      await remove(driver, requestFor(bed, 'q-1', quota.change, quota));
-      await remove(driver, requestFor(bed, 'z-1', zone.change));
+      const removeSmall = async (name: string) => await remove(driver, requestFor(bed, name, quota.change, quota));
+      await Promise.all([removeSmall('q-1'), remove(driver, requestFor(bed, 'z-1', zone.change))]);
       await Promise.all([small('q-3'), half('z-3')]);
-      for (const name of ['q-2', 'q-3']) await remove(driver, requestFor(bed, name, quota.change, quota));
+      await Promise.all([removeSmall('q-2'), removeSmall('q-3')]);
     });
 
     // promise: openstack/changed-password-told-correction

@@ -64,9 +64,27 @@ def remember_statements():
     operators.custom_op.__hash__ = lambda operator: hash(operator.opstring)
 
 
+def trust_connections():
+    """oslo.db asks a database whether it is still there (SELECT 1) before each transaction. A file is."""
+    from oslo_db.sqlalchemy import engines
+    engines._connect_ping_listener = lambda connection, branch: None
+
+
+def read_policies_once():
+    """A service looks at each check whether the files with its policies have changed: there are none."""
+    from oslo_policy import policy
+    load = policy.Enforcer.load_rules
+
+    def load_rules(self, force_reload=False):
+        if force_reload or not getattr(self, 'are_loaded', False):
+            load(self, force_reload)
+            self.are_loaded = True
+    policy.Enforcer.load_rules = load_rules
+
+
 def load_by_keys():
-    """What Neutron loads beside each object (20 queries for a port) is asked for by keys, with queries that SQLAlchemy remembers. A
-    subquery is put together anew each time, which takes more than half of Neutron's time."""
+    """What Neutron and Nova load beside each object (20 queries for a port) is asked for by keys, with queries that SQLAlchemy remembers.
+    A subquery is put together anew each time, which takes more than half of Neutron's time."""
     from sqlalchemy.orm import strategies
     by_subquery = strategies.SubqueryLoader.create_row_processor
 
@@ -115,6 +133,19 @@ def remember_networks(application):
             if environ['REQUEST_METHOD'] != 'GET' and '/ports' not in environ['PATH_INFO']:
                 known.clear()
     return answer
+
+
+def remember_default_groups():
+    """Neutron looks at each port, and each list of security groups, whether the project has its default group, which nobody deletes here."""
+    from neutron.db import securitygroups_db
+    mixin = securitygroups_db.SecurityGroupDbMixin
+    ensure, known = mixin._ensure_default_security_group, {}
+
+    def ensure_default_security_group(self, context, tenant_id):
+        if known.get(tenant_id) is None:
+            known[tenant_id] = ensure(self, context, tenant_id)
+        return known[tenant_id]
+    mixin._ensure_default_security_group = ensure_default_security_group
 
 
 def in_turn(application):
@@ -193,6 +224,7 @@ def neutron():
     load_by_keys()
     from neutron import server
     server._init_configuration()
+    remember_default_groups()
     # Agents are told of every change in threads of their own, which take the database from requests. There are no agents.
     from neutron.plugins.ml2 import ovo_rpc
     ovo_rpc.OVOServerRpcInterface = object
@@ -225,6 +257,7 @@ def placement():
 
 def nova():
     cell0, is_new = database('nova_cell0')
+    load_by_keys()
     import nova.monkey_patch  # noqa: F401
     import nova.conf
     import nova.virt
@@ -274,8 +307,10 @@ def nova():
         host_mapping.discover_hosts(context.get_admin_context())
 
     def switch(environ, start_response):
-        """POST /HOST/stop and /HOST/start: a compute host dies, and comes back."""
+        """POST /HOST/stop and /HOST/start: a compute host dies, and comes back. POST /reclaim/SECONDS: so long a deleted server is kept."""
         host, verb = environ['PATH_INFO'].strip('/').split('/')
+        if host == 'reclaim':
+            conf.set_override('reclaim_instance_interval', int(verb))
         if verb == 'stop' and host in hosts:
             hosts.pop(host).stop()
         if verb == 'start' and host not in hosts:
@@ -334,7 +369,9 @@ def end(*_):
 
 
 keep_connections()
+trust_connections()
 remember_statements()
+read_policies_once()
 {'keystone': keystone, 'glance': glance, 'neutron': neutron, 'nova': nova, 'cinder': cinder}[NAME]()
 signal.signal(signal.SIGTERM, end)  # the services have handlers of their own
 gc.collect()
