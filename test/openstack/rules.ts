@@ -5,7 +5,7 @@ import { sampled } from '../expect/sampled.ts';
  * test/integration/openstack-contract.test.ts, on a simulated cloud.
  */
 const RULES: Readonly<Record<string, readonly string[]>> = {
-  creations: ['capacity', 'creation-repeated', 'time-of-a-creation'],
+  creations: ['capacity', 'creation-repeated'],
   'machines that are looked up': [
     'status-by-name-and-by-id',
     'status-of-another-uid',

@@ -99,15 +99,11 @@ def load_by_keys():
 def leave_out_unused():
     """Of each port Neutron also loads what belongs to features that are not served here, and so is never there: half of its time."""
     from neutron.db import models_v2
-    from neutron.db.models import l3
     from sqlalchemy import orm
     unused = {
-        models_v2.Port: ('data_plane_status', 'device_profile', 'dhcp_opts', 'dns', 'numa_affinity_policy', 'port_forwardings',
-                         'propagate_uplink_status', 'qos_network_policy_binding', 'qos_policy_binding', 'sub_port', 'trunk_port'),
+        models_v2.Port: ('data_plane_status', 'device_profile', 'dns', 'numa_affinity_policy', 'port_forwardings', 'propagate_uplink_status',
+                         'qos_network_policy_binding', 'qos_policy_binding', 'sub_port', 'trunk_port'),
         models_v2.Network: ('dhcp_agents', 'dns_domain', 'qos_policy_binding'),
-        models_v2.Subnet: ('dns_nameservers', 'dns_publish_fixed_ip', 'routes', 'service_types'),
-        l3.FloatingIP: ('dns', 'port_forwardings', 'qos_network_policy_binding', 'qos_policy_binding'),
-        l3.Router: ('conntrack_helpers', 'l3_agents', 'ndp_proxy_state', 'qos_policy_binding'),
     }
     for model, names in unused.items():
         for name in names:
