@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { Api } from '../../hack/control-plane/api.ts';
 import type { Node, Pod, VolumeAttachment } from '../../pkg/apis/wire.ts';
 import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
+import { eventually } from '../expect/eventually.ts';
 
 const ATTACHMENTS = '/apis/storage.k8s.io/v1/volumeattachments';
 const APP = { app: 'web' };
@@ -69,6 +70,17 @@ export class Workload {
 
   async pods(): Promise<readonly Pod[]> {
     return (await this.#api.send<{ items: Pod[] }>('GET', this.#path('pods'))).items;
+  }
+
+  /** Waits until all pods are ready. */
+  async untilReady(): Promise<void> {
+    await eventually(
+      async () => {
+        const conditions = (await this.pods()).map(({ status }) => status?.conditions ?? []);
+        return conditions.every((of) => of.some(({ type, status }) => type === 'Ready' && status === 'True'));
+      },
+      { timeoutMs: 240_000, describe: `the pods of ${this.namespace} to be ready` },
+    );
   }
 
   /** VolumeAttachments of volumes at this Node. */

@@ -1,30 +1,29 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import PQueue from 'p-queue';
 
-import { choiceOf } from '../../hack/test/sample.ts';
+import type { Table } from '../../hack/test/sample.ts';
 import { MACHINE_FINALIZER } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Driver, MachineRequest } from '../../pkg/driver/driver.ts';
 import type { FaultRule } from '../../packages/providers/sim/faults.ts';
 import type { Interceptor } from '../../pkg/kube/gate/interceptor.ts';
 import { CrashPoint, hitAt, type Point, POINTS } from '../cloud/crash-point.ts';
+import { type CrashRow, crashTable } from '../cloud/crash-table.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { Pool } from '../cloud/pool.ts';
 import { SimulatedCloud } from '../cloud/sim-cloud.ts';
 import { Site } from '../cloud/site.ts';
 import { Succession } from '../cloud/succession.ts';
 import { eventually } from '../expect/eventually.ts';
+import { sampled } from '../expect/sampled.ts';
 
 /*
- * The MachineClass changes under a machine that is being created, and the manager dies at every one of its mutations, or loses its answer.
+ * The MachineClass changes under a machine that is being created, and the manager dies at one of its mutations, or loses its answer.
  * Either the machine comes to name a class of another account, whose provider knows nothing of its VM; the API server has the original's
  * definitions, which allow that. Or the class is corrected while a call with its former content is about to fail.
- * MACHINIST_TEST_SAMPLE=all walks every n; without it, a sample.
+ *
+ * In simulated worlds, such lives are hit at many mutations: test/crash-points. Programs that talk over connections are shown one of each kind,
+ * and each mutation with MACHINIST_TEST_SAMPLE=all.
  */
-const EVERY = choiceOf(process.env).how === 'all';
-const SWITCH_STEP = 3;
-/** Of lives of two machines. */
-const CORRECTION_STEP = 9;
-
 /** Lives of all walks at a time: they mostly wait, some for two minutes until nothing of an unanswered creation can come any more. */
 const queue = new PQueue({ concurrency: 8 });
 const OTHER = 'other';
@@ -48,20 +47,23 @@ interface Life {
   readonly point: Point;
   readonly hit: string | undefined;
   readonly failure: string | undefined;
-  /** Mutations of the first manager until the machine ran. */
+  /** Mutations of the first manager until the machine ran, and what they were. */
   readonly mutations: number;
+  readonly texts: readonly string[];
   /** Providers of all VMs that were ever made. */
   readonly created: readonly string[];
 }
 
-/** The mutations of an undisturbed life from `first` on, by `step`, each hit in a life of its own. */
-async function walk(first: number, step: number, live: (n: number) => Promise<Life>): Promise<readonly Life[]> {
-  const undisturbed = await live(0);
-  const lives: Promise<Life>[] = [];
-  for (let n = EVERY ? 1 : first; n <= undisturbed.mutations; n += EVERY ? 1 : step) {
-    lives.push(queue.add(() => hitAt(n, live)));
-  }
-  return [undisturbed, ...(await Promise.all(lives))];
+/** A life without a fault, and those that this run takes. */
+async function walk<R extends CrashRow>(
+  undisturbed: () => Promise<Life>,
+  tableOf: (texts: readonly string[]) => Table<R>,
+  live: (n: number, row: R) => Promise<Life>,
+): Promise<readonly Life[]> {
+  const first = await undisturbed();
+  const rows = sampled(tableOf(first.texts.slice(0, first.mutations)));
+  const lives = rows.map((row) => () => hitAt(row.n, (n) => live(n, row)));
+  return [first, ...(await queue.addAll(lives))];
 }
 
 function reasonOf(err: unknown): string {
@@ -145,7 +147,7 @@ async function switchAt(
   };
   const failure = await Promise.race([live(), managers.failed]).then(() => undefined, reasonOf);
   const created = [...first.created.map(() => 'pool'), ...second.created.map(() => OTHER)];
-  return { n, point, hit: crash.texts[n - 1], failure, mutations, created };
+  return { n, point, hit: crash.texts[n - 1], failure, mutations, texts: crash.texts, created };
 }
 
 /** What one correction is about: how the calls with the former content fail. */
@@ -208,31 +210,57 @@ async function correctAt(n: number, point: Point, { rule }: Correction): Promise
     await pool.untilGone(PATIENCE);
   };
   const failure = await Promise.race([live(), managers.failed]).then(() => undefined, reasonOf);
-  return { n, point, hit: crash.texts[n - 1], failure, mutations, created: cloud.created.map(() => 'pool') };
+  const created = cloud.created.map(() => 'pool');
+  return { n, point, hit: crash.texts[n - 1], failure, mutations, texts: crash.texts, created };
+}
+
+/** When a class is switched, and what goes wrong then. */
+const SWITCHES = [
+  { point: 'before', when: 'before' },
+  { point: 'after', when: 'before' },
+  { point: 'after', when: 'after' },
+  { point: 'lost', when: 'before' },
+  { point: 'lost', when: 'after' },
+] as const;
+
+/** One mutation of the creation of a machine, and when its class is switched. */
+interface SwitchRow extends CrashRow {
+  readonly when: 'before' | 'after';
+}
+
+/** A sample has each of these at one mutation. */
+function switchTable(name: string, texts: readonly string[], switches: readonly Omit<SwitchRow, 'n' | 'kind'>[]) {
+  const nameOf = ({ n, point, when, kind }: SwitchRow): string => `${point}, just ${when} ${n}: ${kind}`;
+  const { rows } = crashTable(name, texts, { least: 0 });
+  return {
+    name,
+    rows: switches.flatMap(({ point, when }) =>
+      rows.filter((row) => row.point === point).map((row): SwitchRow => ({ ...row, when })),
+    ),
+    nameOf,
+    kindsOf: ({ point, when }: SwitchRow) => [`${point} ${when}`],
+  } satisfies Table<SwitchRow>;
 }
 
 describe('a manager that dies or loses an answer at its n-th mutation', () => {
   test('makes one VM for a machine whose class is switched just before it or just after, and the class of the VM stays', async () => {
-    const rows = [
-      { point: 'before', when: 'before', first: 1 },
-      { point: 'after', when: 'before', first: 2 },
-      { point: 'after', when: 'after', first: 3 },
-      { point: 'lost', when: 'before', first: 1 },
-      { point: 'lost', when: 'after', first: 2 },
-    ] as const;
-
-    const walks = rows.map(({ point, when, first }) =>
-      walk(first, SWITCH_STEP, (n) => switchAt(n, point, { when, idempotentCreate: false })),
+    const lives = await walk(
+      () => switchAt(0, 'before', { when: 'before', idempotentCreate: false }),
+      (texts) => switchTable('switches of a class', texts, SWITCHES),
+      (n, { point, when }) => switchAt(n, point, { when, idempotentCreate: false }),
     );
-    const lives = (await Promise.all(walks)).flat();
 
     expect(lives.filter(({ failure, created }) => failure !== undefined || created.length !== 1)).toEqual([]);
-    // Those that are not disturbed, one in each walk.
-    expect(lives.filter(({ hit }) => hit === undefined)).toHaveLength(rows.length);
+    // The one that is not disturbed.
+    expect(lives.filter(({ hit }) => hit === undefined)).toHaveLength(1);
   }, 900_000);
 
   test('leaves no VM in the account of the former class where a creation may be repeated', async () => {
-    const lives = await walk(1, SWITCH_STEP, (n) => switchAt(n, 'after', { when: 'after', idempotentCreate: true }));
+    const lives = await walk(
+      () => switchAt(0, 'after', { when: 'after', idempotentCreate: true }),
+      (texts) => switchTable('switches of a class that repeats creations', texts, [{ point: 'after', when: 'after' }]),
+      (n, { point, when }) => switchAt(n, point, { when, idempotentCreate: true }),
+    );
 
     // What was asked for and not recorded is found, and deleted, by the list of the former class.
     expect(lives.filter(({ failure, created }) => failure !== undefined || created.length > 2)).toEqual([]);
@@ -250,8 +278,11 @@ describe('a manager that dies or loses an answer at its n-th mutation', () => {
   ])(
     'makes the machines of a class soon that was corrected while its provider was about to say that it $what',
     async (correction) => {
-      const walks = POINTS.map((point, i) => walk(1 + 3 * i, CORRECTION_STEP, (n) => correctAt(n, point, correction)));
-      const lives = (await Promise.all(walks)).flat();
+      const lives = await walk(
+        () => correctAt(0, POINTS[0], correction),
+        (texts) => crashTable(`corrections of a class: it ${correction.what}`, texts, { least: POINTS.length }),
+        (n, { point }) => correctAt(n, point, correction),
+      );
 
       expect(lives.filter(({ failure, created }) => failure !== undefined || created.length !== 2)).toEqual([]);
     },

@@ -61,7 +61,9 @@ export interface MachinesWorldOptions {
   readonly idempotentCreate?: boolean;
   /** Flags of its processes beside those that the world needs. */
   readonly flags?: Flags;
-  /** Kinds that its servers have beside those of the project and those built in. */
+  /** In place of the kinds of the project and those built in. */
+  readonly baseKinds?: readonly Kind[];
+  /** Kinds that its servers have beside those. */
   readonly kinds?: readonly Kind[];
   /** Puts what else there is into it, before the first process starts; a pool unless it is given. */
   readonly furnish?: ((world: MachinesWorld) => void) | undefined;
@@ -145,6 +147,7 @@ export class MachinesWorld implements AsyncDisposable {
       otherNodeIDs: false,
       idempotentCreate: true,
       flags: {},
+      baseKinds: KINDS,
       kinds: [],
       furnish: undefined,
       simulatedSpec: (providerSpec) => providerSpec,
@@ -434,7 +437,7 @@ export class MachinesWorld implements AsyncDisposable {
 
   #server(random: Random): SimulatedAPIServer {
     const server = new SimulatedAPIServer({
-      kinds: [...KINDS, ...this.#options.kinds],
+      kinds: [...this.#options.baseKinds, ...this.#options.kinds],
       nowMs: () => this.time.epochMs,
       uid: () => uuidOf(random),
       suffix: () => charactersOf(random, SUFFIXES, 5),
@@ -506,13 +509,26 @@ export class MachinesWorld implements AsyncDisposable {
 
   async #openCloud(): Promise<void> {
     const { seed, cell } = this.#options;
+    this.#cloud = await this.openAccount(cell === undefined ? String(seed) : `${seed} ${cell.namespace}`);
+    this.cloud.onEvent((vm, event) => {
+      const where = this.lease === undefined ? '' : ` in ${this.namespace}`;
+      this.trace.add(`VM ${vm.providerID} of ${vm.machineName} ${event}${where}`);
+      const { providerID } = this.machines.find(({ metadata }) => metadata.name === vm.machineName)?.spec ?? {};
+      // A Machine does not know the Node of a VM that it has not recorded: its creation was not answered, or with another VM.
+      const isUnrecorded = event === 'deleted' && providerID !== vm.providerID;
+      if (event === 'vanished' || isUnrecorded) this.#dropNode(vm.machineName);
+    });
+  }
+
+  /** A cloud like its own, whose VMs become Nodes of its target cluster; whoever opens it ends it. */
+  async openAccount(seed: string): Promise<Simulation> {
     const clock = new VirtualClock(this.time);
     const calm = new SeededWeather(this.#random('kubelets'), () => 1);
     const observer = { asked: () => true, answered: () => undefined };
-    this.#cloud = await Simulation.start({
+    return await Simulation.start({
       clock,
       log: silentLogger,
-      seed: cell === undefined ? String(seed) : `${seed} ${cell.namespace}`,
+      seed,
       settings: { latencyMs: { ...LATENCIES, ...this.#options.latencyMs }, quota: 10_000 },
       capabilities: { idempotentCreate: this.#options.idempotentCreate },
       cluster: {
@@ -524,14 +540,6 @@ export class MachinesWorld implements AsyncDisposable {
         openDispatcher: () =>
           new SimulatedConnection({ time: this.time, clock, server: this.servers.target, weather: calm, observer }),
       },
-    });
-    this.cloud.onEvent((vm, event) => {
-      const where = this.lease === undefined ? '' : ` in ${this.namespace}`;
-      this.trace.add(`VM ${vm.providerID} of ${vm.machineName} ${event}${where}`);
-      const { providerID } = this.machines.find(({ metadata }) => metadata.name === vm.machineName)?.spec ?? {};
-      // A Machine does not know the Node of a VM that it has not recorded: its creation was not answered, or with another VM.
-      const isUnrecorded = event === 'deleted' && providerID !== vm.providerID;
-      if (event === 'vanished' || isUnrecorded) this.#dropNode(vm.machineName);
     });
   }
 

@@ -1,4 +1,5 @@
 import { fixedEndpoint } from '../../../hack/control-plane/fixed-endpoint.ts';
+import type { MachineClass } from '../../../pkg/apis/machine/v1alpha1/machine-class.ts';
 import type { Lease } from '../../../pkg/apis/wire.ts';
 import { parseDuration } from '../../../pkg/apis/duration.ts';
 import type { Driver, DriverCall, MachineRequest } from '../../../pkg/driver/driver.ts';
@@ -82,6 +83,8 @@ export class Processes {
   pause: Blow<number> | undefined;
   /** The same, of something else. */
   turn: Blow<(process: SimulatedProcess) => void> | undefined;
+  /** In place of the driver of the cloud, of calls with some classes; undefined: that of the cloud. */
+  driverOf: ((machineClass: MachineClass) => Driver | undefined) | undefined;
   /** A process stands still, and no other one waits to take its place. */
   needsStandby = false;
   /** How often a process wrote what is no Event and no Lease. */
@@ -174,9 +177,12 @@ export class Processes {
       version,
       random,
       openDriver: (provider) =>
-        fenced(simulation(provider), simulatedSpec, (method, machine) => {
-          trace.add(`${name} driver ${method} ${machine}`);
-          return ask(provider, method, machine, true);
+        fenced(simulation(provider), simulatedSpec, {
+          driverOf: (machineClass) => this.driverOf?.(machineClass),
+          asked: (method, machine) => {
+            trace.add(`${name} driver ${method} ${machine}`);
+            return ask(provider, method, machine, true);
+          },
         }),
       worlds: worlds?.(caller) ?? WORLDS,
       openEndpoint: endpointOf,
@@ -277,9 +283,15 @@ function isChange({ method, path }: Pick<APIRequest, 'method' | 'path'>): boolea
 
 /** The driver behind the guard that those of other processes have. `asked` is told of calls that change something. */
 function fenced(
-  { driver, fencing }: Simulation,
+  { driver: own, fencing }: Simulation,
   simulatedSpec: ProcessesParts['simulatedSpec'],
-  asked: (method: string, machine: string) => boolean,
+  {
+    driverOf,
+    asked,
+  }: {
+    readonly driverOf: (machineClass: MachineClass) => Driver | undefined;
+    readonly asked: (method: string, machine: string) => boolean;
+  },
 ): Driver {
   const admit = (
     method: string,
@@ -290,25 +302,26 @@ function fenced(
     if (!asked(method, metadata.name)) return new Promise(() => undefined);
     return fencing.admit(cluster, metadata.namespace ?? '', fencingToken);
   };
+  const driver = ({ machineClass }: Pick<MachineRequest, 'machineClass'>): Driver => driverOf(machineClass) ?? own;
   return {
-    capabilities: (signal) => driver.capabilities(signal),
+    capabilities: (signal) => own.capabilities(signal),
     createMachine: async (request, call) => {
       await admit('CreateMachine', request, call);
       const { machineClass } = request;
       const providerSpec = simulatedSpec(machineClass.providerSpec);
-      return driver.createMachine({ ...request, machineClass: { ...machineClass, providerSpec } }, call);
+      return driver(request).createMachine({ ...request, machineClass: { ...machineClass, providerSpec } }, call);
     },
     initializeMachine: async (request, call) => {
       await admit('InitializeMachine', request, call);
-      return driver.initializeMachine(request, call);
+      return driver(request).initializeMachine(request, call);
     },
-    getMachineStatus: (request, call) => driver.getMachineStatus(request, call),
+    getMachineStatus: (request, call) => driver(request).getMachineStatus(request, call),
     deleteMachine: async (request, call) => {
       await admit('DeleteMachine', request, call);
-      return driver.deleteMachine(request, call);
+      return driver(request).deleteMachine(request, call);
     },
-    listMachines: (request, call) => driver.listMachines(request, call),
-    getVolumeIDs: (specs, call) => driver.getVolumeIDs(specs, call),
+    listMachines: (request, call) => driver(request).listMachines(request, call),
+    getVolumeIDs: (specs, call) => own.getVolumeIDs(specs, call),
     close: () => Promise.resolve(),
   };
 }
