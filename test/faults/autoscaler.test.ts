@@ -41,23 +41,23 @@ function goneFrom({ created, removed }: SimulatedCloud): readonly string[] {
 }
 
 describe('an autoscaler', () => {
-  test('makes 20 machines for pods that wait, and only those go that it names, until none is left', async () => {
+  test('makes 10 machines for pods that wait, and only those go that it names, until none is left', async () => {
     await using cloud = await SimulatedCloud.start({ site, nodeLeases: true });
-    await using groups = await ScaledGroups.create({ site, cloud, groups: { workers: { min: 0, max: 20 } } });
+    await using groups = await ScaledGroups.create({ site, cloud, groups: { workers: { min: 0, max: 10 } } });
     await using _manager = await groups.manager();
     await using _autoscaler = groups.autoscaler();
 
-    await groups.scalePods(20 * PODS_PER_MACHINE);
-    await groups.untilSizes({ workers: 20 });
-    await groups.scalePods(5 * PODS_PER_MACHINE);
-    await groups.untilSizes({ workers: 5 });
+    await groups.scalePods(10 * PODS_PER_MACHINE);
+    await groups.untilSizes({ workers: 10 });
+    await groups.scalePods(3 * PODS_PER_MACHINE);
+    await groups.untilSizes({ workers: 3 });
     const shrunk = goneFrom(cloud);
     await groups.scalePods(0);
     await groups.untilSizes({ workers: 0 });
 
-    expect(shrunk).toHaveLength(15);
+    expect(shrunk).toHaveLength(7);
     expect(goneFrom(cloud).filter((name) => !groups.named.includes(name))).toEqual([]);
-    expect(cloud.created).toHaveLength(20);
+    expect(cloud.created).toHaveLength(10);
     expect([...cloud.doubled]).toEqual([]);
   });
 
@@ -81,11 +81,11 @@ describe('an autoscaler', () => {
 
   test('loses and doubles nothing when it and the manager die as soon as they are about to change something', async () => {
     await using cloud = await SimulatedCloud.start({ site, nodeLeases: true });
-    await using groups = await ScaledGroups.create({ site, cloud, groups: { workers: { min: 1, max: 8 } } });
+    await using groups = await ScaledGroups.create({ site, cloud, groups: { workers: { min: 1, max: 5 } } });
     for (const { pods, size } of [
-      { pods: 8 * PODS_PER_MACHINE, size: 8 },
+      { pods: 5 * PODS_PER_MACHINE, size: 5 },
       { pods: 2 * PODS_PER_MACHINE, size: 2 },
-      { pods: 6 * PODS_PER_MACHINE, size: 6 },
+      { pods: 4 * PODS_PER_MACHINE, size: 4 },
       { pods: 0, size: 1 },
     ]) {
       await groups.scalePods(pods);

@@ -19,8 +19,8 @@ import { sampled } from '../expect/sampled.ts';
 const CREATE_AND_DELETE: Plan = { replicas: 1, rolls: 0 };
 const ROLL: Plan = { replicas: 2, rolls: 1 };
 /** Lives of a sample at least. */
-const LIVES = 24;
-const ROLLS = 6;
+const LIVES = 12;
+const ROLLS = 3;
 /** Lives at a time: they mostly wait. */
 const CONCURRENCY = 6;
 

@@ -4,7 +4,6 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import type { Api } from '../../hack/control-plane/api.ts';
 import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts';
-import { type ControlPlane, startControlPlane } from '../../hack/control-plane/control-plane.ts';
 import type { IronCoreMachine } from '../../pkg/worlds/ironcore/api/machine.ts';
 import type { IronCoreMachinePool } from '../../pkg/worlds/ironcore/api/machine-pool.ts';
 import type { IronCoreVolume } from '../../pkg/worlds/ironcore/api/volume.ts';
@@ -20,6 +19,7 @@ import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
 import { MachineState } from '../../pkg/worlds/ironcore/runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../pkg/worlds/ironcore/runtime/runtime.ts';
 import { IriRuntime } from '../../packages/providers/iri/runtime.ts';
+import { privateApiServer, type TestServer } from '../env/api-server.ts';
 import { namespace, type TestNamespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { OperatorSession } from '../integration/operator-session.ts';
@@ -27,7 +27,7 @@ import { grant } from '../integration/shipped-roles.ts';
 
 /*
  * Runtimes that do not show machines which they have had: because they were told so, because they lost their state, or because they have
- * that of another time. Each test has a pool, a runtime and processes of its own.
+ * that of another time. Each test has a pool, a runtime and processes of its own. They run side by side, since they mostly wait for Leases.
  */
 
 const ROOT = path.join(import.meta.dirname, '../..');
@@ -36,12 +36,12 @@ const PATIENCE = { timeoutMs: 180_000 };
 const LONG_MS = 600_000;
 const clock = new SystemClock();
 
-let plane: ControlPlane;
+let plane: TestServer;
 let api: Api;
 let ns: TestNamespace;
 
 beforeAll(async () => {
-  plane = await startControlPlane();
+  plane = await privateApiServer();
   api = plane.connection.api();
   await applyManifests(api, readManifests(path.join(ROOT, 'crds/ironcore')));
   ns = await namespace(plane.connection);
@@ -56,7 +56,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await api.close();
-  await plane.stop();
+  await plane[Symbol.asyncDispose]();
 });
 
 /** A pool, its runtime, and Machines there with a Volume each, of the same name. */
@@ -192,7 +192,7 @@ const giveUp = (): object => ({
 });
 
 // promise: machines-ironcore/runtime-started-state-machine
-test(
+test.concurrent(
   'a runtime that was started without its state has nothing made anew, and is believed again when it has it back',
   async () => {
     await using pool = await PoolUnderTest.start('emptied');
@@ -216,7 +216,7 @@ test(
 );
 
 // promise: machines-ironcore/guest-ironcore-shuts-down
-test(
+test.concurrent(
   'a guest that was shutting down is not taken for told to go, by a process that finds its machine missing and its Machine deleted',
   async () => {
     await using pool = await PoolUnderTest.start('guest');
@@ -244,7 +244,7 @@ test(
 );
 
 // promise: machines-ironcore/held
-test(
+test.concurrent(
   'a deletion that a runtime has not answered, and that is without its state since, is held until it is given up',
   async () => {
     await using pool = await PoolUnderTest.start('unanswered');
@@ -268,7 +268,7 @@ test(
 );
 
 // promise: machines-ironcore/deletion-answer-ends-runtime
-test(
+test.concurrent(
   'deletions that a runtime has carried out without an answer end when it shows a younger machine after it was started again',
   async () => {
     await using pool = await PoolUnderTest.start('carried-out');
@@ -290,7 +290,7 @@ test(
 );
 
 // promise: ironcore/machines/told-go-gone-whoever
-test(
+test.concurrent(
   'a deletion that was accepted ends although the pool was served by somebody else when its machine went',
   async () => {
     await using pool = await PoolUnderTest.start('passed-on');
@@ -320,7 +320,7 @@ test(
 );
 
 // promise: machines-ironcore/held-machine-gone-named
-test(
+test.concurrent(
   'what a Machine had claimed that went unseen is held, named with what gives it up, and free when that is done',
   async () => {
     await using pool = await PoolUnderTest.start('stripped');
@@ -356,7 +356,7 @@ test(
 );
 
 // promise: ironcore/machines/machinepool-made-again-goes
-test(
+test.concurrent(
   'machines of a MachinePool that was deleted and made again go when their Machines were deleted',
   async () => {
     await using pool = await PoolUnderTest.start('made-again');
