@@ -26,21 +26,11 @@ export function sampleFrom(name: string, rows: readonly Row[], least: number): r
   return sampled({ name, rows, nameOf, kindsOf: ({ fate }) => [fate], least });
 }
 
-/** The same of all that can happen in such lives. Those without a fault are alike, unless their processes elect a leader. */
-export async function sampleOf(
-  name: string,
-  live: Live,
-  least: number,
-  fates: readonly Fate[] = FATES,
-): Promise<readonly Row[]> {
-  const rows: Row[] = [];
-  const [first, ...others] = fates.filter((fate) => fate !== 'paused');
-  if (first !== undefined) {
-    const ofFirst = await rowsOf(live, first);
-    rows.push(...ofFirst, ...others.flatMap((fate) => ofFirst.map((row) => ({ ...row, fate }))));
-  }
-  if (fates.includes('paused')) rows.push(...(await rowsOf(live, 'paused')));
-  return sampleFrom(name, rows, least);
+/** The same of all fates in such lives. Those without a fault are alike, unless their processes elect a leader. */
+export async function sampleOf(name: string, live: Live, least: number): Promise<readonly Row[]> {
+  const rows = await rowsOf(live, 'before');
+  const ofOne = FATES.filter((fate) => fate !== 'paused').flatMap((fate) => rows.map((row) => ({ ...row, fate })));
+  return sampleFrom(name, [...ofOne, ...(await rowsOf(live, 'paused'))], least);
 }
 
 /** A life for each row, in which nothing was found and so many VMs were made at most. */

@@ -17,7 +17,7 @@ import { USER_DATA } from '../tokens/machine-tokens.ts';
 /** A class that stays without finalizer for longer is a problem to be told. */
 const PROTECTION_MS = 30_000;
 
-type Deps = Pick<Collaborators, 'clock' | 'activities' | 'resolveClass' | 'trust'>;
+type Deps = Pick<Collaborators, 'clock' | 'activities' | 'resolveClass' | 'trust' | 'vmClasses'>;
 
 /**
  * Finds class, driver and Secret data. Whatever is wrong with them is told in the status and by an Event, and the machine waits
@@ -91,6 +91,8 @@ function problemOf({ machineClass, secretData, missingSecrets }: ResolvedClass):
 /** The class controller adds the finalizer within moments, if it runs. */
 function unprotected(deps: Deps, ctx: MachineContext, { machineClass }: ResolvedClass): StepResult {
   const { machine, pass } = ctx;
+  // The class of a VM that is being requested gets it also when the Machine has come to name another one.
+  deps.vmClasses.record(machine);
   const leftMs = (fromTimestamp(machine.metadata.creationTimestamp) ?? 0) + PROTECTION_MS - deps.clock.now();
   if (leftMs > 0) pass.alsoAfter(leftMs, 'the finalizer of the MachineClass');
   else {
