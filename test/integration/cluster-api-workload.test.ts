@@ -5,7 +5,6 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import type { Api } from '../../hack/control-plane/api.ts';
 import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts';
-import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
 import { kubeconfig } from '../../hack/control-plane/kubeconfig.ts';
 import { HAD_KUBECONFIG_ANNOTATION, NODE_CLUSTER_ANNOTATION } from '../../pkg/worlds/cluster-api/api/keys.ts';
 import type { ClusterAPIMachine } from '../../pkg/worlds/cluster-api/api/machine.ts';
@@ -14,7 +13,8 @@ import type { Event, Node } from '../../pkg/apis/wire.ts';
 import { JumpingClock } from '../cloud/jumping-clock.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { ContractSimulator, SIM_MACHINE } from '../contract-simulator.ts';
-import { namespace, privateControlPlane, type TestNamespace, WITHOUT_KUBELETS } from '../env/environment.ts';
+import { privateApiServer, type TestServer } from '../env/api-server.ts';
+import { namespace, type TestNamespace, WITHOUT_KUBELETS } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { Program } from '../e2e/program.ts';
 import { FaultProxy } from '../proxy/fault-proxy.ts';
@@ -32,9 +32,9 @@ const CONDITIONS = [
 ];
 
 const stack = new AsyncDisposableStack();
-let plane: ControlPlane;
+let plane: TestServer;
 /** The other one, where no kubelet keeps a Node Ready either. */
-let other: ControlPlane;
+let other: TestServer;
 let home: Api;
 let away: Api;
 let ns: TestNamespace;
@@ -48,11 +48,11 @@ beforeAll(async () => {
   const { 'kube-controller-manager': withoutKubelets } = WITHOUT_KUBELETS.extraArguments;
   // Owners that tests name by hand are not those that are there: garbage collection would delete what they are said to own.
   const without = [...withoutKubelets, '--controllers=-garbage-collector-controller'];
-  plane = await privateControlPlane({ extraArguments: { 'kube-controller-manager': without } });
+  plane = await privateApiServer({ extraArguments: { 'kube-controller-manager': without } });
   stack.use(plane);
   home = plane.connection.api();
   stack.defer(() => home.close());
-  other = await privateControlPlane(WITHOUT_KUBELETS);
+  other = await privateApiServer(WITHOUT_KUBELETS);
   stack.use(other);
   away = other.connection.api();
   stack.defer(() => away.close());
@@ -66,7 +66,7 @@ beforeAll(async () => {
     stringData: { value: '#cloud-config' },
   });
   await sim.install(SIM_MACHINE, 'v1beta2');
-  proxy = stack.use(await FaultProxy.start(other.url));
+  proxy = stack.use(await FaultProxy.start(other.connection.url));
   manager = stack.use(
     await InProcessManager.start({
       kubeconfig: await plane.connection.kubeconfigFor({ user: 'machinist' }),
@@ -318,7 +318,7 @@ test('a kubeconfig may be of no use, be mended, be replaced, and be gone: nothin
   await storeKubeconfig('turns', wayAway());
   await says('turns-1', 'Available', 'True', 'Available');
 
-  await storeKubeconfig('turns', wayAway(other.url));
+  await storeKubeconfig('turns', wayAway(other.connection.url));
   await eventually(() => proxy.open === 0, { ...PATIENCE, describe: 'the old connection to be closed' });
   await home.send('PATCH', machines('turns-1'), { metadata: { labels: { 'node.cluster.x-k8s.io/x': 'z' } } });
   await eventually(
@@ -332,7 +332,7 @@ test('a kubeconfig may be of no use, be mended, be replaced, and be gone: nothin
   await takeAway('turns-1');
   await says('turns-1', 'Deleting', 'True', 'DrainingNode', 'Secret turns-kubeconfig is missing');
   // That of the manager is another cluster.
-  await storeKubeconfig('turns', readFileSync(plane.kubeconfig, 'utf8'));
+  await storeKubeconfig('turns', readFileSync(plane.connection.kubeconfig, 'utf8'));
   await says('turns-1', 'Deleting', 'True', 'DrainingNode', 'refers to another cluster');
   expect((await sim.read(SIM_MACHINE, 'turns-1'))?.metadata.deletionTimestamp).toBeUndefined();
   await storeKubeconfig('turns', wayAway());
@@ -508,7 +508,7 @@ test('machinist describe explains what a Machine waits for, while it comes up an
   const name = 'explained';
   const hook = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/backup';
   const look = async (kind = 'cluster-api-machine', which = name): Promise<string> => {
-    const access = ['-n', ns.name, '--kubeconfig', plane.kubeconfig];
+    const access = ['-n', ns.name, '--kubeconfig', plane.connection.kubeconfig];
     const { code, stdout, stderr } = await Program.run('machinist', ['describe', kind, which, ...access]);
     expect([code, stderr]).toEqual([0, '']);
     return stdout;

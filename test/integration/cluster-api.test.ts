@@ -4,7 +4,6 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import type { Api } from '../../hack/control-plane/api.ts';
 import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts';
-import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
 import type { ClusterAPICluster } from '../../pkg/worlds/cluster-api/api/cluster.ts';
 import type { ClusterAPIMachine } from '../../pkg/worlds/cluster-api/api/machine.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
@@ -20,7 +19,8 @@ import {
   SIM_MACHINE,
   type SimKind,
 } from '../contract-simulator.ts';
-import { namespace, privateControlPlane, type TestNamespace, WITHOUT_KUBELETS } from '../env/environment.ts';
+import { privateApiServer, type TestServer } from '../env/api-server.ts';
+import { namespace, type TestNamespace, WITHOUT_KUBELETS } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { OperatorSession } from './operator-session.ts';
 import { grant } from './shipped-roles.ts';
@@ -30,7 +30,7 @@ const EXPIRY = 'machine.cluster.x-k8s.io/certificates-expiry';
 const HEALTHY = ['MemoryPressure', 'DiskPressure', 'PIDPressure'].map((type) => ({ type, status: 'False' }));
 
 let dialect: Dialect;
-let plane: ControlPlane;
+let plane: TestServer;
 let api: Api;
 let ns: TestNamespace;
 let sim: ContractSimulator;
@@ -265,7 +265,7 @@ describe.each(DIALECTS)('where $version is served', (served) => {
     phases.clear();
     waits.clear();
     // Of its own: where both groups are served, kubectl takes `machine` for theirs.
-    plane = await privateControlPlane(WITHOUT_KUBELETS);
+    plane = await privateApiServer(WITHOUT_KUBELETS);
     const { connection } = plane;
     api = connection.api();
     await applyManifests(api, await dialect.definitions());
@@ -296,7 +296,7 @@ describe.each(DIALECTS)('where $version is served', (served) => {
     await session[Symbol.asyncDispose]();
     await ns[Symbol.asyncDispose]();
     await api.close();
-    await plane.stop();
+    await plane[Symbol.asyncDispose]();
   });
 
   // promise: machines-cluster-api/phases-go-step-back

@@ -23,15 +23,23 @@ export function appliesDefinition({ path, contentType = '' }: APIRequest): boole
 /** Of each definition, until no object of its kinds is left. */
 const CLEANUP = 'customresourcecleanup.apiextensions.k8s.io';
 
+/** Those who watch definitions know that one is gone before watches on its kinds end. */
+const WATCHES_END_MS = 100;
+
+/** Calls `run` after a while, which is zero unless told otherwise. */
+type Later = (run: () => void, delayMs?: number) => void;
+
 /** Serves the kinds of definitions that are applied, and ceases to when a definition is deleted and its objects are gone. */
 export class Definitions {
   readonly #server: SimulatedAPIServer;
   readonly #kinds: Kind[];
+  readonly #later: Later;
 
   /** `kinds`: those of the server. `later` calls what follows from a change when all who listen have it. */
-  constructor(server: SimulatedAPIServer, kinds: Kind[], later: (run: () => void) => void) {
+  constructor(server: SimulatedAPIServer, kinds: Kind[], later: Later) {
     this.#server = server;
     this.#kinds = kinds;
+    this.#later = later;
     server.objects.onChange((kind, { type, object }) => {
       if (kind === DEFINITION_KIND && type === 'MODIFIED' && isLeaving(object)) later(() => this.#empty(object));
       else if (type === 'DELETED') later(() => this.#withdrawIfEmpty(kind));
@@ -85,10 +93,10 @@ export class Definitions {
     if (kinds.some((one) => objects.of(one).list().length > 0)) return;
     for (const one of kinds) {
       this.#kinds.splice(this.#kinds.indexOf(one), 1);
-      objects.withdraw(one);
       objects.ending.delete(one);
     }
     objects.remove(DEFINITION_KIND, definition);
+    this.#later(() => kinds.forEach((one) => objects.withdraw(one)), WATCHES_END_MS);
   }
 
   #kindsOf(definition: StoredObject): readonly Kind[] {

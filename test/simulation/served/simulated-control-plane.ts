@@ -67,7 +67,7 @@ export class SimulatedControlPlane implements AsyncDisposable {
     collectGarbage(server, { schedule: (delayMs, run) => schedule(timers, delayMs, run) });
     provideAccounts(server);
     for (const name of NAMESPACES) server.handle(creation('/api/v1/namespaces', name));
-    const definitions = new Definitions(server, kinds, (run) => void schedule(timers, 0, run));
+    const definitions = new Definitions(server, kinds, (run, delayMs = 0) => void schedule(timers, delayMs, run));
     definitions.store(defined.definitions);
     const authorizer = new Authorizer(server);
     const front = await HTTPSFront.open<User>({

@@ -2,7 +2,7 @@ import type { SimulatedAPIServer } from '../api-server/api-server.ts';
 import { FOREGROUND, ORPHAN } from '../api-server/deletions.ts';
 import type { Kind } from '../api-server/kinds.ts';
 import { apiVersionOf } from '../api-server/kinds.ts';
-import type { StoredObject } from '../api-server/stored-object.ts';
+import type { OwnerReference, StoredObject } from '../api-server/stored-object.ts';
 import type { VirtualTime } from './virtual-clock.ts';
 
 const LOOK_AFTER_MS = 300;
@@ -69,12 +69,16 @@ class GarbageCollector {
     }
   }
 
-  /** Deletes an object none of whose owners exists. */
+  /** Deletes an object none of whose owners exists. Whether one of a kind that is not served exists nobody can say. */
   #collect({ kind, object }: Found): void {
     const uids = new Set(this.#all().map((one) => one.object.metadata.uid));
     const owners = object.metadata.ownerReferences ?? [];
-    if (owners.length === 0 || owners.some(({ uid }) => uids.has(uid))) return;
+    if (owners.length === 0 || owners.some((owner) => uids.has(owner.uid) || !this.#isServed(owner))) return;
     this.#delete({ kind, object }, 'Background');
+  }
+
+  #isServed({ apiVersion, kind }: OwnerReference): boolean {
+    return this.#server.kinds.some((one) => apiVersionOf(one) === apiVersion && one.kind === kind);
   }
 
   #awaitDependents({ kind, object }: Found): void {
