@@ -8,7 +8,7 @@ import {
 } from '../../hack/control-plane/control-plane.ts';
 import { writeKubeconfig } from '../../hack/control-plane/kubeconfig.ts';
 import type { CrdSet } from '../env/crds.ts';
-import { privateApiServer, type TestServer } from '../env/api-server.ts';
+import { privateApiServer, type PrivateOptions, type TestServer } from '../env/api-server.ts';
 import { privateControlPlane } from '../env/environment.ts';
 import { grant, type RoleFile } from '../integration/shipped-roles.ts';
 
@@ -26,6 +26,9 @@ export interface SiteOptions extends Pick<ControlPlaneOptions, 'extraArguments' 
   /** False: without definitions and roles, for a test that installs them. */
   readonly installed?: boolean;
 }
+
+/** How one is made that may be simulated. */
+export type DrawnOptions = Omit<SiteOptions, 'installed'> & Pick<PrivateOptions, 'endsNamespaces'>;
 
 /** A control plane of its own for pools of machines: the shipped roles are granted, and their users have credentials. */
 export class Site<P extends TestServer = TestServer> implements AsyncDisposable {
@@ -52,7 +55,7 @@ export class Site<P extends TestServer = TestServer> implements AsyncDisposable 
   }
 
   /** For tests that are about what the program does: their API server is simulated, but for a sample. Of a real one the options are obeyed. */
-  static async drawn(options: Omit<SiteOptions, 'installed'> = {}): Promise<Site> {
+  static async drawn(options: DrawnOptions = {}): Promise<Site> {
     return await Site.#over(await privateApiServer({ controllerManager: false, ...options }), ONE_CLUSTER);
   }
 
@@ -61,9 +64,9 @@ export class Site<P extends TestServer = TestServer> implements AsyncDisposable 
     return await Site.#over(await privateApiServer({ controllerManager: false }), TARGET_OF_CELL);
   }
 
-  /** A real one that is a control cluster only, in which the manager has just these roles, for Leases in namespace `machinist`. */
-  static async openControl(roles: readonly RoleFile[], options: SiteOptions = {}): Promise<Site<ControlPlane>> {
-    const plane = await privateControlPlane({ controllerManager: false, ...options });
+  /** The same as a control cluster only, in which the manager has just these roles, for Leases in namespace `machinist`. */
+  static async drawnControl(roles: readonly RoleFile[], options: DrawnOptions = {}): Promise<Site> {
+    const plane = await privateApiServer({ controllerManager: false, ...options });
     const site = await Site.#over(plane, []);
     await site.api.send('POST', '/api/v1/namespaces', { metadata: { name: MANAGER_USER } });
     for (const file of roles) await grant(site.api, file, MANAGER_USER);

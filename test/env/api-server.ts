@@ -2,7 +2,7 @@ import { expect } from '@jest/globals';
 
 import type { Connection } from '../../hack/control-plane/connection.ts';
 import { choiceOf, isInSample } from '../../hack/test/sample.ts';
-import { SimulatedControlPlane } from '../simulation/served/simulated-control-plane.ts';
+import { SimulatedControlPlane, type SimulatedOptions } from '../simulation/served/simulated-control-plane.ts';
 import { CRD_FOLDERS, type CrdSet } from './crds.ts';
 import { connect, privateControlPlane } from './environment.ts';
 
@@ -20,11 +20,14 @@ export interface TestServer extends AsyncDisposable {
  * test/integration/simulated-api-server.test.ts. Undefined: the test belongs to the sample that needs a real one. The commit decides that by
  * the name of the test, or by the file outside tests; with `--all-rows`, all tests do.
  */
-export async function simulatedServer(crds: CrdSet = 'own'): Promise<SimulatedControlPlane | undefined> {
+export async function simulatedServer(
+  crds: CrdSet = 'own',
+  options: SimulatedOptions = {},
+): Promise<SimulatedControlPlane | undefined> {
   const { currentTestName, testPath = '' } = expect.getState();
   const name = currentTestName ?? testPath.replace(/^.*\/test\//, 'test/');
   if (!isInSample(name, ONE_IN, choiceOf(process.env))) {
-    return await SimulatedControlPlane.start(connect(), CRD_FOLDERS[crds]);
+    return await SimulatedControlPlane.start(connect(), CRD_FOLDERS[crds], options);
   }
   process.stdout.write(`on kube-apiserver: ${name}\n`);
   return undefined;
@@ -36,9 +39,12 @@ export async function apiServer(given?: Connection): Promise<TestServer> {
 }
 
 /** The same for a test that needs one for itself: a simulated one, or a private control plane. */
-export async function privateApiServer(options: Parameters<typeof privateControlPlane>[0] = {}): Promise<TestServer> {
-  return (await simulatedServer(options.crds)) ?? (await privateControlPlane(options));
+export async function privateApiServer({ endsNamespaces, ...options }: PrivateOptions = {}): Promise<TestServer> {
+  return (await simulatedServer(options.crds, { endsNamespaces })) ?? (await privateControlPlane(options));
 }
+
+/** Options of a private control plane, and of a simulated one, where a real one needs a controller manager for the same. */
+export type PrivateOptions = NonNullable<Parameters<typeof privateControlPlane>[0]> & SimulatedOptions;
 
 /** One that others end. */
 function lasting(connection: Connection): TestServer {

@@ -13,7 +13,7 @@ import { eventually } from '../expect/eventually.ts';
 import { allows, grant } from './shipped-roles.ts';
 
 /*
- * Cells that are named, on a real API server: the manager's user has the roles that are shipped for them, and may do nothing else there.
+ * Cells that are named: the manager's user has the roles that are shipped for them, and may do nothing else there.
  */
 const TEST_MS = 300_000;
 const PATIENCE = { timeoutMs: 90_000, intervalMs: 100 };
@@ -23,7 +23,8 @@ let control: Site;
 
 beforeAll(async () => {
   // Whose controllers end namespaces.
-  control = await Site.openControl(['named-cells', 'control-identity'], {
+  control = await Site.drawnControl(['named-cells', 'control-identity'], {
+    endsNamespaces: true,
     controllerManager: true,
     ...WITHOUT_KUBELETS,
   });

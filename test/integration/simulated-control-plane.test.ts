@@ -22,6 +22,8 @@ const MACHINE = {
   spec: { class: { kind: 'MachineClass', name: 'c' } },
 };
 
+const TOKEN = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} };
+
 /** A server, and who asks it. */
 interface Side {
   readonly namespace: string;
@@ -59,7 +61,10 @@ async function sideOf(connection: Connection): Promise<Side> {
   const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${name}`;
   await admin.send('POST', `${rbac}/roles`, {
     metadata: { name: 'one-lease' },
-    rules: [{ apiGroups: ['coordination.k8s.io'], resources: ['leases'], resourceNames: ['own'], verbs: ['*'] }],
+    rules: [
+      { apiGroups: ['coordination.k8s.io'], resources: ['leases'], resourceNames: ['own'], verbs: ['*'] },
+      { apiGroups: [''], resources: ['namespaces'], verbs: ['get'] },
+    ],
   });
   await admin.send('POST', `${rbac}/rolebindings`, {
     metadata: { name: 'one-lease' },
@@ -138,6 +143,10 @@ const ROWS: readonly Row[] = [
   { who: 'member', path: `${LEASES}?fieldSelector=metadata.name%3Dother`, code: 403 },
   { who: 'member', method: 'DELETE', path: `${LEASES}/own`, code: 200 },
   { who: 'member', path: MACHINES, code: 403 },
+  { who: 'member', path: '/api/v1/namespaces/NS', code: 200 },
+  { who: 'member', path: '/api/v1/namespaces/default', code: 403 },
+  { who: 'member', method: 'DELETE', path: '/api/v1/namespaces/NS', code: 403 },
+  { who: 'member', path: '/api/v1/namespaces', code: 403 },
   { who: 'adder', path: LEASES, code: 200 },
   { who: 'adder', path: `${LEASES}/own`, code: 403 },
   { who: 'stranger', path: MACHINES, code: 401 },
@@ -146,12 +155,45 @@ const ROWS: readonly Row[] = [
 
 async function ask(side: Side, { who, method, path, body }: Row): Promise<{ code: number; why: unknown }> {
   const type = method === 'PATCH' ? { contentType: 'application/merge-patch+json' } : {};
-  const url = path.replace('/NS/', `/${side.namespace}/`);
+  const url = path.replace(/\/NS(?=\/|$)/, `/${side.namespace}`);
   const answer = await side[who].request(url, { ...type, ...(method && { method }), ...(body && { body }) });
   if (answer.status < 400) return { code: answer.status, why: undefined };
   const { reason, message, details } = answer.body as Readonly<Record<string, unknown>>;
-  return { code: answer.status, why: { reason, details, message: String(message).replaceAll(side.namespace, 'NS') } };
+  const why = JSON.stringify({ reason, details, message }).replaceAll(side.namespace, 'NS');
+  return { code: answer.status, why: JSON.parse(why) };
 }
+
+test('a token of a service account gives its rights while the account exists, on both', async () => {
+  const isDone = async (connection: Connection, { admin, namespace: name }: Side): Promise<readonly unknown[]> => {
+    const accounts = `/api/v1/namespaces/${name}/serviceaccounts`;
+    const tokenOf = (account: string) => admin.request(`${accounts}/${account}/token`, { method: 'POST', body: TOKEN });
+    await admin.send('POST', accounts, { metadata: { name: 'robot' } });
+    await admin.send('POST', `/apis/rbac.authorization.k8s.io/v1/namespaces/${name}/rolebindings`, {
+      metadata: { name: 'robot' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'one-lease' },
+      subjects: [{ kind: 'ServiceAccount', name: 'robot', namespace: name }],
+    });
+    const made = await tokenOf('robot');
+    const { token } = (made.body as { status: { token: string } }).status;
+    const robot = connection.api({ token });
+    const codes = async (): Promise<readonly number[]> => {
+      const paths = [`/api/v1/namespaces/${name}`, '/api/v1/namespaces/default'];
+      return await Promise.all(paths.map(async (path) => (await robot.request(path)).status));
+    };
+    await eventually(async () => expect(await codes()).toEqual([200, 403]));
+    const refused = await robot.request(accounts, { method: 'POST', body: { metadata: { name: 'other' } } });
+    await admin.send('DELETE', `${accounts}/robot`);
+    await eventually(async () => expect(await codes()).toEqual([401, 401]), { timeoutMs: 60_000 });
+    await robot.close();
+    const why = (refused.body as { message: string }).message.replaceAll(name, 'NS');
+    return [made.status, refused.status, why, (await tokenOf('robot')).status];
+  };
+
+  const expected = await isDone(connect(), real);
+
+  expect(await isDone(plane.connection, simulated)).toEqual(expected);
+  expect(expected).toEqual([201, 403, expect.stringContaining('system:serviceaccount:NS:robot'), 404]);
+});
 
 describe('the simulated control plane lets users do what a real one does', () => {
   test.each(ROWS.map((row, i) => ({ ...row, method: row.method ?? 'GET', i })))(

@@ -174,7 +174,9 @@ function has(list: readonly string[], item: string): boolean {
 const VERBS: Readonly<Record<string, string>> = { POST: 'create', PUT: 'update', PATCH: 'patch' };
 
 function attributesOf(route: Route, { method }: APIRequest, query: URLSearchParams): Attributes {
-  const { kind, namespace, subresource } = route;
+  const { kind, subresource } = route;
+  // A Namespace is in itself.
+  const namespace = kind.group === '' && kind.plural === 'namespaces' ? route.name : route.namespace;
   const isWatch = query.get('watch') === 'true';
   // A list of what has one name is judged by that.
   const name = route.name ?? /^metadata\.name=([^,]+)$/.exec(query.get('fieldSelector') ?? '')?.[1];

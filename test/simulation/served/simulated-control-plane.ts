@@ -6,20 +6,18 @@ import { join } from 'node:path';
 import { Connection, pkiDirectory } from '../../../hack/control-plane/connection.ts';
 import { pkiFiles, readCredential } from '../../../hack/control-plane/pki.ts';
 import { type APIAnswer, type APIRequest, SimulatedAPIServer } from '../api-server/api-server.ts';
-import { BUILT_IN, builtIn, custom, type Definition, definitionsIn, type Kind } from '../api-server/kinds.ts';
+import { BUILT_IN, custom, type Definition, definitionsIn, type Kind } from '../api-server/kinds.ts';
 import { jsonPatched } from '../api-server/patch/json-patch.ts';
-import { AGE, NAME } from '../api-server/table/column.ts';
 import { collectGarbage } from '../world/garbage-collector.ts';
+import { emptyNamespaces } from '../world/namespace-controller.ts';
 import { Authorizer, RBAC_KINDS } from './authorizer.ts';
 import { appliesDefinition, DEFINITION_KIND, Definitions } from './definitions.ts';
 import { HTTPSFront } from './https-front.ts';
+import { INERT_KINDS } from './inert-kinds.ts';
+import { ACCOUNT_KIND, creation, ServiceAccounts } from './service-accounts.ts';
 import { authenticator, type User } from './users.ts';
 
-const MORE: readonly Kind[] = [
-  ...RBAC_KINDS,
-  DEFINITION_KIND,
-  builtIn('v1', 'serviceaccounts', 'ServiceAccount', { columns: [NAME, AGE] }),
-];
+const MORE: readonly Kind[] = [...RBAC_KINDS, DEFINITION_KIND, ACCOUNT_KIND, ...INERT_KINDS];
 const parsed = new Map<string, Defined>();
 const NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
 
@@ -32,9 +30,15 @@ export interface CreationChange {
   readonly patch: readonly { readonly op: 'add' | 'replace'; readonly path: string; readonly value: unknown }[];
 }
 
+/** What it has besides an API server. */
+export interface SimulatedOptions {
+  /** Whether a namespace that is deleted ends as a cluster ends it; else it is gone at once, with all that is in it. */
+  readonly endsNamespaces?: boolean | undefined;
+}
+
 /**
  * A simulated API server that is reached as a real one is, over HTTPS and with the certificates and tokens of one, and that obeys roles. Of
- * kube-controller-manager it has the garbage collector. Time is the host's.
+ * kube-controller-manager it has the garbage collector and, if asked for, the namespace controller. Time is the host's.
  */
 export class SimulatedControlPlane implements AsyncDisposable {
   readonly connection: Connection;
@@ -50,7 +54,11 @@ export class SimulatedControlPlane implements AsyncDisposable {
   }
 
   /** Takes whoever `real` takes, and has the definitions of a folder. */
-  static async start(real: Connection, folder: string): Promise<SimulatedControlPlane> {
+  static async start(
+    real: Connection,
+    folder: string,
+    { endsNamespaces = false }: SimulatedOptions = {},
+  ): Promise<SimulatedControlPlane> {
     const directory = mkdtempSync(join(tmpdir(), 'simulated-control-plane-'));
     cpSync(pkiDirectory(real.directory), pkiDirectory(directory), { recursive: true });
     const files = pkiFiles(pkiDirectory(directory));
@@ -64,8 +72,10 @@ export class SimulatedControlPlane implements AsyncDisposable {
     });
     const timers = new Set<NodeJS.Timeout>();
     const changes = new Set<CreationChange>();
-    collectGarbage(server, { schedule: (delayMs, run) => schedule(timers, delayMs, run) });
-    provideAccounts(server);
+    const time = { schedule: (delayMs: number, run: () => void) => schedule(timers, delayMs, run) };
+    collectGarbage(server, time);
+    if (endsNamespaces) emptyNamespaces(server, time, Math.random);
+    const accounts = new ServiceAccounts(server);
     for (const name of NAMESPACES) server.handle(creation('/api/v1/namespaces', name));
     const definitions = new Definitions(server, kinds, (run, delayMs = 0) => void schedule(timers, delayMs, run));
     definitions.store(defined.definitions);
@@ -73,8 +83,10 @@ export class SimulatedControlPlane implements AsyncDisposable {
     const front = await HTTPSFront.open<User>({
       credential: readCredential(files.server, files.serverKey),
       clientCA: real.ca,
-      authenticate: authenticator(files.tokens),
-      handle: (request, user) => answer({ server, definitions, authorizer, changes }, request, user),
+      authenticate: authenticator(files.tokens, accounts),
+      handle: (request, user) => {
+        return answer({ server, definitions, authorizer, accounts, changes, endsNamespaces }, request, user);
+      },
       port: 0,
     });
     const connection = await Connection.create(directory, { url: front.url, programs: real.programs }, real.admin);
@@ -120,16 +132,22 @@ interface Parts {
   readonly server: SimulatedAPIServer;
   readonly definitions: Definitions;
   readonly authorizer: Authorizer;
+  readonly accounts: ServiceAccounts;
   readonly changes: ReadonlySet<CreationChange>;
+  readonly endsNamespaces: boolean;
 }
 
-function answer({ server, definitions, authorizer, changes }: Parts, request: APIRequest, user: User): APIAnswer {
+function answer(parts: Parts, request: APIRequest, user: User): APIAnswer {
+  const { server, definitions, authorizer, accounts, changes, endsNamespaces } = parts;
   const review = authorizer.review(request, user);
   if (review !== undefined) return { code: 201, body: review };
   authorizer.require(request, user);
   const { method, path } = request;
   if (appliesDefinition(request)) return definitions.apply(request);
-  const [, namespace] = method === 'DELETE' ? (/^\/api\/v1\/namespaces\/([^/?]+)$/.exec(path) ?? []) : [];
+  const token = accounts.tokenFor(request);
+  if (token !== undefined) return token;
+  const [, namespace] =
+    method === 'DELETE' && !endsNamespaces ? (/^\/api\/v1\/namespaces\/([^/?]+)$/.exec(path) ?? []) : [];
   return namespace === undefined ? server.handle(changed(request, changes)) : erased(server, namespace);
 }
 
@@ -153,18 +171,6 @@ function erased(server: SimulatedAPIServer, namespace: string): APIAnswer {
     }
   }
   return { code: 200, body: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' } };
-}
-
-/** Each namespace has a service account, as kube-controller-manager makes it. */
-function provideAccounts(server: SimulatedAPIServer): void {
-  server.objects.onChange(({ plural }, { type, object }) => {
-    if (plural !== 'namespaces' || type !== 'ADDED') return;
-    server.handle(creation(`/api/v1/namespaces/${object.metadata.name}/serviceaccounts`, 'default'));
-  });
-}
-
-function creation(path: string, name: string): APIRequest {
-  return { method: 'POST', path, body: { metadata: { name } } };
 }
 
 function schedule(timers: Set<NodeJS.Timeout>, delayMs: number, run: () => void): () => void {

@@ -15,12 +15,17 @@ export function bearsToken({ headers }: IncomingMessage, token: string): boolean
   return given.length === wanted.length && timingSafeEqual(given, wanted);
 }
 
-/** Who asks, by a token of this file, as kube-apiserver reads it, or by a client certificate that was verified. */
-export function authenticator(tokensFile: string): (request: IncomingMessage) => User | undefined {
+/** Knows tokens that were made while the server runs. */
+interface MoreTokens {
+  userOf(token: string): User | undefined;
+}
+
+/** Who asks, by a token of this file, as kube-apiserver reads it, by one of `more`, or by a client certificate that was verified. */
+export function authenticator(tokensFile: string, more: MoreTokens): (request: IncomingMessage) => User | undefined {
   const users = new Map(readFileSync(tokensFile, 'utf8').split('\n').flatMap(tokenOf));
   return ({ headers, socket }) => {
     const token = /^Bearer (.*)$/.exec(headers.authorization ?? '')?.[1];
-    if (token !== undefined) return users.get(token);
+    if (token !== undefined) return users.get(token) ?? more.userOf(token);
     return socket instanceof TLSSocket && socket.authorized ? subjectOf(socket) : undefined;
   };
 }
