@@ -44,6 +44,7 @@ export interface CellsOptions {
   readonly flags?: Readonly<Record<string, string>>;
   readonly hooks?: OperatorHooks;
   readonly log?: Logger;
+  readonly clock?: SystemClock;
 }
 
 /** `machinist run --cells` in this process. */
@@ -64,7 +65,13 @@ export class CellsManager implements AsyncDisposable {
   }
 
   /** Resolves when it was started, not when it works. */
-  static async start({ drivers, log = silentLogger, hooks, ...options }: CellsOptions): Promise<CellsManager> {
+  static async start({
+    drivers,
+    log = silentLogger,
+    clock = new SystemClock(),
+    hooks,
+    ...options
+  }: CellsOptions): Promise<CellsManager> {
     const identity = `replica-${randomBytes(3).toString('hex')}`;
     const host = new TestHost();
     const flags = await flagsOf({
@@ -90,7 +97,7 @@ export class CellsManager implements AsyncDisposable {
         identity,
         version: 'test',
         env: {},
-        clock: new SystemClock(),
+        clock,
         log,
         host,
         ...(hooks === undefined ? {} : { hooks }),

@@ -13,9 +13,11 @@ import {
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
+import { MINUTE_MS } from '../../pkg/base/clock/clock.ts';
 import type { Interceptor } from '../../pkg/kube/gate/interceptor.ts';
 import { CELL_LEASES, cellsControl, CellsManager, QUICK_LEASES } from '../cloud/cells-manager.ts';
 import { TestCell } from '../cloud/cell.ts';
+import { PassingClock } from '../cloud/passing-clock.ts';
 import { Site } from '../cloud/site.ts';
 import { Program } from '../e2e/program.ts';
 import { eventually } from '../expect/eventually.ts';
@@ -23,8 +25,6 @@ import { FaultProxy } from '../proxy/fault-proxy.ts';
 
 const TEST_MS = 300_000;
 const PATIENCE = { timeoutMs: 90_000, intervalMs: 100 };
-/** A claim is looked for each minute; a look may come just before it is needed. */
-const LOOKS = { timeoutMs: 200_000, intervalMs: 100 };
 const SELECTED = { labels: { cell: '' } };
 
 let control: Site;
@@ -34,6 +34,8 @@ let other: TestCell;
 /** Of machines in two namespaces; each test has its own, since machines of the tests before may be left, and would have it. */
 let twin: string;
 let tests = 0;
+/** Of managers. */
+let clock: PassingClock;
 /** What managers have written. */
 let written: string[];
 
@@ -52,6 +54,7 @@ afterAll(async () => {
 
 beforeEach(async () => {
   written = [];
+  clock = new PassingClock();
   twin = `twin-${(tests += 1)}`;
   target = await Site.drawnTarget();
   one = await TestCell.create(control, 'one', { replicas: 0, target });
@@ -74,6 +77,7 @@ async function start(flags: Readonly<Record<string, string>> = {}): Promise<Cell
     drivers: `${one.driver},${other.driver}`,
     flags: { 'cell-kubeconfig-secret': '', 'target-kubeconfig': target.kubeconfig, ...flags },
     hooks: { intercept },
+    clock,
   });
 }
 
@@ -357,6 +361,7 @@ test(
     copyFileSync(elsewhere.kubeconfig, file);
 
     // It is read each minute.
+    clock.pass(MINUTE_MS);
     expect(await manager.ended).toBe(1);
     rmSync(folder, { recursive: true });
     expect((await one.pool.machines()).map(({ metadata }) => metadata.name)).toEqual(names);
@@ -387,11 +392,13 @@ test(
     const bundle = Buffer.from(`${elsewhere.plane.connection.ca}\n${ca}`).toString('base64');
     writeFileSync(file, text.replace(Buffer.from(ca).toString('base64'), bundle));
     // It is read each minute.
+    clock.pass(MINUTE_MS);
     await eventually(async () => expect(await countOf(manager, loads)).toBeGreaterThan(before), PATIENCE);
     await one.pool.scale(2);
     await one.pool.untilUp(2);
     writeFileSync(file, text.replace('    cluster:\n', `    cluster:\n      proxy-url: ${proxy.url}\n`));
 
+    clock.pass(MINUTE_MS);
     expect(await manager.ended).toBe(1);
     rmSync(folder, { recursive: true });
     expect(proxy.accepted).toBe(0);
@@ -529,8 +536,8 @@ test(
   'a Lease of the target cluster that somebody deletes beside a replica with another one is made again; when it is gone for good, that replica takes no machine',
   async () => {
     await using elsewhere = await Site.drawnTarget();
-    // Nobody dies: a starved host must not make a replica lose its Leases.
-    const leases = { ...QUICK_LEASES, 'leader-elect-lease-duration': '60s', 'leader-elect-renew-deadline': '45s' };
+    // Nobody dies: neither a starved host nor a minute that passes at once must make a replica lose its Leases.
+    const leases = { ...QUICK_LEASES, 'leader-elect-lease-duration': '10m', 'leader-elect-renew-deadline': '8m' };
     const flags = { ...leases, 'machine-health-timeout': '1s', 'machine-creation-timeout': '20s' };
     const right = await start(flags);
     await one.mark(control, SELECTED);
@@ -541,9 +548,11 @@ test(
     await eventually(() => expect(right.process.shards.replicas).toBe(2), PATIENCE);
 
     await deleteClaims();
+    // It is looked for each minute.
+    clock.pass(MINUTE_MS);
     await eventually(async () => {
       expect((await targetLeases()).map(({ metadata }) => metadata.name)).toEqual([claim?.metadata.name]);
-    }, LOOKS);
+    }, PATIENCE);
     expect(await one.pool.untilUp(2)).toEqual(names);
 
     await deleteClaims();
