@@ -87,8 +87,8 @@ export interface BlockedPod {
     | 'completion'
     | 'ending';
   /**
-   * Name of the PodDisruptionBudget or volumes, the error's text, when the grace ends (a timestamp), what holds the pod, or what says that it
-   * is to go later, or not to be sent away.
+   * Name of the PodDisruptionBudget (with its namespace if it is misconfigured) or volumes, the error's text, when the grace ends (a timestamp),
+   * what holds the pod, or what says that it is to go later, or not to be sent away.
    */
   readonly detail: string;
 }

@@ -31,7 +31,14 @@ function podNamed(name: string, graceSeconds = 30): Pod {
 function budgetThat(allows: 'nothing ever' | 'nothing now'): PodDisruptionBudget {
   const status = { observedGeneration: 1, expectedPods: 2, desiredHealthy: 2, disruptionsAllowed: 0 };
   return {
-    metadata: { name: 'pdb', uid: 'pdb', resourceVersion: '1', creationTimestamp: '', generation: 1 },
+    metadata: {
+      name: 'pdb',
+      namespace: 'default',
+      uid: 'pdb',
+      resourceVersion: '1',
+      creationTimestamp: '',
+      generation: 1,
+    },
     status: { ...status, currentHealthy: allows === 'nothing ever' ? 2 : 1 },
   };
 }
@@ -196,7 +203,7 @@ describe('Evictor.sendAway', () => {
 
     expect(new Set(node.asked.map(({ what }) => what))).toEqual(new Set(['evict']));
     expect(progress.snapshot().blocked).toEqual([
-      { pod: 'default/web', reason: 'misconfigured-disruption-budget', detail: 'pdb' },
+      { pod: 'default/web', reason: 'misconfigured-disruption-budget', detail: 'default/pdb' },
     ]);
     abort.abort(new Error('over'));
     await expect(leaving).rejects.toThrow('over');

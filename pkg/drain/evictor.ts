@@ -1,4 +1,4 @@
-import { isBeingDeleted } from '../apis/meta.ts';
+import { isBeingDeleted, keyOf } from '../apis/meta.ts';
 import type { Pod, PodDisruptionBudget } from '../apis/wire.ts';
 import { fromTimestamp, type Clock } from '../base/clock/clock.ts';
 import { untilAborted } from '../base/clock/deadline.ts';
@@ -153,7 +153,7 @@ export class Evictor {
     const { findBudget, progress } = this.#deps;
     const budget = await findBudget(pod);
     if (budget !== undefined && isMisconfigured(budget)) {
-      progress.block(pod, 'misconfigured-disruption-budget', budget.metadata.name);
+      progress.block(pod, 'misconfigured-disruption-budget', keyOf(budget));
       return;
     }
     this.#refusals.set(pod.metadata.uid, (this.#refusals.get(pod.metadata.uid) ?? 0) + 1);

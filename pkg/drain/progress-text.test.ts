@@ -17,8 +17,8 @@ describe('what a drain waits for, in words', () => {
     {
       what: 'a budget that allows none',
       pods: 1,
-      blocked: [of('a/b', 'misconfigured-disruption-budget', 'zero')],
-      says: 'Waiting for 1 pod: a/b (PodDisruptionBudget zero never allows an eviction, although all its pods are healthy: correct it).',
+      blocked: [of('a/b', 'misconfigured-disruption-budget', 'a/zero')],
+      says: 'Waiting for 1 pod: a/b (pod disruption budget a/zero is misconfigured and requires zero voluntary evictions: correct it).',
     },
     {
       what: 'a pod that a finalizer holds',

@@ -4,6 +4,12 @@ import type { BlockedPod, DrainProgress } from './drain.ts';
 /** So many pods are named; more would not fit into anybody's head. */
 const MAX_NAMED = 5;
 
+/**
+ * What the original says of a budget that never allows an eviction. Gardener looks for these words among the failed machines of a
+ * MachineDeployment, and tells the owner of the cluster to correct the budget.
+ */
+const MISCONFIGURED = 'is misconfigured and requires zero voluntary evictions';
+
 interface Wording {
   readonly say: (detail: string) => string;
   /** Whether somebody has to do something before the pod goes: such a wait is told as an Event. */
@@ -13,8 +19,7 @@ interface Wording {
 /** What each reason is called. Those that somebody can do something about come first. */
 const REASONS: Record<BlockedPod['reason'], Wording> = {
   'misconfigured-disruption-budget': {
-    say: (name) =>
-      `PodDisruptionBudget ${name} never allows an eviction, although all its pods are healthy: correct it`,
+    say: (budget) => `pod disruption budget ${budget} ${MISCONFIGURED}: correct it`,
     isBlock: true,
   },
   'disruption-budget': { say: (name) => `PodDisruptionBudget ${name} currently allows no eviction`, isBlock: true },

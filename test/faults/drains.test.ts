@@ -82,7 +82,7 @@ describe('departure: one deadline for a drain, from its persisted start (the ori
     const end = new Date(endMs).toISOString().replace('.000Z', 'Z');
     for (const { status } of [told, toldAgain]) {
       expect(status.lastOperation?.description).toContain(
-        '(PodDisruptionBudget closed never allows an eviction, although all its pods are healthy: correct it).' +
+        `(pod disruption budget ${pool.namespace}/closed is misconfigured and requires zero voluntary evictions: correct it).` +
           ` Remaining pods are deleted at ${end}. Initiate node drain`,
       );
     }

@@ -168,8 +168,13 @@ describe('a drain', () => {
 
     const outcome = await cluster.drain(cluster.request(node, { maxEvictRetries: 1 }, 6 * 60_000), never);
 
+    const { namespace } = cluster;
     const blocked = [
-      { pod: `${cluster.namespace}/${pod.metadata.name}`, reason: 'misconfigured-disruption-budget', detail: 'pdb' },
+      {
+        pod: `${namespace}/${pod.metadata.name}`,
+        reason: 'misconfigured-disruption-budget',
+        detail: `${namespace}/pdb`,
+      },
     ];
     expect(outcome).toEqual({ kind: 'incomplete', progress: { remainingPods: 1, blocked } });
     const [left] = await cluster.podsOf(node.metadata.name);

@@ -815,6 +815,26 @@ describe('a drain', () => {
     expect(reasonShown(world)).toBe('Draining');
   });
 
+  // Gardener finds it among the failed machines of the MachineDeployment, by these words.
+  test('that a misconfigured budget holds up has failed until the budget is corrected', async () => {
+    const world = start();
+    await run(world);
+    const misconfigured = { pod: 'a/z', reason: 'misconfigured-disruption-budget', detail: 'a/zero' } as const;
+    world.drains.report({ remainingPods: 2, blocked: [...progress.blocked, misconfigured] });
+    world.clock.advance(2 * SECOND);
+    await run(world);
+    const held = operationOf(world);
+    world.drains.report(progress);
+    world.clock.advance(30 * SECOND);
+    await run(world);
+
+    expect(held).toMatchObject({ type: 'Delete', state: 'Failed', errorCode: 'DrainBlocked' });
+    expect(held?.description).toContain(
+      'pod disruption budget a/zero is misconfigured and requires zero voluntary evictions',
+    );
+    expect(operationOf(world)).toMatchObject({ type: 'Delete', state: 'Processing', errorCode: 'DrainBlocked' });
+  });
+
   test('that is blocked does not forget that no provider was ever asked for a VM', async () => {
     const world = start((m) => {
       delete m.spec.providerID;

@@ -7,7 +7,7 @@ import type { MachineContext, MachineNotes } from '../context.ts';
 import type { ReportedOnce } from '../../../work/reconcile/reported-once.ts';
 import { forceAtOf, type DeadlineDeps } from './force.ts';
 import type { DrainPlan } from './plan.ts';
-import { describeProgress, isBlocked, blockReasonOf } from '../../../drain/progress-text.ts';
+import { blockOf, describeProgress, isBlocked, blockReasonOf } from '../../../drain/progress-text.ts';
 import type { DrainRecord } from './record.ts';
 
 /** The status tells of a drain's progress at most so often, unless its reason changes. */
@@ -42,7 +42,10 @@ export function nextReportInMs(record: DrainRecord, nowMs: number): number {
 export const DRAIN_TIMEOUT_EXCEEDED =
   'Drain timeout exceeded. The deletion policy does not allow deleting pods, so the drain continues.';
 
-/** Shows as the last operation of a machine which pods a running drain waits for and why, at a calm pace; with a code while it is blocked. */
+/**
+ * Shows as the last operation of a machine which pods a running drain waits for and why, at a calm pace; with a code while it is blocked. It
+ * has failed while a budget forbids every eviction: only then do the set and the MachineDeployment list it among their failed machines.
+ */
 export function reportProgress(
   deps: { readonly clock: Clock },
   { machine, pass }: MachineContext,
@@ -51,14 +54,18 @@ export function reportProgress(
 ): void {
   reportDrainProgress(deps, pass, state, {
     isSaid: (text) => describeStage('drain', text) === machine.status.lastOperation?.description,
-    say(text, isHeldUp) {
+    say(text, block) {
       const description = describeStage('drain', text);
-      const errorCode = codeInDeletion(machine, isHeldUp ? 'DrainBlocked' : undefined);
-      const operation = { type, state: state.isLate ? 'Failed' : 'Processing', description } as const;
+      const errorCode = codeInDeletion(machine, block === undefined ? undefined : 'DrainBlocked');
+      const hasFailed = state.isLate || block === 'misconfigured-disruption-budget';
+      const operation = { type, state: hasFailed ? 'Failed' : 'Processing', description } as const;
       setOperation(machine, errorCode === undefined ? operation : { ...operation, errorCode }, deps.clock.now());
     },
   });
 }
+
+/** What somebody has to do something about before the drain goes on; undefined when nothing. */
+type Block = ReturnType<typeof blockOf>;
 
 interface RunningDrain {
   readonly record: DrainRecord | undefined;
@@ -70,7 +77,7 @@ export function reportDrainProgress(
   { clock }: { readonly clock: Clock },
   pass: Pick<MachineNotes, 'alsoAfter' | 'afterWrite'>,
   { record, isLate }: RunningDrain,
-  { isSaid, say }: { isSaid: (text: string) => boolean; say: (text: string, isHeldUp: boolean) => void },
+  { isSaid, say }: { isSaid: (text: string) => boolean; say: (text: string, block: Block) => void },
 ): void {
   if (record?.progress === undefined) return;
   const { progress, force, forceAtMs } = record;
@@ -80,7 +87,7 @@ export function reportDrainProgress(
   const waitMs = isSaid(text) ? PROGRESS_MS : nextReportInMs(record, nowMs);
   if (waitMs > 0) return pass.alsoAfter(waitMs, 'the pods to leave');
 
-  say(text, isBlocked(progress));
+  say(text, blockOf(progress));
   pass.afterWrite(() => {
     record.reportedReason = blockReasonOf(progress);
     record.reportedMs = nowMs;
