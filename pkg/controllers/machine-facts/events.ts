@@ -87,8 +87,8 @@ export const MACHINE_EVENTS = {
    */
   VMDeletionRequested: 'Warning',
   /**
-   * the machine is past its health timeout or its VM is gone, but it is not replaced yet: too many machines of the MachineDeployment are being
-   * replaced or were replaced within the health timeout, or too many machines of the zone are unhealthy → restore the zone, wait, or raise annotation `machine.sapcloud.io/max-replacements`
+   * the machine is past its health timeout, its VM is gone, or its Node was deleted while it was not ready, but it is not replaced yet: too many machines of the MachineDeployment are being
+   * replaced or were replaced within the health timeout, too many machines of the zone are unhealthy, or it is in maintenance → restore the zone, wait, or raise annotation `machine.sapcloud.io/max-replacements`
    * of the MachineDeployment
    */
   ReplacementDelayed: 'Warning',

@@ -4,7 +4,7 @@ import type { OperationType } from '../../../apis/machine/v1alpha1/phases.ts';
 import { formatDuration } from '../../../apis/duration.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { next, requeue, stop, type StepResult } from '../../../work/reconcile/result.ts';
-import { hold, withHold, type Hold } from '../../machine-facts/replacement-hold.ts';
+import { hold, withHold } from '../../machine-facts/replacement-hold.ts';
 import { isMaintenanceRequested } from '../../machine-facts/maintenance.ts';
 import { isHealthy } from '../../machine-facts/node-health.ts';
 import { healthTimeoutMsOf, watchedConditionsOf } from '../../machine-facts/settings.ts';
@@ -16,10 +16,8 @@ import type { MachineContext, MachineStep } from '../context.ts';
 import { isUpdateSuccessful } from '../in-place/outcome.ts';
 import { isSuspended } from '../node/suspended.ts';
 import { becomeFailed, clustersOf, type FailDeps } from '../failure/fail.ts';
+import { REPLACEMENT_RETRY_MS, reportHold } from '../failure/held-back.ts';
 import { CATCH_UP_MS, liveCheck, type LiveCheckDeps } from '../failure/live-check.ts';
-
-/** When to look again while others are being replaced; their changes concern other keys. */
-const REPLACEMENT_RETRY_MS = 10_000;
 
 /** Phases that last no longer than the health timeout; after a successful update a machine stays in its phase while unhealthy. */
 const LIMITED: ReadonlySet<string> = new Set(['Unknown', 'InPlaceUpdateSuccessful', 'InPlaceUpdateFailed']);
@@ -68,15 +66,6 @@ export function healthTime(
   const clusters = clustersOf(ctx);
   const unhealthyMs = Math.min(clock.now() - sinceMs, trust.trustedForMs(clusters));
   return { sinceMs, timeoutMs, leftMs: Math.max(timeoutMs - unhealthyMs, trust.graceLeftMs(clusters)) };
-}
-
-/** Says why the machine is held back, once for as long as it is for the same reason; a young process says it without an Event. */
-function reportHold({ clock }: Deps, { machine, observed, pass }: MachineContext, held: Hold): void {
-  const { type = 'HealthCheck', state = 'Processing', description = '' } = machine.status.lastOperation ?? {};
-  const told = { type, state, errorCode: held.code, description: withHold(description, held) };
-  setOperation(machine, told, clock.now());
-  const isNews = machine.status.lastOperation?.description !== observed.status?.lastOperation?.description;
-  if (isNews && held.kind !== 'grace') pass.event('ReplacementDelayed', `Not replaced yet: ${held.text}`);
 }
 
 async function replace(deps: Deps, ctx: MachineContext, timeoutMs: number): Promise<StepResult> {

@@ -630,7 +630,6 @@ describe('the Node of a machine', () => {
         n.metadata.finalizers = [NODE_FINALIZER];
         n.metadata.labels['node.gardener.cloud/machine-name'] = 'm-1';
         n.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
-        n.status.conditions = [NOT_READY];
       }),
     );
 

@@ -1,0 +1,20 @@
+import { setOperation } from '../../machine-facts/status.ts';
+import { withHold, type Hold } from '../../machine-facts/replacement-hold.ts';
+import type { Collaborators } from '../collaborators.ts';
+import type { MachineContext } from '../context.ts';
+
+/** When to look again while others are being replaced; their changes concern other keys. */
+export const REPLACEMENT_RETRY_MS = 10_000;
+
+/** Says why the machine is held back, once for as long as it is for the same reason; a young process says it without an Event. */
+export function reportHold(
+  { clock }: Pick<Collaborators, 'clock'>,
+  { machine, observed, pass }: MachineContext,
+  held: Hold,
+): void {
+  const { type = 'HealthCheck', state = 'Processing', description = '' } = machine.status.lastOperation ?? {};
+  const told = { type, state, errorCode: held.code, description: withHold(description, held) };
+  setOperation(machine, told, clock.now());
+  const isNews = machine.status.lastOperation?.description !== observed.status?.lastOperation?.description;
+  if (isNews && held.kind !== 'grace') pass.event('ReplacementDelayed', `Not replaced yet: ${held.text}`);
+}
