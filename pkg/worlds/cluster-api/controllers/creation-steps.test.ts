@@ -291,6 +291,50 @@ test.each([
   expect(pass.machine.status.initialization?.infrastructureProvisioned).toBe(row.was || row.isProvisioned);
 });
 
+// Its Node may have joined: kubelets do not wait for the infrastructure to be provisioned.
+test.each([
+  { what: 'is being deleted', deletionTimestamp: '2026-01-01T00:00:00Z', providerID: ID, nodeKind: 'found' },
+  { what: 'is not', deletionTimestamp: undefined, providerID: '', nodeKind: 'none' },
+])(
+  'the provider ID of an object that is not provisioned yet: $providerID of a Machine that $what',
+  async ({ deletionTimestamp, providerID, nodeKind }) => {
+    const { metadata, spec } = machine('m');
+    const one = {
+      metadata: { ...metadata, ...(deletionTimestamp !== undefined && { deletionTimestamp }) },
+      spec: { ...spec, providerID: '' },
+      status: {},
+    };
+    const controller = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Machine', name: 'm', uid: 'uid-of-m' };
+    const object = {
+      metadata: {
+        ...machine('i').metadata,
+        ownerReferences: [{ ...controller, controller: true }],
+        labels: { 'cluster.x-k8s.io/cluster-name': 'c' },
+      },
+      spec: { providerID: ID },
+      status: { initialization: { provisioned: false } },
+    };
+    const find = () => ({ kind: 'found', object, resource: clusterAPIMachines, contract: 'v1beta2' });
+    const writer = { patch: () => Promise.resolve(object) };
+    const deps = { ...depsOf([one]), externals: { find }, writer } as unknown as StepDeps;
+    const pass = {
+      machine: structuredClone(one),
+      cluster,
+      nodeCluster: { kind: 'reached', target: withNode, identity: undefined },
+      problems: [],
+      notes: new PassNotes(),
+    } as unknown as MachinePass;
+
+    for (const name of ['infrastructure', 'node'])
+      await creationSteps(deps)
+        .find((step) => step.name === name)
+        ?.run(pass);
+
+    expect([pass.machine.spec.providerID, pass.node.kind]).toEqual([providerID, nodeKind]);
+    expect(pass.machine.status.initialization?.infrastructureProvisioned).toBeUndefined();
+  },
+);
+
 test('what a Node says of its system is followed', async () => {
   const one = { ...machine('m', 'n'), status: { nodeRef: { name: 'n' }, nodeInfo: { kubeletVersion: 'v1.33.0' } } };
   const going = { ...one, metadata: { ...one.metadata, deletionTimestamp: 'now' } };

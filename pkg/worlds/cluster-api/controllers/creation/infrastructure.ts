@@ -1,10 +1,14 @@
 import { readInfrastructure } from '../../api/infrastructure.ts';
 import type { DeprecatedStatus } from '../../api/machine.ts';
+import { isBeingDeleted } from '../../../../apis/meta.ts';
 import { next } from '../../../../work/reconcile/result.ts';
 import type { MachinePass, ClusterAPIMachineStep } from '../machine-pass.ts';
 import { observeObject, type ObserveDeps } from './observe-object.ts';
 
-/** Takes over what the infrastructure object reports: provider ID, addresses, failure domain, failures. Once provisioned, a Machine stays so. */
+/**
+ * Takes over what the infrastructure object reports: provider ID, addresses, failure domain, failures. Once provisioned, a Machine stays so. One
+ * that is deleted before takes over the provider ID alone: its Node may have joined, and is to be drained.
+ */
 export function infrastructureStep(deps: ObserveDeps): ClusterAPIMachineStep {
   return {
     name: 'infrastructure',
@@ -15,7 +19,12 @@ export function infrastructureStep(deps: ObserveDeps): ClusterAPIMachineStep {
       const { report } = pass.infrastructure;
       showFailure(machine.status, report.failure);
       const was = machine.status.initialization?.infrastructureProvisioned === true;
-      if (!report.provisioned && !was) return next;
+      if (!report.provisioned && !was) {
+        const isUnnamed = (machine.spec.providerID ?? '') === '';
+        if (isBeingDeleted(machine) && isUnnamed && report.providerID !== undefined)
+          machine.spec.providerID = report.providerID;
+        return next;
+      }
       // Without the id nobody knows which Node it is: there is more to come.
       if (report.providerID === undefined && (machine.spec.providerID ?? '') === '') return next;
       machine.spec.providerID = report.providerID ?? machine.spec.providerID ?? '';
