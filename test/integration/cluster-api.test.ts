@@ -756,6 +756,21 @@ describe.each(DIALECTS)('where $version is served', (served) => {
     await letGo('held-before');
   });
 
+  test('the Node of a Machine goes with it that had joined before the infrastructure was provisioned', async () => {
+    const name = 'joins-early';
+    await sim.create(SIM_MACHINE, name, { spec: { providerID: `sim://${name}` } });
+    await createMachine(name);
+    await says(name, 'InfrastructureReady', 'False', 'NotReady');
+    await createNode(name, `sim://${name}`);
+    await pod('came-early', name, {}, { isHeld: true });
+    await send('DELETE', 'machines', name);
+    await isLeaving('came-early');
+    expect((await sim.read(SIM_MACHINE, name))?.metadata.deletionTimestamp).toBeUndefined();
+    await letGo('came-early');
+    await machineGone(name);
+    expect(await readNode(name)).toBeUndefined();
+  });
+
   // promise: cluster-api/deletion/hook-node-gone
   test('a hook before the drain holds the machine also when the Node is gone', async () => {
     const name = 'hooked';
