@@ -22,7 +22,7 @@ import { eventually } from '../expect/eventually.ts';
  */
 const LONG_FORM = process.env['MACHINIST_PAUSED_LEADERS'];
 const CHOICE = choiceOf(process.env);
-const POINTS = Number(LONG_FORM ?? (CHOICE.how === 'sample' ? 10 : 50));
+const POINTS = Number(LONG_FORM ?? (CHOICE.how === 'sample' ? 15 : 50));
 const SEED = process.env['MACHINIST_FAULT_SEED'] ?? (CHOICE.how === 'sample' ? CHOICE.seed : 'machinist');
 /** Pools side by side: they mostly wait. */
 const LANES = 5;
