@@ -174,7 +174,7 @@ describe('the demo', () => {
       'Kill etcd: No machine was replaced: M, M.',
       'Maintenance: M was out of service, and is the same machine as before.',
     ]);
-    expect(stdout).toContain('PodDisruptionBudget guarded');
+    expect(stdout).toContain('pod disruption budget default/guarded is misconfigured');
     expect(stdout).toMatch(/^\[!\] .* degraded/m);
     expect(remains(temporary)).toEqual([]);
   });

@@ -153,7 +153,7 @@ async function live(pool: Pool, cloud: SimulatedCloud): Promise<void> {
   await workload.forbidEvictions(2);
   await pool.deleteMachine(drained);
   await eventually(async () => {
-    expect((await pool.machine(drained)).status?.lastOperation?.description).toContain('PodDisruptionBudget closed');
+    expect((await pool.machine(drained)).status?.lastOperation?.description).toContain('/closed is misconfigured');
   }, PATIENCE);
   await pool.label(drained, { 'force-deletion': 'true' });
   await eventually(async () => expect(await workload.attachments(drained)).toEqual([]), PATIENCE);
