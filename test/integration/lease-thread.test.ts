@@ -204,8 +204,9 @@ test('a process that has no credentials any more loses the Lease, although those
   await eventually(() => leader.lost.length === 1);
 
   expect(leader.fence.remainingMs).toBe(0);
+  // On a starved host, a renewal before may have had no answer: then it is suspended first, and lost when its refusals last.
   expect(leader.elector.ended).toMatch(
-    /^lost leadership: the Lease could not be renewed for 8000 ms: .*: the credential plugin hangs$/,
+    /^lost leadership: the Lease could not be renewed(?: for 8000 ms)?: .*: the credential plugin hangs$/,
   );
 });
 
