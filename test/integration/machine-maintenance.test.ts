@@ -95,7 +95,9 @@ describe('maintenance', () => {
     await one.onMachine({ [HOOK]: null });
     await one.shows(async (machine, node) => {
       expect(ofMachine(machine)).toBe('False DrainBlocked');
-      expect(conditionOf(node, 'Maintenance')?.message).toMatch(/cart-0 \(PodDisruptionBudget cart /);
+      expect(conditionOf(node, 'Maintenance')?.message).toMatch(
+        /cart-0 \(pod disruption budget \S+\/cart is misconfigured/,
+      );
       expect(node.spec?.unschedulable).toBe(true);
       expect(node.metadata.annotations).toHaveProperty([CORDONED_BY_MAINTENANCE_ANNOTATION], 'true');
       expect((await one.pods()).map(({ metadata }) => metadata.name)).toEqual(['cart-0']);
