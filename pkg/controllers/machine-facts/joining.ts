@@ -2,7 +2,7 @@ import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import { isBeingSetUp } from './node-health.ts';
-import { failedCallOf } from './original-texts.ts';
+import { failedCallOf, reportsSeveralVMs } from './original-texts.ts';
 
 /** Whether the machine has not been Running yet: it joins when it becomes so. */
 export function hasToJoin({ status }: Pick<Machine, 'status'>): boolean {
@@ -16,8 +16,12 @@ export function hasToJoin({ status }: Pick<Machine, 'status'>): boolean {
  */
 export function runsOnceHealthy(machine: Pick<Machine, 'status'>, node: Node): boolean {
   if (phaseOf(machine) !== 'Pending' && !hasToJoin(machine)) return true;
-  const { lastOperation } = machine.status ?? {};
-  const isInitialized =
-    failedCallOf(lastOperation) !== 'initialize' && lastOperation?.errorCode !== 'VMBeingInitialized';
-  return isInitialized && !isBeingSetUp(node);
+  return !awaitsInitialization(machine) && !isBeingSetUp(node);
+}
+
+/** Where several VMs match, its driver initializes none: such a machine does not wait for that, and the other VMs are found as orphans. */
+function awaitsInitialization({ status }: Pick<Machine, 'status'>): boolean {
+  const { lastOperation } = status ?? {};
+  if (lastOperation?.errorCode === 'VMBeingInitialized') return true;
+  return failedCallOf(lastOperation) === 'initialize' && !reportsSeveralVMs(lastOperation);
 }

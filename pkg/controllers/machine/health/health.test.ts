@@ -23,6 +23,10 @@ const UNINITIALIZED = { key: 'node.cloudprovider.kubernetes.io/uninitialized', e
 const NOT_JOINED = { type: 'Create', state: 'Failed', description: 'Machine m-1 failed to join the cluster in 20m.' };
 const WAS_RUNNING = { type: 'HealthCheck', state: 'Failed', description: 'Machine m-1 is not healthy since 10m.' };
 const NOT_INITIALIZED = { type: 'Create', state: 'Failed', description: 'Provider error: no. Initialize VM Instance' };
+const SEVERAL_VMS = {
+  ...NOT_INITIALIZED,
+  description: 'Provider error: code = [OutOfRange] message = [two VMs]. Initialize VM Instance',
+};
 const BEING_INITIALIZED = { type: 'Create', state: 'Failed', errorCode: 'VMBeingInitialized', description: 'x' };
 
 interface Setup {
@@ -98,6 +102,7 @@ describe('health', () => {
       last: NOT_INITIALIZED,
       after: 'CrashLoopBackOff',
     },
+    { what: 'a VM that has a twin', phase: 'CrashLoopBackOff', last: SEVERAL_VMS, after: 'Running' },
     { what: 'a VM that was not initialized in time', phase: 'Failed', last: NOT_INITIALIZED, after: 'Failed' },
     { what: 'a VM that is still being initialized', phase: 'Failed', last: BEING_INITIALIZED, after: 'Failed' },
     { what: 'no Node any more', phase: 'Running', noNode: true, after: 'Unknown' },
