@@ -1,4 +1,5 @@
 import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
+import { sleepBy } from '../fakes/fake-clock.ts';
 
 /** The clock of production, of which a test lets time pass at once, for all who wait too. */
 export class PassingClock extends SystemClock {
@@ -41,15 +42,7 @@ export class PassingClock extends SystemClock {
     };
   }
 
-  override async sleep(delayMs: number, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const cancel = this.schedule(delayMs, resolve);
-    const end = (): void => resolve();
-    signal.addEventListener('abort', end, { once: true });
-    await promise;
-    signal.removeEventListener('abort', end);
-    cancel();
-    signal.throwIfAborted();
+  override sleep(delayMs: number, signal: AbortSignal): Promise<void> {
+    return sleepBy(this, delayMs, signal);
   }
 }

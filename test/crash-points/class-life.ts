@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 
+import { hasFinalizer } from '../../pkg/apis/finalizers.ts';
 import { MACHINE_FINALIZER } from '../../pkg/apis/machine/v1alpha1/labels.ts';
-import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { FaultRule } from '../../packages/providers/sim/faults.ts';
 import type { Driver } from '../../pkg/driver/driver.ts';
+import { driverWith } from '../drivers/driver-with.ts';
 import { kindsWith } from '../simulation/api-server/kinds.ts';
 import { LONE_LABEL } from '../simulation/world/ledger.ts';
 import { MachinesWorld, POOL } from '../simulation/world/machines-world.ts';
@@ -73,11 +74,7 @@ export async function switchClassAt(n: number, fate: Fate, { when, idempotentCre
   for (const name of [POOL, OTHER]) world.act('DELETE', world.pathOf('machineclasses', name), {});
   await time.advance(SEEN_MS);
   const owner = cloud.size > 0 ? POOL : OTHER;
-  const { body } = world.servers.control.handle({ method: 'GET', path: world.pathOf('machineclasses', owner) }) as {
-    readonly body: KubeObject;
-  };
-  if (body.metadata?.finalizers?.includes(MACHINE_FINALIZER) !== true)
-    faulty.find(`class ${owner} of the VM is let go`);
+  if (!hasFinalizer(faulty.classOf(owner), MACHINE_FINALIZER)) faulty.find(`class ${owner} of the VM is let go`);
   faulty.pool.ledger.askedFor(NAME);
   world.act('DELETE', world.pathOf('machines', NAME), {});
   await faulty.until(
@@ -109,14 +106,7 @@ export async function correctClassAt(n: number, fate: Fate, failure: Failure): P
     faults.set([{ method: 'CreateMachine', effect: 'fail', times: 1, ...failure }]);
     return await driver.createMachine(request, call);
   };
-  const correcting = new Proxy(driver, {
-    get: (target, method) => {
-      if (method === 'createMachine') return corrects;
-      const member = Reflect.get(target, method) as unknown;
-      return typeof member === 'function' ? (member.bind(target) as unknown) : member;
-    },
-  });
-  const broken = faulty.breaking(correcting);
+  const broken = faulty.breaking(driverWith(driver, { createMachine: corrects }));
   world.processes.driverOf = () => broken;
   await faulty.until('as asked for', () => pool.isAsAsked());
   faulty.arm(n, fate);

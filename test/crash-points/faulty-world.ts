@@ -1,5 +1,6 @@
 import type { DriverMethod, Faults } from '../../packages/providers/sim/faults.ts';
 import { HOUR } from '../durations.ts';
+import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Driver, DriverCall, MachineRequest } from '../../pkg/driver/driver.ts';
 import { DriverError } from '../../pkg/driver/error.ts';
 import type { Point } from '../cloud/crash-point.ts';
@@ -68,6 +69,12 @@ export class FaultyWorld {
   /** What was asked for since it was armed. */
   get mutations(): readonly string[] {
     return this.#mutations.texts;
+  }
+
+  /** A MachineClass, as the control cluster has it. */
+  classOf(name: string): KubeObject {
+    const path = this.world.pathOf('machineclasses', name);
+    return (this.world.servers.control.handle({ method: 'GET', path }) as { readonly body: KubeObject }).body;
   }
 
   /** Notes something that must not be. */

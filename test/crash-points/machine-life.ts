@@ -5,7 +5,6 @@ import {
   PREPARE_DELETION_ANNOTATION,
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
-import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
 import { MAINTENANCE } from '../../pkg/controllers/machine-facts/maintenance.ts';
 import { hasPreparationBegun, preparationShownBy } from '../../pkg/controllers/machine-facts/prepared-deletion.ts';
@@ -174,9 +173,7 @@ class MachineScene {
   }
 
   get classAnnotations(): Readonly<Record<string, string>> {
-    const path = this.#world.pathOf('machineclasses', POOL);
-    const { body } = this.#world.servers.control.handle({ method: 'GET', path }) as { readonly body: KubeObject };
-    return body.metadata.annotations ?? {};
+    return this.faulty.classOf(POOL).metadata.annotations ?? {};
   }
 
   get mutations(): readonly string[] {

@@ -5,6 +5,7 @@ import { CELL_LEASES, cellsControl, CellsManager } from '../cloud/cells-manager.
 import { Pool } from '../cloud/pool.ts';
 import { SimulatedCloud } from '../cloud/sim-cloud.ts';
 import { Site } from '../cloud/site.ts';
+import { driverWith } from '../drivers/driver-with.ts';
 import { eventually } from '../expect/eventually.ts';
 
 const TEST_MS = 300_000;
@@ -40,14 +41,7 @@ function listingAll(driver: Driver, cloud: SimulatedCloud, { lists, deletions }:
     deletions.push(request.machine.spec.providerID ?? '');
     return await driver.deleteMachine(request, call);
   };
-  return new Proxy(driver, {
-    get(target, name) {
-      if (name === 'listMachines') return listMachines;
-      if (name === 'deleteMachine') return deleteMachine;
-      const value: unknown = Reflect.get(target, name, target);
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-    },
-  });
+  return driverWith(driver, { listMachines, deleteMachine });
 }
 
 test(

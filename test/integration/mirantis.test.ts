@@ -24,6 +24,7 @@ import { privateApiServer, type TestServer } from '../env/api-server.ts';
 import { eventually } from '../expect/eventually.ts';
 import { type DocumentedMachine, documentedMachine } from './documented-machine.ts';
 import { MachineWorld } from './machine-world.ts';
+import { driverWith } from '../drivers/driver-with.ts';
 
 const PATIENCE = { timeoutMs: 90_000 };
 
@@ -50,14 +51,8 @@ function asOpenStack(sim: Driver): Driver {
       throw new DriverError('InvalidArgument', `flavor ${flavor.value} does not exist`);
     return { ...request, machineClass: { ...request.machineClass, providerSpec: { zone: world.namespace } } };
   };
-  return new Proxy(sim, {
-    get(target, name) {
-      const member: unknown = Reflect.get(target, name);
-      if (typeof member !== 'function') return member;
-      if (name !== 'createMachine') return member.bind(target) as unknown;
-      return async (request: MachineRequest, ...rest: unknown[]): Promise<unknown> =>
-        (await member.call(target, translated(request), ...rest)) as unknown;
-    },
+  return driverWith(sim, {
+    createMachine: async (request, call) => await sim.createMachine(translated(request), call),
   });
 }
 

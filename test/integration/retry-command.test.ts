@@ -6,6 +6,7 @@ import { Program } from '../e2e/program.ts';
 import type { Ending } from '../e2e/program.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineWorld } from './machine-world.ts';
+import { driverWith } from '../drivers/driver-with.ts';
 
 const PATIENCE = { timeoutMs: 60_000 };
 const TEST_MS = 240_000;
@@ -16,15 +17,11 @@ class Provider {
   refused = 0;
 
   readonly wrap = (driver: Driver): Driver =>
-    new Proxy(driver, {
-      get: (target, name) => {
-        if (name === 'createMachine' && !this.works)
-          return () => {
-            this.refused++;
-            return Promise.reject(new DriverError('PermissionDenied', 'account is closed', { terminal: true }));
-          };
-        const member: unknown = Reflect.get(target, name);
-        return typeof member === 'function' ? (member.bind(target) as unknown) : member;
+    driverWith(driver, {
+      createMachine: (request, call) => {
+        if (this.works) return driver.createMachine(request, call);
+        this.refused++;
+        return Promise.reject(new DriverError('PermissionDenied', 'account is closed', { terminal: true }));
       },
     });
 }

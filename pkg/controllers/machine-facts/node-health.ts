@@ -43,14 +43,14 @@ export function isReady({ status }: Pick<Node, 'status'>): boolean {
 }
 
 /** Keep pods off a Node until its critical components run, or its cloud controller manager has initialized it. */
-const SETUP_TAINTS: ReadonlySet<string> = new Set([
+export const SETUP_TAINTS: readonly string[] = [
   CRITICAL_COMPONENTS_TAINT,
   'node.cloudprovider.kubernetes.io/uninitialized',
-]);
+];
 
 /** Whether pods are kept off the Node because it is not set up yet; a machine joins only without these taints. */
 export function isBeingSetUp(node: Node): boolean {
-  return node.spec?.taints?.some(({ key, effect }) => SETUP_TAINTS.has(key) && effect === 'NoSchedule') ?? false;
+  return node.spec?.taints?.some(({ key, effect }) => SETUP_TAINTS.includes(key) && effect === 'NoSchedule') ?? false;
 }
 
 /** Conditions for people: `Ready is Unknown (NodeStatusUnknown: the kubelet has been silent since 2026-01-01T00:00:00Z), DiskPressure is True`. */

@@ -29,7 +29,7 @@ class Scene {
   readonly changes: string[] = [];
 
   /** Loses the change of this number, from 0, of those that come. */
-  lose(number: number, loss: Loss): void {
+  #lose(number: number, loss: Loss): void {
     this.#number = 0;
     this.cloud.loses = (text) => (text.startsWith('GET') || this.#number++ !== number ? undefined : loss);
   }
@@ -60,6 +60,13 @@ class Scene {
     return ended;
   }
 
+  /** One call, of which that change is lost. */
+  async callLosing(work: Work, { number, loss }: { readonly number: number; readonly loss: Loss }): Promise<void> {
+    this.#lose(number, loss);
+    await this.call(work);
+    this.#lose(Infinity, 'request');
+  }
+
   /** As the manager repeats it: after what passes by itself. */
   async atLast(work: Work): Promise<void> {
     for (let tries = 0; tries < 100; tries++) {
@@ -75,6 +82,13 @@ class Scene {
   async createAtLast(): Promise<void> {
     await this.atLast('create');
     await this.atLast('initialize');
+  }
+
+  /** What there is long after the machine was deleted. */
+  async deleted(): Promise<object> {
+    await this.atLast('delete');
+    await this.cloud.clock.advanceAsync(LONG_MS);
+    return this.present();
   }
 
   present(): object {
@@ -114,9 +128,7 @@ describe('a machine with a floating IP', () => {
 
   test.each(rowsOf(CREATION))('has one server when $loss $number ($what) of its creation is lost', async (row) => {
     const scene = new Scene();
-    scene.lose(row.number, row.loss);
-    await scene.call('create');
-    scene.lose(Infinity, 'request');
+    await scene.callLosing('create', row);
 
     await scene.createAtLast();
     await scene.cloud.clock.advanceAsync(LONG_MS);
@@ -136,26 +148,16 @@ describe('a machine with a floating IP', () => {
 
   test.each(rowsOf(CREATION))('leaves nothing when it is deleted after $loss $number ($what) was lost', async (row) => {
     const scene = new Scene();
-    scene.lose(row.number, row.loss);
-    await scene.call('create');
-    scene.lose(Infinity, 'request');
+    await scene.callLosing('create', row);
 
-    await scene.atLast('delete');
-
-    await scene.cloud.clock.advanceAsync(LONG_MS);
-    expect(scene.present()).toEqual(NOTHING);
+    expect(await scene.deleted()).toEqual(NOTHING);
   });
 
   test.each(rowsOf(DELETION))('leaves nothing when $loss $number ($what) of its deletion is lost', async (row) => {
     const scene = new Scene();
     await scene.createAtLast();
-    scene.lose(row.number, row.loss);
-    await scene.call('delete');
-    scene.lose(Infinity, 'request');
+    await scene.callLosing('delete', row);
 
-    await scene.atLast('delete');
-
-    await scene.cloud.clock.advanceAsync(LONG_MS);
-    expect(scene.present()).toEqual(NOTHING);
+    expect(await scene.deleted()).toEqual(NOTHING);
   });
 });

@@ -49,9 +49,7 @@ export async function inPlaceUpdate(deps: RolloutDeps, pass: DeploymentPass): Pr
     return isFrozen ? stop : createSet(deps, pass, grownSize(EMPTY_SET, facts.oldSets, limits));
   }
   const now = sideOf(deps, observed, newSet, facts.newSet);
-  const old = observed.oldSets
-    .map((set, i) => sideOf(deps, observed, set, facts.oldSets[i] ?? EMPTY_SET))
-    .filter(isActive);
+  const old = oldSidesOf(deps, observed);
   await stopRefilling(deps, old, signal);
   if ((await releaseOutdated(deps, pass, old, newSet)).hasMore) return AGAIN;
   const marks = { taint: true, candidate: newSet.metadata.name };
@@ -85,9 +83,7 @@ export async function inPlaceUpdate(deps: RolloutDeps, pass: DeploymentPass): Pr
 export async function endBegunUpdates(deps: RolloutDeps, pass: DeploymentPass, hasBegun: boolean): Promise<StepResult> {
   const { observed, signal } = pass;
   const { newSet, facts, isFrozen } = observed;
-  const old = observed.oldSets
-    .map((set, i) => sideOf(deps, observed, set, facts.oldSets[i] ?? EMPTY_SET))
-    .filter(isActive);
+  const old = oldSidesOf(deps, observed);
   if (newSet === undefined || facts.newSet === undefined || !hasBegun) {
     return (await releaseOutdated(deps, pass, old, undefined)).hasMore ? AGAIN : stop;
   }
@@ -128,6 +124,12 @@ async function moveUpdated(
   const owned = moving.map(({ machine }) => machine);
   await patchEach(deps.writer, machines, owned, (machine) => movePatch(machine, newSet), signal);
   return moving.length > 0;
+}
+
+/** Old sets that still count. */
+function oldSidesOf(deps: RolloutDeps, observed: Observed): readonly Side[] {
+  const { oldSets, facts } = observed;
+  return oldSets.map((set, i) => sideOf(deps, observed, set, facts.oldSets[i] ?? EMPTY_SET)).filter(isActive);
 }
 
 function sideOf(deps: RolloutDeps, observed: Observed, set: MachineSet, facts: SetFacts): Side {

@@ -1,7 +1,7 @@
 import { capital } from '../../../apis/capital.ts';
 import { phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { describeConditions } from '../../machine-facts/node-health.ts';
+import { describeConditions, SETUP_TAINTS } from '../../machine-facts/node-health.ts';
 import { failedCallOf } from '../../machine-facts/original-texts.ts';
 import { hasMachineFinalizer } from '../../machine-facts/status.ts';
 import {
@@ -154,7 +154,7 @@ function explainPending(machine: Machine): Explanation {
     : explanation(
         'NodeNotUsable',
         `${capital(its)} has joined and is not usable yet.`,
-        'the Node conditions to become healthy, and taints node.gardener.cloud/critical-components-not-ready and node.cloudprovider.kubernetes.io/uninitialized to be removed',
+        `the Node conditions to become healthy, and taints ${SETUP_TAINTS.join(' and ')} to be removed`,
         'It becomes Running; if they are not removed, the machine becomes Failed at the creation timeout.',
       );
 }
