@@ -52,8 +52,8 @@ export interface OperatorHooks extends DriverHooks {
   readonly gate?: Gate & Trust;
   /** In place of the recorders of all components. */
   readonly recorder?: Recorder;
-  /** Whether probes and metrics are served on the port of the flags; true unless told otherwise. */
-  readonly servesHealth?: boolean;
+  /** Probes and metrics are not served, or on a free port, of which it is told; undefined: on the port of the flags. */
+  readonly health?: 'none' | ((port: number) => void);
   /** In place of connections to API servers. */
   readonly openDispatcher?: OpenDispatcher;
   /** In place of reading kubeconfigs, which takes the host's time. */

@@ -51,6 +51,8 @@ export interface ObservedProcess {
 
 export interface HealthOptions {
   readonly server: Config['server'];
+  /** Told of the port, a free one; undefined: it is the one of `server`. */
+  readonly listening: ((port: number) => void) | undefined;
   readonly registry: Registry;
   /** See HealthServerDeps. */
   readonly scraped?: HealthServerDeps['scraped'];
@@ -91,7 +93,7 @@ export function connectionsMember(
 
 /** Liveness, readiness and metrics. */
 export function healthMember(options: HealthOptions): Member {
-  const { registry, caches, outages, held, work, leaderships, clock, log } = options;
+  const { registry, caches, outages, held, work, leaderships, listening, clock, log } = options;
   const checks = new Checks();
   checks.add(
     cachesSynced(() => caches.flatMap(({ synced }) => [...synced])),
@@ -113,7 +115,8 @@ export function healthMember(options: HealthOptions): Member {
   );
   const live = new Checks();
   live.add({ name: 'ping', check: () => ({ ok: true }) });
-  const { address, port, profiling } = options.server;
+  const { address, profiling } = options.server;
+  const port = listening === undefined ? options.server.port : 0;
   const profiles = profiling ? new Profiles(clock) : undefined;
   const { identity, version } = options;
   const page = options.makePage?.({ identity, version, checks, leaderships, work, clusters: () => outages.states() });
@@ -123,7 +126,8 @@ export function healthMember(options: HealthOptions): Member {
     name: 'health server',
     async start() {
       try {
-        await server.start();
+        const served = await server.start();
+        listening?.(served);
         page?.start();
       } catch (err) {
         throw err instanceof HealthServerError ? new CannotStartError(err.message, { cause: err }) : err;

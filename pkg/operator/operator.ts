@@ -223,7 +223,8 @@ export class Operator {
       renewDeadlineMs: config.leader.renewDeadlineMs,
     };
     lifecycle.add(connectionsMember(clusters, thread, { ...options, leases }));
-    if (options.hooks?.servesHealth !== false) lifecycle.add(healthMember({ ...health, clock, log }));
+    const listening = options.hooks?.health;
+    if (listening !== 'none') lifecycle.add(healthMember({ ...health, listening, clock, log }));
     lifecycle.add(probesMember(clusters, caches, outages));
     lifecycle.add(this.targets);
     // First of all that asks for more than a sign of life: what is missing is told once, by the one who knows all of it.

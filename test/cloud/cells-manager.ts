@@ -10,7 +10,7 @@ import type { OperatorHooks } from '../../pkg/operator/manager-process.ts';
 import { WORLD_FLAGS } from '../../pkg/worlds/flags.ts';
 import { WORLDS } from '../../pkg/worlds/index.ts';
 import { grant } from '../integration/shipped-roles.ts';
-import { flagsOf, TestHost } from './manager.ts';
+import { flagsOf, HealthPort, TestHost } from './manager.ts';
 import { Site } from './site.ts';
 
 /** Namespace of the Leases. */
@@ -50,17 +50,22 @@ export interface CellsOptions {
 /** `machinist run --cells` in this process. */
 export class CellsManager implements AsyncDisposable {
   readonly identity: string;
-  /** Where it serves metrics and health. */
-  readonly url: string;
   readonly process: CellsProcess;
   readonly #host: TestHost;
+  readonly #health: HealthPort;
   readonly #ended: Promise<number>;
 
-  private constructor(identity: string, url: string, process: CellsProcess, host: TestHost, ended: Promise<number>) {
+  private constructor(
+    identity: string,
+    process: CellsProcess,
+    host: TestHost,
+    health: HealthPort,
+    ended: Promise<number>,
+  ) {
     this.identity = identity;
-    this.url = url;
     this.process = process;
     this.#host = host;
+    this.#health = health;
     this.#ended = ended;
   }
 
@@ -74,7 +79,8 @@ export class CellsManager implements AsyncDisposable {
   }: CellsOptions): Promise<CellsManager> {
     const identity = `replica-${randomBytes(3).toString('hex')}`;
     const host = new TestHost();
-    const flags = await flagsOf({
+    const health = new HealthPort();
+    const flags = flagsOf({
       ...options,
       flags: {
         driver: drivers,
@@ -100,13 +106,20 @@ export class CellsManager implements AsyncDisposable {
         clock,
         log,
         host,
-        ...(hooks === undefined ? {} : { hooks }),
+        hooks: { ...hooks, health: health.health },
       },
       config.cells,
       (operator) => controllers(operator, WORLDS),
       autoscalerOfCells(WORLDS),
     );
-    return new CellsManager(identity, `http://127.0.0.1:${config.server.port}`, process, host, process.run());
+    const ended = process.run();
+    await health.known(ended);
+    return new CellsManager(identity, process, host, health, ended);
+  }
+
+  /** Where it serves metrics and health. */
+  get url(): string {
+    return this.#health.url;
   }
 
   /** Text of a page of the health port. */

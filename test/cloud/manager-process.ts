@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 
+import { freePort } from '../../hack/control-plane/ports.ts';
 import { halt } from '../processes/halt.ts';
 import { programFile } from '../processes/program-file.ts';
 import { flagsOf, type RunOptions } from './manager.ts';
@@ -28,7 +29,9 @@ export class ManagerProcess implements AsyncDisposable {
   /** Resolves at once; it works a little later. `heapMB`: ends it when what it must keep grows beyond that. */
   static async start(options: ManagerProcessOptions): Promise<ManagerProcess> {
     const { heapMB } = options;
-    const flags = [...(await flagsOf(options))].map(([name, value]) => `--${name}=${value}`);
+    const given = flagsOf(options);
+    if (!given.has('port')) given.set('port', String(await freePort()));
+    const flags = [...given].map(([name, value]) => `--${name}=${value}`);
     const node = [LEAN, ...(heapMB === undefined ? [] : [`--max-old-space-size=${heapMB}`])];
     const { file, env } = programFile('machinist');
     const child = spawn(process.execPath, [...node, file, 'run', ...flags], { env, stdio: ['ignore', 'pipe', 'pipe'] });

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 
-import { freePort } from '../../hack/control-plane/ports.ts';
 import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
 import { configFrom } from '../../pkg/operator/config/config.ts';
 import { silentLogger } from '../../pkg/base/log/logger.ts';
@@ -39,20 +38,51 @@ export class TestHost extends EventEmitter {
   }
 }
 
+/**
+ * Where a manager in this process serves metrics and health: a port that the kernel chooses when it listens. One that is looked for before may
+ * be another manager's by then, so that this one ends.
+ */
+export class HealthPort {
+  #port: number | undefined;
+  readonly #listening = Promise.withResolvers<void>();
+
+  /** The hook that tells it. */
+  readonly health = (port: number): void => {
+    this.#port = port;
+    this.#listening.resolve();
+  };
+
+  /** Resolves when the manager listens, or has ended, as one that cannot start. */
+  async known(ended: Promise<number>): Promise<void> {
+    await Promise.race([this.#listening.promise, ended]);
+  }
+
+  /** Throws where nothing ever listened. */
+  get url(): string {
+    if (this.#port === undefined) throw new Error('the manager ended before it served health');
+    return `http://127.0.0.1:${this.#port}`;
+  }
+}
+
 /** `machinist run` in this process. */
 export class InProcessManager implements AsyncDisposable {
   readonly identity: string;
-  /** Where it serves metrics and health. */
-  readonly url: string;
   readonly operator: Operator;
   readonly #host: TestHost;
+  readonly #health: HealthPort;
   readonly #ended: Promise<number>;
 
-  private constructor(identity: string, operator: Operator, host: TestHost, ended: Promise<number>) {
+  private constructor(
+    identity: string,
+    operator: Operator,
+    host: TestHost,
+    health: HealthPort,
+    ended: Promise<number>,
+  ) {
     this.identity = identity;
     this.operator = operator;
-    this.url = `http://127.0.0.1:${operator.config.server.port}`;
     this.#host = host;
+    this.#health = health;
     this.#ended = ended;
   }
 
@@ -60,7 +90,8 @@ export class InProcessManager implements AsyncDisposable {
   static async start(options: RunOptions): Promise<InProcessManager> {
     const identity = `manager-${randomBytes(3).toString('hex')}`;
     const host = new TestHost();
-    const flags = await flagsOf(options);
+    const health = new HealthPort();
+    const flags = flagsOf(options);
     const config = configFrom(
       'machinist run',
       new Map([...flags].map(([name, value]) => [name, [value]])),
@@ -75,11 +106,17 @@ export class InProcessManager implements AsyncDisposable {
       clock: options.clock ?? new SystemClock(),
       log: options.log ?? silentLogger,
       host,
-      ...(options.hooks === undefined ? {} : { hooks: options.hooks }),
+      hooks: { ...options.hooks, health: health.health },
     });
     const { worlds = WORLDS } = options;
     const ended = operator.run(controllers(operator, worlds), autoscaler(operator, worlds));
-    return new InProcessManager(identity, operator, host, ended);
+    await health.known(ended);
+    return new InProcessManager(identity, operator, host, health, ended);
+  }
+
+  /** Where it serves metrics and health. */
+  get url(): string {
+    return this.#health.url;
   }
 
   /** The sum of one metric over the label values that match `labels`, a part of the exposition's text. */
@@ -118,7 +155,7 @@ export async function metricAt(url: string, name: string, labels = ''): Promise<
 }
 
 /** The flags of `machinist run`, by name. */
-export async function flagsOf({ kubeconfig, namespace, driver, flags = {} }: RunOptions): Promise<Map<string, string>> {
+export function flagsOf({ kubeconfig, namespace, driver, flags = {} }: RunOptions): Map<string, string> {
   return new Map(
     Object.entries({
       namespace,
@@ -126,7 +163,6 @@ export async function flagsOf({ kubeconfig, namespace, driver, flags = {} }: Run
       'target-kubeconfig': kubeconfig,
       ...(driver === undefined ? {} : { driver: `sim=${driver}` }),
       address: '127.0.0.1',
-      port: String(await freePort()),
       'leader-elect': 'false',
       ...flags,
     }),

@@ -170,10 +170,15 @@ export class Pool implements AsyncDisposable {
   /** Makes a machine that no MachineSet owns; resolves with its name, which is its Node's too, when it runs. */
   async addMachine(spec: Readonly<Record<string, unknown>> = {}): Promise<string> {
     const name = await this.postMachine(spec);
-    await eventually(async () => phaseOf(await this.machine(name)) === 'Running', {
+    let seen: Machine | undefined;
+    const isRunning = async (): Promise<boolean> => {
+      seen = await this.machine(name);
+      return phaseOf(seen) === 'Running';
+    };
+    await eventually(isRunning, {
       ...PATIENCE,
       intervalMs: LOOK_MS,
-      describe: `machine ${name} to run`,
+      describe: () => `machine ${name} to run, now ${JSON.stringify(seen)}`,
     });
     return name;
   }

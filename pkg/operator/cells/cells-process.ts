@@ -254,7 +254,7 @@ export class CellsProcess {
       checks: cellChecks(this.cells, this.shards),
     };
     lifecycle.add(connectionsMember(clusters, thread, { ...options, leases: [] }));
-    if (hooks?.servesHealth !== false) lifecycle.add(healthMember({ ...health, clock, log }));
+    if (hooks?.health !== 'none') lifecycle.add(healthMember({ ...health, listening: hooks?.health, clock, log }));
     lifecycle.add(probesMember(clusters, caches, outages));
     lifecycle.add(this.#startCheck());
     lifecycle.add(...caches, ...(config.drivers.length > 0 ? [identity] : []));

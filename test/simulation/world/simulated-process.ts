@@ -108,7 +108,7 @@ export class SimulatedProcess {
         openEndpoint,
         openDriver: (provider) => mortal(parts.openDriver(provider), clock),
         leasesInMainThread: true,
-        servesHealth: false,
+        health: 'none',
       },
     };
     if (config.cells !== undefined) {
