@@ -104,8 +104,10 @@ const OPERATION_MEANINGS: Readonly<Record<OperationCode, Meaning & { readonly op
   },
   VMBeingInitialized: {
     operation: 'Create',
-    cause: 'The provider is initializing the VM. This is not a failure: the description says what it is waiting for.',
-    remedy: 'None: the call is repeated every few seconds.',
+    cause:
+      'The VM is not initialized yet. If the state is Processing, the provider is initializing it; otherwise, the description says what prevents that.',
+    remedy:
+      'None while Processing: the call is repeated every few seconds. Otherwise, correct what the description says.',
   },
   NodeUnidentified: {
     operation: 'Create',
@@ -140,7 +142,7 @@ const OPERATION_MEANINGS: Readonly<Record<OperationCode, Meaning & { readonly op
     remedy: 'Restore the zone, or delete a Machine to force its replacement.',
   },
   ReplacementStopped: {
-    operation: 'HealthCheck',
+    operation: 'Create, HealthCheck',
     cause: 'The MachineDeployment allows no replacements.',
     remedy: 'Raise annotation `machine.sapcloud.io/max-replacements`.',
   },
@@ -150,8 +152,9 @@ const OPERATION_MEANINGS: Readonly<Record<OperationCode, Meaning & { readonly op
     remedy: 'Wait, or delete the Machine to replace it immediately.',
   },
   TooManyReplacements: {
-    operation: 'HealthCheck',
-    cause: 'The maximum number of machines of the MachineDeployment is already being replaced.',
+    operation: 'Create, HealthCheck',
+    cause:
+      'The maximum number of machines of the MachineDeployment is already being replaced. Create: the Node is Ready, but not set up after the creation timeout.',
     remedy: 'Wait, or raise annotation `machine.sapcloud.io/max-replacements`.',
   },
   SafetyGrace: {

@@ -3,6 +3,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import { isBeingSetUp } from './node-health.ts';
 import { failedCallOf, reportsSeveralVMs } from './original-texts.ts';
+import type { OperationUpdate } from './status.ts';
 
 /** Whether the machine has not been Running yet: it joins when it becomes so. */
 export function hasToJoin({ status }: Pick<Machine, 'status'>): boolean {
@@ -19,9 +20,20 @@ export function runsOnceHealthy(machine: Pick<Machine, 'status'>, node: Node): b
   return !awaitsInitialization(machine) && !isBeingSetUp(node);
 }
 
-/** Where several VMs match, its driver initializes none: such a machine does not wait for that, and the other VMs are found as orphans. */
+/**
+ * Whether the machine has a VM that its driver has not initialized, by its last operation: a code says so also while that tells of something
+ * else. Where several VMs match, its driver initializes none: such a machine does not wait for that, and the other VMs are found as orphans.
+ */
 function awaitsInitialization({ status }: Pick<Machine, 'status'>): boolean {
   const { lastOperation } = status ?? {};
   if (lastOperation?.errorCode === 'VMBeingInitialized') return true;
   return failedCallOf(lastOperation) === 'initialize' && !reportsSeveralVMs(lastOperation);
+}
+
+/**
+ * What a creation has failed at, as its machine tells of it. While its VM is not initialized the code says only that, whatever failed since: by
+ * another one it would run as soon as its Node is healthy, and nothing would initialize the VM any more.
+ */
+export function failureOfCreation(machine: Pick<Machine, 'status'>, told: OperationUpdate): OperationUpdate {
+  return awaitsInitialization(machine) ? { ...told, errorCode: 'VMBeingInitialized' } : told;
 }

@@ -27,8 +27,8 @@ export function providerTextOf({ description = '' }: LastOperation): string {
   return begin >= 0 && description.endsWith(']') ? description.slice(begin + MESSAGE.length, -1) : description;
 }
 
-/** Drivers answer it when several VMs match one machine; a deletion has it in its text alone. */
-const SEVERAL_VMS = 'OutOfRange';
+/** Drivers answer it when several VMs match one machine; a deletion has it in its text alone. The word itself may stand in any message. */
+const SEVERAL_VMS = 'code = [OutOfRange]';
 
 export function reportsSeveralVMs(operation: LastOperation | undefined): boolean {
   return operation?.description?.includes(SEVERAL_VMS) === true;

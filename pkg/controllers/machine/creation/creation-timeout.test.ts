@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { MINUTE } from '../../../../test/durations.ts';
-import { machine, machineClass, node } from '../../../../test/builders.ts';
+import { machine, machineClass, node, secret } from '../../../../test/builders.ts';
 import type { FakeWorld, PassSeen } from '../../../../test/fakes/machine-world.ts';
 import { newMachineWorld } from '../../../../test/fakes/new-machine-world.ts';
-import { DriverError } from '../../../driver/error.ts';
+import { type DriverCode, DriverError } from '../../../driver/error.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 
@@ -105,7 +105,7 @@ function machineOf(world: FakeWorld): ReturnType<typeof machine> {
   return world.machines.get(KEY) as ReturnType<typeof machine>;
 }
 
-function fail(world: FakeWorld, call: string, code: 'Unavailable' | 'ResourceExhausted' | 'Internal'): void {
+function fail(world: FakeWorld, call: string, code: DriverCode): void {
   world.driver.failures[call] = Array.from({ length: 5_000 }, () => new DriverError(code, 'words'));
 }
 
@@ -238,6 +238,74 @@ describe('a machine whose Node is healthy, and whose VM is not initialized', () 
     expect(world.events.map(({ reason }) => reason)).toContain('VMInitialized');
   });
 
+  /** What is in the way after InitializeMachine has failed. */
+  const AFTERWARDS: readonly { what: string; arrange: (world: FakeWorld) => void }[] = [
+    { what: 'the driver is not up after a restart', arrange: (w) => fail(w, 'status', 'Unavailable') },
+    { what: 'the Secret is missing', arrange: (w) => w.secrets.remove('default/secret-1') },
+    {
+      what: 'the Secret cannot be read',
+      arrange: (w) => {
+        w.secretFailure = new ApiError(403, 'Forbidden', 'secrets is forbidden');
+      },
+    },
+    {
+      what: 'the class is invalid',
+      arrange: (w) => provideClass(w, (c) => Object.assign(c.nodeTemplate, { zone: '' })),
+    },
+  ];
+
+  test.each(AFTERWARDS.flatMap((row) => (['Internal', 'Uninitialized'] as const).map((code) => ({ ...row, code }))))(
+    'waits for that when it has failed ($code), and then $what',
+    async ({ arrange, code }) => {
+      const world = joined();
+      fail(world, 'initialize', code);
+      await runFor(world, 2);
+      const { description } = machineOf(world).status.lastOperation;
+
+      world.restart();
+      arrange(world);
+      await runFor(world, 5);
+
+      expect(machineOf(world).status.currentStatus.phase).toBe('CrashLoopBackOff');
+      expect(machineOf(world).status.lastOperation.description).not.toBe(description);
+
+      world.driver.failures = {};
+      world.secretFailure = undefined;
+      world.secrets.put(secret((one) => Object.assign(one.metadata, { resourceVersion: newVersion() })));
+      provideClass(world);
+      world.restart();
+      world.driver.failures['status'] = [new DriverError('Uninitialized', 'x', { result: vm })];
+      await runFor(world, 5);
+
+      expect(machineOf(world).status.currentStatus.phase).toBe('Running');
+      expect(world.driver.calls.at(-1)).toBe('initialize');
+    },
+  );
+
+  test.each([{ restarts: false }, { restarts: true }])(
+    'waits for that when CreateMachine had failed before (the manager restarts: $restarts)',
+    async ({ restarts }) => {
+      const world = joined();
+      world.driver.failures['create'] = [new DriverError('ResourceExhausted', 'words')];
+      await runFor(world, 1);
+      expect(machineOf(world).status.lastOperation.description).toContain('Exhausted');
+      world.driver.initialize = () => {
+        world.driver.calls.push('initialize');
+        return new Promise(() => undefined);
+      };
+      await runFor(world, 15);
+      expect(world.driver.calls.at(-1)).toBe('initialize');
+      if (restarts) {
+        world.restart();
+        fail(world, 'status', 'Unavailable');
+        await runFor(world, 2);
+      }
+
+      expect(machineOf(world).status.currentStatus.phase).toBe('CrashLoopBackOff');
+      expect(machineOf(world).status.lastOperation.errorCode).toBe('VMBeingInitialized');
+    },
+  );
+
   test.each(['Internal', 'Uninitialized'] as const)('stays Failed after the creation timeout (%s)', async (code) => {
     const world = joined();
     world.driver.failures['initialize'] = Array.from({ length: 5_000 }, () => new DriverError(code, 'words'));
@@ -245,6 +313,86 @@ describe('a machine whose Node is healthy, and whose VM is not initialized', () 
     await runFor(world, 30);
 
     expect(machineOf(world).status.currentStatus.phase).toBe('Failed');
+  });
+});
+
+describe('a machine past its creation timeout, whose Node is healthy and not set up', () => {
+  const owner = {
+    apiVersion: 'machine.sapcloud.io/v1alpha1',
+    kind: 'MachineSet',
+    name: 'set',
+    uid: 'set-uid',
+    controller: true,
+  };
+  const TAINT = { key: 'node.cloudprovider.kubernetes.io/uninitialized', effect: 'NoSchedule' };
+
+  function late({ others }: { readonly others: readonly string[] }): FakeWorld {
+    const world = start();
+    const place = (name: string, phase: string): unknown =>
+      world.machines.put(
+        machine((m) => {
+          Object.assign(m.metadata, { name, uid: `uid-of-${name}`, finalizers: [FINALIZER], ownerReferences: [owner] });
+          m.metadata.resourceVersion = newVersion();
+          m.metadata.labels = { node: name };
+          m.spec.providerID = `sim:///${name}`;
+          const operation = { type: 'Create', state: 'Processing', description: 'Creating machine on cloud provider' };
+          m.status = {
+            currentStatus: { phase, lastUpdateTime: '2026-01-01T00:00:00Z' },
+            lastOperation: { ...operation, lastUpdateTime: '2026-01-01T00:00:00Z' },
+          } as typeof m.status;
+        }),
+      );
+    place('m-1', 'Pending');
+    for (const [i, phase] of others.entries()) place(`other-${i}`, phase);
+    world.nodes.cache.put(setUp([TAINT]));
+    world.nodes.live.set('m-1', setUp([TAINT]));
+    world.clock.advance(21 * MINUTE);
+    return world;
+  }
+  const setUp = (taints: readonly { key: string; effect: string }[]): ReturnType<typeof node> =>
+    node((n) => {
+      n.metadata.finalizers = ['node.machine.sapcloud.io/machine-controller'];
+      n.metadata.labels['node.gardener.cloud/machine-name'] = 'm-1';
+      n.metadata.resourceVersion = taints.length === 0 ? '20' : '10';
+      n.spec.taints = [...taints];
+      n.status.conditions = [{ type: 'Ready', status: 'True' }];
+    });
+
+  test.each([
+    { what: 'it is the only one', others: [], phase: 'Failed' },
+    { what: 'all others run', others: ['Running', 'Running'], phase: 'Failed' },
+    { what: 'another one has not joined either', others: ['Running', 'Pending'], phase: 'Pending' },
+    { what: 'another one is being replaced', others: ['Failed'], phase: 'Pending' },
+  ])('is $phase when $what', async ({ others, phase }) => {
+    const world = late({ others });
+
+    await world.reconcile();
+
+    expect(machineOf(world).status.currentStatus.phase).toBe(phase);
+  });
+
+  test('says why it is not given up, once, and runs when it is set up', async () => {
+    const world = late({ others: ['Pending'] });
+    await world.reconcile();
+
+    expect(machineOf(world).status.lastOperation).toMatchObject({
+      type: 'Create',
+      state: 'Processing',
+      errorCode: 'TooManyReplacements',
+      description: expect.stringMatching(
+        /^Machine m-1 has not joined the cluster in 20m0s: Node m-1 is healthy, and still has taint node.cloudprovider.kubernetes.io\/uninitialized\. Not replaced yet: /,
+      ),
+    });
+    const told = (): number => world.events.filter(({ reason }) => reason === 'ReplacementDelayed').length;
+    expect(told()).toBe(1);
+    const { writes } = world;
+    await runFor(world, 60);
+    expect(world.writes).toBe(writes);
+    expect(told()).toBe(1);
+
+    world.nodes.cache.put(setUp([]));
+    await world.reconcile();
+    expect(machineOf(world).status.currentStatus.phase).toBe('Running');
   });
 });
 

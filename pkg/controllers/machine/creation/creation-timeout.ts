@@ -2,21 +2,30 @@ import { phaseOf, providerIDOf, vmClassNameOf } from '../../../apis/machine/v1al
 import { formatDuration } from '../../../apis/duration.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { next, requeue, stop } from '../../../work/reconcile/result.ts';
-import { creationTimeoutMsOf } from '../../machine-facts/settings.ts';
+import { isHealthy, SETUP_TAINTS } from '../../machine-facts/node-health.ts';
+import { hold } from '../../machine-facts/replacement-hold.ts';
+import { creationTimeoutMsOf, watchedConditionsOf } from '../../machine-facts/settings.ts';
 import { isBeingCreated, isUnderWay, setOperation } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { becomeFailed, clustersOf, type FailDeps } from '../failure/fail.ts';
+import { REPLACEMENT_RETRY_MS, reportHold } from '../failure/held-back.ts';
 import { CATCH_UP_MS, liveCheck, type LiveCheckDeps } from '../failure/live-check.ts';
+import { namedNode } from '../node/named-node.ts';
 import { initializingSinceMs, refusedSinceMs } from './waiting-since.ts';
 
-type Deps = FailDeps & LiveCheckDeps & Pick<Collaborators, 'settings' | 'classes' | 'activities' | 'trust' | 'metrics'>;
+type Deps = FailDeps &
+  LiveCheckDeps &
+  Pick<Collaborators, 'settings' | 'classes' | 'activities' | 'trust' | 'metrics' | 'budget'>;
 type Waiting = Pick<MachineContext, 'machine' | 'observed' | 'nodes'>;
 
 /**
  * Fails a machine that got no VM in time, or whose VM did not become a healthy Node in time; each has the whole timeout: the
  * first is counted from the Machine's creation, the second from when the VM was confirmed. Time in which we could see nothing does
  * not count. Its MachineSet replaces it. Before that Machine and Node are read live: a Node that changed unseen is looked at first.
+ *
+ * One whose Node is healthy, and only not set up, is given up no faster than unhealthy machines are replaced: what sets up Nodes, or
+ * initializes VMs, mostly fails for all of them, and new ones would not help.
  */
 export const creationTimeout = (deps: Deps): MachineStep => ({
   name: 'creation-timeout',
@@ -29,6 +38,10 @@ export const creationTimeout = (deps: Deps): MachineStep => ({
     const { startMs, timeoutMs, leftMs } = time;
     if (leftMs > 0) {
       pass.alsoAfter(leftMs, phaseOf(machine) === 'Pending' ? 'the Node to join' : 'the VM to be created');
+      return next;
+    }
+    if (!mayGiveUp(deps, ctx, timeoutMs)) {
+      pass.alsoAfter(REPLACEMENT_RETRY_MS, 'other machines to join, or to be replaced');
       return next;
     }
     const doubt = await doubtOf(deps, ctx);
@@ -53,6 +66,29 @@ export function creationTime(
   // What happened while nothing could be seen is learnt of only now, and what was to be done could not be.
   const unseenMs = trust.blindMs(clusters, clock.monotonicMs() - waitingMs);
   return { startMs, timeoutMs, leftMs: Math.max(timeoutMs - (waitingMs - unseenMs), trust.graceLeftMs(clusters)) };
+}
+
+/** Whether the machine may be given up now. One that may not says why, unless it tells of a failure, which says more. */
+function mayGiveUp(deps: Deps, ctx: MachineContext, timeoutMs: number): boolean {
+  const { budget, machines, settings } = deps;
+  const { machine, observed, pass } = ctx;
+  const node = namedNode(ctx, machines);
+  const isWell =
+    typeof node === 'object' && isHealthy(node.status?.conditions ?? [], watchedConditionsOf(machine, settings));
+  if (!isWell) return true;
+  const grant = budget.tryAcquire(observed);
+  if (grant !== undefined) {
+    // Held until the write has been made and is visible to the next pass.
+    pass.hold(grant);
+    return true;
+  }
+  const taints = node.spec?.taints?.filter(({ key }) => SETUP_TAINTS.includes(key)).map(({ key }) => key) ?? [];
+  if (phaseOf(machine) === 'Pending' && taints.length > 0) {
+    const { name } = machine.metadata;
+    const cause = `Machine ${name} has not joined the cluster in ${formatDuration(timeoutMs)}: Node ${node.metadata.name} is healthy, and still has taint ${taints.join(' and ')}.`;
+    reportHold(deps, ctx, hold(budget.poolOf(observed)?.limit === 0 ? 'stopped' : 'limit'), cause);
+  }
+  return false;
 }
 
 /** What speaks against it, read live; undefined when nothing does. */

@@ -3,6 +3,7 @@ import { phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.t
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { describeConditions, SETUP_TAINTS } from '../../machine-facts/node-health.ts';
 import { failedCallOf } from '../../machine-facts/original-texts.ts';
+import { holdOf } from '../../machine-facts/replacement-hold.ts';
 import { hasMachineFinalizer } from '../../machine-facts/status.ts';
 import {
   descriptionOf,
@@ -92,6 +93,13 @@ function explainCrashLoop(machine: Machine): Explanation {
       return explainRefusal(machine, hasMachineFinalizer(machine));
     case 'NeverAsked':
       return explainCannotStart(machine);
+    case 'VMBeingInitialized':
+      return explanation(
+        'NotInitialized',
+        `VM ${providerIDOf(machine)} is not initialized yet. ${descriptionOf(machine)}`,
+        'this to be corrected, or to pass',
+        'The VM is initialized, and joins as a Node.',
+      );
     case '':
       return failedCallOf(lastOperation) === 'create' ? explainCreateFailed(machine) : explainCannotStart(machine);
     default:
@@ -134,6 +142,13 @@ function explainPending(machine: Machine): Explanation {
       descriptionOf(machine),
       `${its} to show the provider ID of the VM`,
       'It becomes Running; without it, the machine becomes Failed at the creation timeout.',
+    );
+  if (holdOf(machine) !== undefined)
+    return explanation(
+      'NodeNotSetUp',
+      descriptionOf(machine),
+      `taints ${SETUP_TAINTS.join(' and ')} to be removed`,
+      'It becomes Running. Until then, it is replaced only when no other machine of its MachineDeployment is being created or replaced, as annotation machine.sapcloud.io/max-replacements allows.',
     );
   if (conditions.length === 0) {
     return explanation(

@@ -1,10 +1,11 @@
 import { phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { toTimestamp } from '../../../base/clock/clock.ts';
 import { repeatableTimeoutMs } from '../../../driver/deadlines.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { next, waitFor } from '../../../work/reconcile/result.ts';
 import { creationTimeoutMsOf } from '../../machine-facts/settings.ts';
-import { INITIALIZE_FAILED } from '../../machine-facts/original-texts.ts';
+import { failedCallOf, INITIALIZE_FAILED } from '../../machine-facts/original-texts.ts';
 import { BEING_INITIALIZED } from '../../machine-facts/status-texts.ts';
 import { restartPhase, setFailure } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
@@ -28,6 +29,7 @@ export const initialize = (deps: Deps): MachineStep => ({
   run(ctx) {
     const { machine, observed, launched, resolved, pass } = ctx;
     if (launched?.needsInitialize !== true || resolved === undefined) return next;
+    if (hasToSay(observed)) showProgress(deps, ctx, 'the driver is asked to.');
     if (observed.spec.providerID !== machine.spec.providerID) return waitFor('the identity of the VM to be recorded');
 
     const progress = deps.calls.advance(ctx, {
@@ -35,7 +37,10 @@ export const initialize = (deps: Deps): MachineStep => ({
       resolved,
       waitingFor: { answer: 'the VM to be initialized', attempt: 'the next InitializeMachine retry' },
       send: (signal) => send(deps, ctx, resolved, signal),
-      underWay: (error) => showProgress(deps, ctx, error),
+      underWay(error) {
+        storeDriverState(machine, 'initialize', error);
+        showProgress(deps, ctx, error.detail);
+      },
       show: (failure) => showFailure(deps, ctx, failure),
     });
     if (progress.kind === 'waiting') return progress.result;
@@ -83,15 +88,21 @@ function launchedAtMs({ activities, clock }: Deps, { observed }: MachineContext)
   return clock.now() - agoMs;
 }
 
+/** Whether the machine tells of another failure: by that one it would run as soon as its Node is healthy. */
+function hasToSay(observed: Machine): boolean {
+  const { lastOperation } = observed.status ?? {};
+  const isSaid = lastOperation?.errorCode === 'VMBeingInitialized' || failedCallOf(lastOperation) === 'initialize';
+  return phaseOf(observed) === 'CrashLoopBackOff' && !isSaid;
+}
+
 /** What the provider waits for; from when the VM was there is recorded, so that a restart does not give its time anew. */
-function showProgress(deps: Deps, ctx: MachineContext, error: DriverError): void {
+function showProgress(deps: Deps, ctx: MachineContext, what: string): void {
   const { machine, observed } = ctx;
-  storeDriverState(machine, 'initialize', error);
   if (initializingSinceMs(observed) === undefined) {
     const lastUpdateTime = toTimestamp(launchedAtMs(deps, ctx));
     machine.status.currentStatus = { ...machine.status.currentStatus, lastUpdateTime };
   }
-  const description = `${BEING_INITIALIZED}${error.detail}`;
+  const description = `${BEING_INITIALIZED}${what}`;
   const errorCode = 'VMBeingInitialized';
   setFailure(machine, { type: 'Create', state: 'Processing', errorCode, description }, deps.clock.now());
 }

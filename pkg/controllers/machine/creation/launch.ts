@@ -6,6 +6,7 @@ import { repeatableTimeoutMs, wholeTimeoutMs } from '../../../driver/deadlines.t
 import { DRIVER_CODES, DriverError } from '../../../driver/error.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { next, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
+import { failureOfCreation } from '../../machine-facts/joining.ts';
 import { CREATE_FAILED, failedCallOf, providerTextOf } from '../../machine-facts/original-texts.ts';
 import { creationTimeoutMsOf } from '../../machine-facts/settings.ts';
 import { beginPhase, setFailure } from '../../machine-facts/status.ts';
@@ -194,12 +195,12 @@ async function findVM(
 }
 
 /** The API server refused what a creation needs beforehand: the bootstrap token. */
-function reportPreparation({ clock }: Deps, { machine }: MachineContext, error: unknown): void {
+function reportPreparation({ clock }: Deps, { machine, observed }: MachineContext, error: unknown): void {
   if (!(error instanceof ApiError)) return;
   const description = `${PREPARATION_FAILED}${error.message}`;
   beginPhase(machine, 'CrashLoopBackOff', clock.now());
   const told = { type: 'Create', state: 'Failed', errorCode: 'PreparationFailed', description } as const;
-  setFailure(machine, told, clock.now());
+  setFailure(machine, failureOfCreation(observed, told), clock.now());
 }
 
 /** What the provider waits for. A phase that tells of an earlier failure stays until there is a VM; the last operation says that it is over. */
@@ -219,7 +220,8 @@ function showIn(
     if (isOwn) storeDriverState(machine, 'create', error);
     const description = `${CREATE_FAILED}${error.message}`;
     beginPhase(machine, 'CrashLoopBackOff', clock.now());
-    setFailure(machine, { type: 'Create', state: 'Failed', errorCode: error.code, description }, clock.now());
+    const told = { type: 'Create', state: 'Failed', errorCode: error.code, description } as const;
+    setFailure(machine, failureOfCreation(observed, told), clock.now());
     if (machine.status.lastOperation?.description === observed.status?.lastOperation?.description) return;
     pass.event('CreateFailed', description);
   };

@@ -4,6 +4,7 @@ import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { describeFieldErrors, validateMachineClass } from '../../../apis/machine/v1alpha1/validation.ts';
 import { next, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
+import { failureOfCreation } from '../../machine-facts/joining.ts';
 import type { OperationCode } from '../../machine-facts/operation-codes.ts';
 import type { Collaborators } from '../collaborators.ts';
 import { noVMWasRequested } from '../calls/no-vm-requested.ts';
@@ -113,8 +114,14 @@ function report(deps: Deps, ctx: MachineContext, problem: string, errorCode?: Op
   pass.afterWrite(() => log.warn({ problem }, 'waiting for class'));
 }
 
-function show({ clock }: Deps, { machine }: MachineContext, description: string, errorCode?: OperationCode): void {
+function show(
+  { clock }: Deps,
+  { machine, observed }: MachineContext,
+  description: string,
+  errorCode?: OperationCode,
+): void {
   beginPhase(machine, 'CrashLoopBackOff', clock.now());
   const told = { type: 'Create', state: 'Failed', description } as const;
-  setFailure(machine, errorCode === undefined ? told : { ...told, errorCode }, clock.now());
+  const failure = errorCode === undefined ? told : { ...told, errorCode };
+  setFailure(machine, failureOfCreation(observed, failure), clock.now());
 }

@@ -116,6 +116,30 @@ describe('explain', () => {
       reason: 'NodeNotUsable',
       waitingFor: expect.stringContaining('critical-components'),
     },
+    {
+      what: 'a Node without its components past the creation timeout',
+      change: (m) => {
+        inPhase('Pending', [ready])(m);
+        m.status.lastOperation = {
+          type: 'Create',
+          state: 'Processing',
+          errorCode: 'TooManyReplacements',
+          description: 'x',
+        };
+      },
+      reason: 'NodeNotSetUp',
+      waitingFor: expect.stringContaining('critical-components'),
+    },
+    {
+      what: 'a VM that is not initialized, and another failure',
+      change: (m) => {
+        crashing(m);
+        const told = { errorCode: 'VMBeingInitialized', description: 'Secret default/secret-1 does not exist.' };
+        m.status.lastOperation = { type: 'Create', state: 'Failed', ...told };
+      },
+      reason: 'NotInitialized',
+      waitingFor: 'this to be corrected, or to pass',
+    },
     { what: 'a running machine', change: inPhase('Running', [ready]), reason: 'Running', waitingFor: undefined },
     {
       what: 'an unhealthy machine',

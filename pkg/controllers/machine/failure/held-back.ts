@@ -6,14 +6,18 @@ import type { MachineContext } from '../context.ts';
 /** When to look again while others are being replaced; their changes concern other keys. */
 export const REPLACEMENT_RETRY_MS = 10_000;
 
-/** Says why the machine is held back, once for as long as it is for the same reason; a young process says it without an Event. */
+/**
+ * Says why the machine is held back, once for as long as it is for the same reason; a young process says it without an Event. `cause`: what is
+ * wrong with it, where its last operation does not say that.
+ */
 export function reportHold(
   { clock }: Pick<Collaborators, 'clock'>,
   { machine, observed, pass }: MachineContext,
   held: Hold,
+  cause?: string,
 ): void {
   const { type = 'HealthCheck', state = 'Processing', description = '' } = machine.status.lastOperation ?? {};
-  const told = { type, state, errorCode: held.code, description: withHold(description, held) };
+  const told = { type, state, errorCode: held.code, description: withHold(cause ?? description, held) };
   setOperation(machine, told, clock.now());
   const isNews = machine.status.lastOperation?.description !== observed.status?.lastOperation?.description;
   if (isNews && held.kind !== 'grace') pass.event('ReplacementDelayed', `Not replaced yet: ${held.text}`);

@@ -3,11 +3,14 @@ import { describe, expect, test } from '@jest/globals';
 import { MINUTE } from '../../../../test/durations.ts';
 import { machine, machineClass, node, secret } from '../../../../test/builders.ts';
 import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
+import { newMachineWorld } from '../../../../test/fakes/new-machine-world.ts';
 import { API_VERSION } from '../../../apis/machine/v1alpha1/group.ts';
 import type { LastOperation, Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { Node } from '../../../apis/wire.ts';
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 import { toTimestamp } from '../../../base/clock/clock.ts';
 import { GateClosedError } from '../../../kube/gate/gate.ts';
+import { DriverError } from '../../../driver/error.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { machineConditions } from '../explain/conditions.ts';
 import { explain } from '../explain/explain.ts';
@@ -23,6 +26,7 @@ const UNINITIALIZED = { key: 'node.cloudprovider.kubernetes.io/uninitialized', e
 const NOT_JOINED = { type: 'Create', state: 'Failed', description: 'Machine m-1 failed to join the cluster in 20m.' };
 const WAS_RUNNING = { type: 'HealthCheck', state: 'Failed', description: 'Machine m-1 is not healthy since 10m.' };
 const NOT_INITIALIZED = { type: 'Create', state: 'Failed', description: 'Provider error: no. Initialize VM Instance' };
+const NOT_CREATED = { type: 'Create', state: 'Failed', description: 'Cloud provider message - no.' } as const;
 const SEVERAL_VMS = {
   ...NOT_INITIALIZED,
   description: 'Provider error: code = [OutOfRange] message = [two VMs]. Initialize VM Instance',
@@ -103,6 +107,12 @@ describe('health', () => {
       after: 'CrashLoopBackOff',
     },
     { what: 'a VM that has a twin', phase: 'CrashLoopBackOff', last: SEVERAL_VMS, after: 'Running' },
+    {
+      what: 'a VM that is not initialized, with that word in the message',
+      phase: 'CrashLoopBackOff',
+      last: { ...NOT_INITIALIZED, description: 'Provider error: code = [Internal] message = [port OutOfRange].' },
+      after: 'CrashLoopBackOff',
+    },
     { what: 'a VM that was not initialized in time', phase: 'Failed', last: NOT_INITIALIZED, after: 'Failed' },
     { what: 'a VM that is still being initialized', phase: 'Failed', last: BEING_INITIALIZED, after: 'Failed' },
     { what: 'no Node any more', phase: 'Running', noNode: true, after: 'Unknown' },
@@ -131,6 +141,31 @@ describe('health', () => {
       const { machine: seen } = await world.reconcile();
 
       expect(seen.status?.currentStatus?.phase).toBe(after);
+    },
+  );
+
+  test.each([
+    { code: 'Uninitialized', phase: 'CrashLoopBackOff' },
+    { code: 'Unavailable', phase: 'Running' },
+  ] as const)(
+    'a machine whose creation had failed before this process is $phase when its driver says $code, and not before',
+    async ({ code, phase }) => {
+      const world = newMachineWorld({ userData: 'x' });
+      world.driver.methods.add('InitializeMachine');
+      world.driver.failures['status'] = Array.from({ length: 100 }, () => new DriverError(code, 'words'));
+      world.driver.failures['initialize'] = Array.from({ length: 100 }, () => new DriverError('Internal', 'words'));
+      const cached = start({ phase: 'CrashLoopBackOff', last: NOT_CREATED });
+      world.machines.put({ ...current(cached), metadata: { ...current(cached).metadata, resourceVersion: '500' } });
+      world.nodes.cache.put(cached.nodes.cache.list()[0] as Node);
+      const phases: (string | undefined)[] = [];
+
+      for (let i = 0; i < 6; i++) {
+        phases.push((await world.reconcile()).machine.status?.currentStatus?.phase);
+        await world.settle();
+      }
+
+      expect(phases[0]).toBe('CrashLoopBackOff');
+      expect(phases.at(-1)).toBe(phase);
     },
   );
 

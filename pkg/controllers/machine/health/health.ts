@@ -4,6 +4,7 @@ import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { next } from '../../../work/reconcile/result.ts';
 import { hasToJoin, runsOnceHealthy } from '../../machine-facts/joining.ts';
+import { failedCallOf } from '../../machine-facts/original-texts.ts';
 import { badConditions, conditionsChanged, describeConditions } from '../../machine-facts/node-health.ts';
 import { watchedConditionsOf } from '../../machine-facts/settings.ts';
 import { beginPhase, setOperation } from '../../machine-facts/status.ts';
@@ -17,7 +18,7 @@ const LEFT_ALONE: ReadonlySet<string> = new Set(['InPlaceUpdating', 'InPlaceUpda
 
 const UNNAMED = `Label ${NODE_LABEL} of the Machine is missing, and no Node refers to the Machine: set it to the name of its Node.`;
 
-type Deps = Pick<Collaborators, 'clock' | 'settings' | 'machines' | 'classes' | 'metrics' | 'tokens'>;
+type Deps = Pick<Collaborators, 'clock' | 'settings' | 'machines' | 'classes' | 'metrics' | 'tokens' | 'activities'>;
 
 /**
  * Mirrors the Node's conditions and moves between Running and Unknown. Never ends the pass.
@@ -29,6 +30,7 @@ type Deps = Pick<Collaborators, 'clock' | 'settings' | 'machines' | 'classes' | 
  * | unhealthy                                  | Running                                  | Unknown |
  * | healthy                                    | any but Running, in-place, Terminating   | Running |
  * | healthy, it or the VM is not set up yet    | any of a machine that has to join        | as it is|
+ * | healthy, CreateMachine is being repeated   | CrashLoopBackOff                         | as it is|
  */
 export const health = (deps: Deps): MachineStep => ({
   name: 'health',
@@ -58,8 +60,17 @@ async function examine(deps: Deps, ctx: MachineContext, node: Node): Promise<voi
   const bad = badConditions(conditions, watchedConditionsOf(machine, deps.settings));
   if (bad.length > 0) becomeUnknown(deps, ctx, `Node conditions: ${describeConditions(bad)}.`);
   else if (conditions.length > 0 && phase !== 'Running') {
-    if (runsOnceHealthy(machine, node)) await becomeRunning(deps, ctx, node);
+    if (runsOnceHealthy(machine, node) && !isCreationGoingOn(deps, ctx)) await becomeRunning(deps, ctx, node);
   } else if (conditions.length === 0) becomeUnknown(deps, ctx, 'Node reports no conditions.');
+}
+
+/**
+ * Whether a creation that failed at its driver goes on by itself: it has been begun again, or will be. There may be a VM to be initialized then;
+ * without an answer of the driver, the Node says enough.
+ */
+function isCreationGoingOn({ activities }: Deps, { machine }: MachineContext): boolean {
+  if (phaseOf(machine) !== 'CrashLoopBackOff' || failedCallOf(machine.status.lastOperation) !== 'create') return false;
+  return activities.get(machine.metadata.uid, 'create')?.state !== 'failed';
 }
 
 /** Only a Running machine can: the others have not been well yet, or are past it. */
