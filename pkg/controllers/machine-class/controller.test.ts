@@ -80,7 +80,7 @@ test('a class whose VMs may appear late is asked about again when that is over, 
   const early = world.client.writes.length;
   await world.pass();
 
-  expect(waiting).toMatchObject({ afterMs: 90_000, waitingFor: 'VMs of unanswered CreateMachine calls to appear' });
+  expect(waiting).toMatchObject({ afterMs: 90_000, waitingFor: 'VMs of CreateMachine calls to appear' });
   expect([early, world.client.writes.length]).toEqual([0, 1]);
 });
 

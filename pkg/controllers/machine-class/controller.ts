@@ -112,7 +112,7 @@ export class MachineClassController {
     if (decision === 'ask') return requeue(0, 'the latest version of the class');
     if (decision === 'wait') {
       const lateMs = this.#deps.late.leftMs(key);
-      if (ownerless === 'none' && lateMs > 0) return requeue(lateMs, 'VMs of unanswered CreateMachine calls to appear');
+      if (ownerless === 'none' && lateMs > 0) return requeue(lateMs, 'VMs of CreateMachine calls to appear');
       if (ownerless === 'none')
         return requeue(Math.min(ASK_AGAIN_MS, this.#deps.graceMs), 'a second VM list without VMs');
       if (isBeingDeleted(machineClass) && isUnconfirmed(machineClass) && this.#isTimeToReport(key, machineClass))

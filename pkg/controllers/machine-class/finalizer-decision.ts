@@ -13,7 +13,7 @@ export interface ClassState {
   readonly isDeleting: boolean;
   /** A Machine of it was let go by force, and no list has shown since that its VM is gone. */
   readonly isUnconfirmed: boolean;
-  /** A CreateMachine call of a Machine of it got no answer: its VM may still appear. */
+  /** A CreateMachine call with it is under way or got no answer: its VM may still appear. */
   readonly mayComeLate: boolean;
   /** Undefined before the provider was asked. */
   readonly ownerless: LeftoverVMs | undefined;

@@ -23,19 +23,23 @@ function noting() {
     deletedVM: note('deleted'),
     gaveUpVM: note('gave up'),
   };
-  const late = { unanswered: (classKey: string) => void noted.push(`unanswered ${classKey}`) };
+  const late = {
+    sent: (classKey: string) => void noted.push(`sent ${classKey}`),
+    ended: (classKey: string, wasAnswered: boolean) =>
+      void noted.push(`${wasAnswered ? 'answered' : 'unanswered'} ${classKey}`),
+  };
   const drivers = notingCalls({ resolve: () => driver, all: () => [driver] }, noter, late);
   const resolved = drivers.resolve(machineClass(), machine());
   if (resolved === undefined) throw new Error('no driver');
   return { driver, noted, asked: resolved, drivers };
 }
 
-test('a creation is noted before it is sent', async () => {
+test('a creation is noted before it is sent, and that it was answered', async () => {
   const { asked, noted } = noting();
 
   await asked.create(request, signal, 1_000);
 
-  expect(noted).toEqual([`creating ${uid}, 0 calls`]);
+  expect(noted).toEqual([`creating ${uid}, 0 calls`, 'sent default/class-1', 'answered default/class-1']);
 });
 
 test.each([{ unanswered: true }, { unanswered: false }])(
@@ -46,8 +50,7 @@ test.each([{ unanswered: true }, { unanswered: false }])(
 
     await expect(asked.create(request, signal, 1_000)).rejects.toThrow('x');
 
-    const { name, namespace } = machineClass().metadata;
-    expect(noted.slice(1)).toEqual(unanswered ? [`unanswered ${namespace}/${name}`] : []);
+    expect(noted.slice(2)).toEqual([unanswered ? 'unanswered default/class-1' : 'answered default/class-1']);
   },
 );
 
@@ -72,6 +75,6 @@ test('what is asked without a Machine is not noted, and all drivers note', async
   await asked.create(stub, signal, 1_000);
   await asked.delete(stub, signal);
 
-  expect(noted).toEqual([]);
+  expect(noted.filter((one) => !one.includes('class-1'))).toEqual([]);
   expect(drivers.all()).toEqual([asked]);
 });

@@ -4,7 +4,7 @@ import type { Drivers } from '../../driver/drivers.ts';
 import type { MachineDriver } from '../../driver/gated-driver.ts';
 import type { LateVMs } from '../vms/late-vms.ts';
 
-type UnansweredNotes = Pick<LateVMs, 'unanswered'>;
+type CreationNotes = Pick<LateVMs, 'sent' | 'ended'>;
 
 /** Who is told of the creations and deletions of VMs, each by the UID of its machine. */
 export interface CallNotes {
@@ -20,9 +20,9 @@ export interface CallNotes {
 
 /**
  * The same drivers, with `notes` told of each creation and deletion: a Machine that vanishes without one was taken away behind our back. `late` is
- * told of creations that end without an answer.
+ * told of creations, and whether each had an answer.
  */
-export function notingCalls(drivers: Drivers, notes: CallNotes, late: UnansweredNotes): Drivers {
+export function notingCalls(drivers: Drivers, notes: CallNotes, late: CreationNotes): Drivers {
   const noting = new Map(drivers.all().map((driver) => [driver, note(driver, notes, late)]));
   return {
     resolve(machineClass, machine) {
@@ -33,7 +33,7 @@ export function notingCalls(drivers: Drivers, notes: CallNotes, late: Unanswered
   };
 }
 
-function note(driver: MachineDriver, notes: CallNotes, late: UnansweredNotes): MachineDriver {
+function note(driver: MachineDriver, notes: CallNotes, late: CreationNotes): MachineDriver {
   return {
     provider: driver.provider,
     turn: (machineClass, signal) => driver.turn(machineClass, signal),
@@ -41,11 +41,15 @@ function note(driver: MachineDriver, notes: CallNotes, late: UnansweredNotes): M
     getStatus: (request, signal) => driver.getStatus(request, signal),
     async create(request, signal, timeoutMs) {
       const { uid } = request.machine.metadata;
+      const classKey = keyOf(request.machineClass);
       if (uid !== undefined) notes.creatingVM(uid);
+      late.sent(classKey);
       try {
-        return await driver.create(request, signal, timeoutMs);
+        const vm = await driver.create(request, signal, timeoutMs);
+        late.ended(classKey, true);
+        return vm;
       } catch (err) {
-        if (err instanceof DriverError && err.unanswered) late.unanswered(keyOf(request.machineClass));
+        late.ended(classKey, !(err instanceof DriverError && err.unanswered));
         throw err;
       }
     },
