@@ -25,10 +25,14 @@ afterAll(() => plane[Symbol.asyncDispose]());
 interface TwoAccounts extends AsyncDisposable {
   readonly world: MachineWorld;
   readonly created: () => number;
+  /** The next CreateMachine call with class-1 waits until `go` is called; resolves when it is sent. */
+  readonly holdNextCreation: () => { readonly sent: Promise<void>; readonly go: () => void };
 }
 
 async function twoAccounts(connection: Connection, options: MachineWorldOptions = {}): Promise<TwoAccounts> {
   let made = 0;
+  let held: { readonly tellSent: () => void; readonly go: Promise<void> } | undefined;
+  let release: () => void = () => undefined;
   const elsewhere: Readonly<Record<string, () => Promise<unknown>>> = {
     createMachine: () => {
       made += 1;
@@ -46,7 +50,13 @@ async function twoAccounts(connection: Connection, options: MachineWorldOptions 
         return (request: MachineRequest, ...rest: unknown[]): unknown => {
           const isElsewhere = (request as Partial<MachineRequest>).machineClass?.metadata.name === 'class-2';
           const other = isElsewhere ? elsewhere[String(name)] : undefined;
-          return other === undefined ? (member.call(target, request, ...rest) as unknown) : other();
+          if (other !== undefined) return other();
+          const answer = (): unknown => member.call(target, request, ...rest) as unknown;
+          if (name !== 'createMachine' || held === undefined) return answer();
+          const { tellSent, go } = held;
+          held = undefined;
+          tellSent();
+          return go.then(answer);
         };
       },
     });
@@ -63,7 +73,21 @@ async function twoAccounts(connection: Connection, options: MachineWorldOptions 
       }),
     ),
   );
-  return { world, created: () => made, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
+  const holdNextCreation = (): ReturnType<TwoAccounts['holdNextCreation']> => {
+    const [sent, gone] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    held = { tellSent: sent.resolve, go: gone.promise };
+    release = gone.resolve;
+    return { sent: sent.promise, go: release };
+  };
+  return {
+    world,
+    created: () => made,
+    holdNextCreation,
+    async [Symbol.asyncDispose]() {
+      release();
+      await world[Symbol.asyncDispose]();
+    },
+  };
 }
 
 async function switchClass(world: MachineWorld, name: string, className: string): Promise<Machine> {
@@ -122,6 +146,31 @@ describe('under the original definitions, which let the class of a machine chang
     expect(running.metadata.annotations).toMatchObject({ [VM_CLASS_ANNOTATION]: 'class-1' });
     expect(vmsOf(world, name)).toHaveLength(1);
     expect(accounts.created()).toBe(0);
+  });
+
+  test('the class of a VM that is being requested stays, also when it is deleted as soon as no Machine names it', async () => {
+    await using accounts = await twoAccounts(plane.connection);
+    const { world } = accounts;
+    const creation = accounts.holdNextCreation();
+    const name = await world.create();
+    await creation.sent;
+    const place = { namespace: world.namespace, name: 'class-1' };
+    const { uid } = (await world.user.reader.get(machineClasses, place)).metadata;
+
+    await switchClass(world, name, 'class-2');
+    await world.user.writer.delete('destroy', machineClasses, place, { uid });
+    await eventually(async () => {
+      expect((await world.read(name)).metadata.annotations).toMatchObject({ [VM_CLASS_ANNOTATION]: 'class-1' });
+    }, PATIENCE);
+    creation.go();
+    await world.settled(name);
+
+    expect(vmsOf(world, name)).toHaveLength(1);
+    expect(accounts.created()).toBe(0);
+    await world.delete(name);
+    await world.gone(name);
+    expect(vmsOf(world, name)).toEqual([]);
+    await eventually(() => world.isMissing(() => world.user.reader.get(machineClasses, place)), PATIENCE);
   });
 });
 

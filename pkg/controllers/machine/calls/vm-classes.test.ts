@@ -115,23 +115,49 @@ describe('a machine with a VM', () => {
 });
 
 describe('a machine whose class changes during its creation', () => {
-  test('gets no second VM when the change comes while CreateMachine runs', async () => {
+  test('needs its former class, too, while CreateMachine runs, and gets no second VM', async () => {
+    const world = start();
+    const answer = Promise.withResolvers<void>();
+    const create = world.driver.create.bind(world.driver);
+    world.driver.create = async (request) => {
+      await answer.promise;
+      return await create(request);
+    };
+    await passes(world);
+    expect(classIndex(current(world))).toEqual(['default/class-1']);
+    expect(world.writes).toBe(0);
+
+    edit(world, name('class-2'));
+    await passes(world);
+    expect(classIndex(current(world))).toEqual(['default/class-1', 'default/class-2']);
+    expect((await world.reconcile()).writes).toEqual([]);
+
+    answer.resolve();
+    await passes(world);
+    expect(current(world)).toMatchObject({
+      metadata: { annotations: { [VM_CLASS_ANNOTATION]: 'class-1' } },
+      spec: { providerID: 'sim:///m-1', class: { name: 'class-2' } },
+    });
+    expect(world.driver.calls).toEqual(['status', 'create']);
+    expect(world.otherDriver.calls).toEqual([]);
+  });
+
+  test('asks for no VM of the class that it no longer names when the call gets its turn', async () => {
     const world = start();
     const answer = Promise.withResolvers<void>();
     world.driver.failures = { status: [new DriverError('NotFound', 'none')] };
-    await world.reconcile();
     world.driver.hold = answer.promise;
+    await world.reconcile();
     await world.settle();
+    expect(world.driver.calls).toEqual(['status']);
+
     edit(world, name('class-2'));
     await world.reconcile();
     answer.resolve();
     await passes(world);
 
-    expect(current(world)).toMatchObject({
-      metadata: { annotations: { [VM_CLASS_ANNOTATION]: 'class-1' } },
-      spec: { providerID: 'sim:///m-1', class: { name: 'class-2' } },
-    });
-    expect(world.otherDriver.calls).toEqual([]);
+    expect(world.driver.calls).toEqual(['status']);
+    expect(current(world)).toMatchObject({ metadata: { annotations: { [VM_CLASS_ANNOTATION]: 'class-2' } } });
   });
 
   test.each([

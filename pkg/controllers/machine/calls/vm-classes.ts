@@ -14,7 +14,8 @@ import type { MachineCopy } from '../../machine-facts/status.ts';
  * | in creation                     | the class it names  | that one                                                      |
  * | in creation                     | another class       | that one until its driver says that there is no VM, then the one that it names |
  *
- * It is recorded with the VM, when CreateMachine has failed, and before CreateMachine is sent where a second call could make a second VM.
+ * It is recorded with the VM, when CreateMachine has failed, and before CreateMachine is sent where a second call could make a second VM; while
+ * CreateMachine runs once the Machine names another class, or that of the VM could be deleted meanwhile.
  */
 export class VMClasses {
   /** By the UID of the Machine: as the table says, also where that is not recorded yet. */

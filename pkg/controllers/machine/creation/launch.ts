@@ -41,7 +41,9 @@ export const launch = (deps: Deps): MachineStep => ({
     const { resolved } = ctx;
     if (resolved === undefined) return waitFor('the MachineClass');
     deps.unanswered.clearAnswered(ctx.machine);
-    if (deps.activities.get(ctx.machine.metadata.uid, 'create')?.state !== 'running')
+    const isAsking = deps.activities.get(ctx.machine.metadata.uid, 'create')?.state === 'running';
+    // A class that the Machine no longer names would lose its finalizer before the answer. Usual ones are recorded with that, in one write.
+    if (!isAsking || deps.vmClasses.hasFormer(ctx.machine, classNameOf(ctx.machine)))
       deps.vmClasses.record(ctx.machine);
     const call = creationOf(deps, ctx, resolved);
     const progress = deps.calls.advance(ctx, call);
@@ -118,6 +120,7 @@ async function findOrCreate(
   requireStillDesired(deps, ctx, machine);
   const data = await deps.tokens.startingData(ctx, secretData, 'now', signal);
   requireStillDesired(deps, ctx, machine);
+  requireSameClass(deps, ctx, machine);
   if (!idempotentCreate || deps.vmClasses.hasFormer(machine, className))
     await markSent(deps, ctx, machine, className, signal);
   deps.vmClasses.requested(machine, className);
@@ -145,6 +148,13 @@ export function requireStillDesired(
   const isSame = current?.metadata.uid === metadata.uid;
   if (isSame && !isBeingDeleted(current) && phaseOf(current) !== 'Failed') return;
   throw new StaleCallError('the machine is no longer needed');
+}
+
+/** Throws StaleCallError. The pass that has seen another class has recorded none: nothing was requested by then. */
+function requireSameClass({ machines }: Pick<Deps, 'machines'>, { key }: MachineContext, machine: Machine): void {
+  const current = machines.get(key);
+  if (current === undefined || classNameOf(current) === classNameOf(machine)) return;
+  throw new StaleCallError('the machine refers to another class');
 }
 
 /**
