@@ -11,7 +11,7 @@ import {
   type GroupDecision,
   type Refusal,
 } from './decision.ts';
-import { failedFor, isKeptForInspection, isReplacedBySet, missingIn, type GroupState } from './group-state.ts';
+import { isKeptForInspection, isReplacedBySet, missingIn, type GroupState } from './group-state.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { Membership, NodeIdentifier } from '../membership.ts';
 import { parsePlaceholder } from '../placeholder.ts';
@@ -85,6 +85,20 @@ export function withLess(
   const fewer = Math.max(0, Math.min(missing, left - group.min));
   if (missing > 0 && fewer === 0) return belowMinimum(group, before, left - missing);
   return { replicas: left - fewer, machines: [...machines, ...failedFor(state, fewer)] };
+}
+
+/**
+ * The Machines to name when that many missing replicas are taken back: those that have failed, as far as replicas without any Machine are
+ * not enough. Unnamed they would go all the same, and another Machine might go for the size.
+ */
+function failedFor(state: GroupState, missing: number): readonly string[] {
+  const listed = namesListed(state.deployment);
+  const failed = [...state.members.values()]
+    .filter(({ machine }) => isReplacedBySet(machine, state.nowMs) && !listed.has(machine.metadata.name))
+    .map(({ machine }) => machine.metadata.name)
+    .toSorted();
+  const without = Math.max(0, missingIn(state) - failed.length);
+  return failed.slice(0, Math.max(0, missing - without));
 }
 
 function refusalOf(asked: DeletionTarget, state: GroupState, group: NodeGroup): Refusal | undefined {

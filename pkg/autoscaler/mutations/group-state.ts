@@ -36,20 +36,6 @@ export function missingIn(state: GroupState): number {
   return Math.max(0, replicasOf(state.deployment) - fillingOf(state).length);
 }
 
-/**
- * The Machines to name when that many missing replicas are taken back: those that have failed, as far as replicas without any Machine are
- * not enough. Unnamed they would go all the same, and another Machine might go for the size.
- */
-export function failedFor(state: GroupState, missing: number): readonly string[] {
-  const listed = namesListed(state.deployment);
-  const failed = [...state.members.values()]
-    .filter(({ machine }) => isReplacedBySet(machine, state.nowMs) && !listed.has(machine.metadata.name))
-    .map(({ machine }) => machine.metadata.name)
-    .toSorted();
-  const without = Math.max(0, missingIn(state) - failed.length);
-  return failed.slice(0, Math.max(0, missing - without));
-}
-
 export function isKeptForInspection(machine: Machine, nowMs: number): boolean {
   return isPreserved(machine, nowMs) || isPreservedFailed(machine);
 }
