@@ -36,6 +36,18 @@ export interface Deletion extends GroupChange {
   readonly places: readonly string[];
 }
 
+/** What deleting these nodes comes to; `places` are those of the replicas without a Machine. */
+export function deletionOf(
+  membership: Membership,
+  state: GroupState,
+  group: NodeGroup,
+  nodes: readonly NodeIdentifier[],
+  places: readonly string[],
+): Refusal | Deletion {
+  const asked = nodes.map((node) => deletionTargetOf(membership, state.deployment, node, places));
+  return decideDeletion(state, group, asked);
+}
+
 /**
  * Which Machines go, and what size is left: all that is asked for, or nothing.
  *

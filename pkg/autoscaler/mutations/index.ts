@@ -5,7 +5,7 @@ import type { Membership } from '../membership.ts';
 import { type Mutated, type MutationCall, type Mutations, describeMutated } from '../mutations.ts';
 import { MOST_PLACES } from '../instances.ts';
 import type { Places } from '../places.ts';
-import { deletionTargetOf, decideDeletion } from './delete-nodes.ts';
+import { deletionOf } from './delete-nodes.ts';
 import { decideDecrease, decideIncrease } from './resize.ts';
 import { isRefusal } from './decision.ts';
 import { missingIn } from './group-state.ts';
@@ -35,8 +35,7 @@ export function mutations(deps: MutationDeps): Mutations {
       const decide: Wish['decide'] = (state) => {
         const { uid } = state.deployment.metadata;
         const known = places.see(uid, Math.min(missingIn(state), MOST_PLACES));
-        const asked = nodes.map((node) => deletionTargetOf(membership, state.deployment, node, known));
-        const decision = decideDeletion(state, group, asked);
+        const decision = deletionOf(membership, state, group, nodes, known);
         last = isRefusal(decision) ? undefined : { uid, places: decision.places };
         // Before it is written: nobody may ever know whether it was.
         if (last !== undefined) places.ask(uid, last.places);
