@@ -1,7 +1,7 @@
 import { TRIGGER_DELETION_ANNOTATION } from '../pkg/apis/machine/v1alpha1/labels.ts';
 import type { NodeGroup } from '../pkg/autoscaler/groups.ts';
 import { Membership } from '../pkg/autoscaler/membership.ts';
-import type { GroupState, GroupMember } from '../pkg/autoscaler/mutations/group-state.ts';
+import { filledBy, type GroupState, type GroupMember } from '../pkg/autoscaler/mutations/group-state.ts';
 import type { RolloutStage } from '../pkg/controllers/machine-deployment/rollout/rollout-stage.ts';
 import { nodeAccess } from '../pkg/controllers/machine-facts/node-access.ts';
 import { machine, machineDeployment, type BuiltMachine } from './builders.ts';
@@ -40,7 +40,9 @@ export function groupState(
       hasNode,
     },
   ]);
-  return { deployment, members: new Map(entries), rollout, nowMs: Date.parse('2026-01-01T00:00:00Z') };
+  const known = new Map(entries);
+  const nowMs = Date.parse('2026-01-01T00:00:00Z');
+  return { deployment, members: known, ...filledBy(known, deployment, nowMs), rollout, nowMs };
 }
 
 /** Whose a Node is, by what is in memory. */

@@ -11,7 +11,7 @@ import {
   type GroupDecision,
   type Refusal,
 } from './decision.ts';
-import { isKeptForInspection, isReplacedBySet, missingIn, type GroupState } from './group-state.ts';
+import { isKeptForInspection, isReplacedBySet, type GroupState } from './group-state.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { Membership, NodeIdentifier } from '../membership.ts';
 import { parsePlaceholder } from '../placeholder.ts';
@@ -77,7 +77,7 @@ export function decideDeletion(
     isToGo(name, state),
   );
   const places = [...new Set(asked.flatMap((one) => (one.kind === 'missing' ? [one.place] : [])))];
-  const decision = withLess(state, group, machines, Math.min(places.length, missingIn(state)));
+  const decision = withLess(state, group, machines, Math.min(places.length, state.missing));
   if (isRefusal(decision)) return decision;
   const fewer = replicasOf(state.deployment) - machines.length - decision.replicas;
   return { ...decision, places: places.slice(0, fewer) };
@@ -109,7 +109,7 @@ function failedFor(state: GroupState, missing: number): readonly string[] {
     .filter(({ machine }) => isReplacedBySet(machine, state.nowMs) && !listed.has(machine.metadata.name))
     .map(({ machine }) => machine.metadata.name)
     .toSorted();
-  const without = Math.max(0, missingIn(state) - failed.length);
+  const without = Math.max(0, state.missing - failed.length);
   return failed.slice(0, Math.max(0, missing - without));
 }
 
@@ -120,7 +120,7 @@ function refusalOf(asked: DeletionTarget, state: GroupState, group: NodeGroup): 
     return invalidArgument(`node ${node} is not in group ${group.id}: delete it through its own group`);
   if (kind === 'unmanaged')
     return invalidArgument(`node ${node} does not belong to a machine: delete it manually, or keep it`);
-  if (kind === 'missing' && missingIn(state) > 0 && isMakingRoom(state)) {
+  if (kind === 'missing' && state.missing > 0 && isMakingRoom(state)) {
     return notNow(
       `a rollout of group ${group.id} is in progress, which creates machines only after old ones are gone: wait until it is complete`,
     );

@@ -19,21 +19,12 @@ export interface GroupState {
   readonly deployment: MachineDeployment;
   /** Its Machines, by name. */
   readonly members: ReadonlyMap<string, GroupMember>;
+  /** Those that fill replicas: neither on their way out, nor listed as to go, nor about to be replaced. */
+  readonly filling: readonly GroupMember[];
+  /** How many replicas have no Machine, or one that has failed: nothing is lost when they are taken back. */
+  readonly missing: number;
   readonly rollout: RolloutStage;
   readonly nowMs: number;
-}
-
-/** The Machines that fill replicas: those that are neither on their way out, nor listed as to go, nor about to be replaced. */
-export function fillingOf({ deployment, members, nowMs }: GroupState): readonly GroupMember[] {
-  const listed = namesListed(deployment);
-  return [...members.values()].filter(
-    ({ machine }) => !isTerminating(machine) && !listed.has(machine.metadata.name) && !isReplacedBySet(machine, nowMs),
-  );
-}
-
-/** How many replicas have no Machine, or one that has failed: nothing is lost when they are taken back. */
-export function missingIn(state: GroupState): number {
-  return Math.max(0, replicasOf(state.deployment) - fillingOf(state).length);
 }
 
 export function isKeptForInspection(machine: Machine, nowMs: number): boolean {
@@ -53,11 +44,26 @@ type LiveMachines = ReadonlyMap<string, Machine | undefined>;
 /** A group as the caches show it, but for what was read from the API server. */
 export function groupStateOf(sight: GroupSources, deployment: MachineDeployment, live: LiveMachines): GroupState {
   const observed = observeDeployment(sight, deployment);
-  const members = ownedMachines(sight, deployment)
+  const owned = ownedMachines(sight, deployment)
     .map((cached) => (live.has(cached.metadata.name) ? live.get(cached.metadata.name) : cached))
     .filter((machine) => machine !== undefined)
     .map((machine): [string, GroupMember] => [machine.metadata.name, { machine, hasNode: hasNode(sight, machine) }]);
-  return { deployment, members: new Map(members), rollout: rolloutStage(observed), nowMs: sight.clock.now() };
+  const members = new Map(owned);
+  const nowMs = sight.clock.now();
+  return { deployment, members, ...filledBy(members, deployment, nowMs), rollout: rolloutStage(observed), nowMs };
+}
+
+/** What these Machines are to the replicas of their MachineDeployment. */
+export function filledBy(
+  members: GroupState['members'],
+  deployment: MachineDeployment,
+  nowMs: number,
+): Pick<GroupState, 'filling' | 'missing'> {
+  const listed = namesListed(deployment);
+  const filling = [...members.values()].filter(
+    ({ machine }) => !isTerminating(machine) && !listed.has(machine.metadata.name) && !isReplacedBySet(machine, nowMs),
+  );
+  return { filling, missing: Math.max(0, replicasOf(deployment) - filling.length) };
 }
 
 /** One that runs has a Node, even if the cache of Nodes does not show it yet. */

@@ -8,7 +8,6 @@ import type { Places } from '../places.ts';
 import { deletionOf } from './delete-nodes.ts';
 import { decideDecrease, decideIncrease } from './resize.ts';
 import { isRefusal } from './decision.ts';
-import { missingIn } from './group-state.ts';
 import { GroupWrites, type Wish, type WriteDeps } from './write.ts';
 import { ServerError, Status } from '../rpc-error.ts';
 import type { ObjectEvent } from '../../controllers/replicas/events.ts';
@@ -34,7 +33,7 @@ export function mutations(deps: MutationDeps): Mutations {
       let last: { readonly uid: string; readonly places: readonly string[] } | undefined;
       const decide: Wish['decide'] = (state) => {
         const { uid } = state.deployment.metadata;
-        const known = places.see(uid, Math.min(missingIn(state), MOST_PLACES));
+        const known = places.see(uid, Math.min(state.missing, MOST_PLACES));
         const decision = deletionOf(membership, state, group, nodes, known);
         last = isRefusal(decision) ? undefined : { uid, places: decision.places };
         // Before it is written: nobody may ever know whether it was.

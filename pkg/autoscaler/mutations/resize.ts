@@ -3,7 +3,7 @@ import { fromTimestamp } from '../../base/clock/clock.ts';
 import type { NodeGroup } from '../groups.ts';
 import { invalidArgument, notNow, type GroupDecision, aboveMaximum } from './decision.ts';
 import { withLess } from './delete-nodes.ts';
-import { fillingOf, isKeptForInspection, missingIn, type GroupState, type GroupMember } from './group-state.ts';
+import { isKeptForInspection, type GroupState, type GroupMember } from './group-state.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 
 /** More Machines. All of them or none: the autoscaler counts on as many as it has asked for. */
@@ -34,11 +34,11 @@ export function decideDecrease(state: GroupState, group: NodeGroup, delta: numbe
       `the delta is ${delta}: to decrease group ${group.id}, it must be a whole number less than 0`,
     );
   }
+  const { filling } = state;
   const before = replicasOf(state.deployment);
-  const filling = fillingOf(state);
   const floor = Math.max(group.min, filling.filter(({ hasNode }) => hasNode).length);
   const wanted = Math.min(-delta, before - floor);
-  const missing = Math.min(wanted, missingIn(state));
+  const missing = Math.min(wanted, state.missing);
   const machines = victimsOf(filling, state.nowMs).slice(0, Math.max(0, wanted - missing));
   if (missing + machines.length > 0) return withLess(state, group, machines, missing);
   return notNow(
