@@ -157,7 +157,7 @@ test('changes that run are waited for, and none begins any more', async () => {
   const increase = () => done.promise;
   const mutations = changes.of({ increase, delete: increase, decrease: increase });
   const group = { id: 'a', namespace: 'default', name: 'a', min: 0, max: 5 };
-  const call = { peer: 'test', signal: new AbortController().signal, leftMs: () => Infinity };
+  const call = { peer: 'test', signal: new AbortController().signal, leftMs: () => Infinity, report: () => undefined };
   const order: string[] = [];
 
   const running = mutations.increase(group, 1, call).then(() => order.push('changed'));

@@ -2,8 +2,6 @@ import type { ExternalGrpcNode } from './gen/clusterautoscaler/cloudprovider/v1/
 import type { NodeGroup } from './groups.ts';
 import type { RpcCall } from './rpcs.ts';
 
-export type MutationCall = Pick<RpcCall, 'peer' | 'signal' | 'leftMs'>;
-
 /** What a mutation has done to `spec.replicas`; equal when there was nothing to do. */
 export interface Mutated {
   readonly before: number;
@@ -18,10 +16,10 @@ export interface Mutated {
  */
 export interface Mutations {
   /** `delta` is greater than 0. */
-  increase(group: NodeGroup, delta: number, call: MutationCall): Promise<Mutated>;
-  delete(group: NodeGroup, nodes: readonly ExternalGrpcNode[], call: MutationCall): Promise<Mutated>;
+  increase(group: NodeGroup, delta: number, call: RpcCall): Promise<Mutated>;
+  delete(group: NodeGroup, nodes: readonly ExternalGrpcNode[], call: RpcCall): Promise<Mutated>;
   /** `delta` is less than 0. */
-  decrease(group: NodeGroup, delta: number, call: MutationCall): Promise<Mutated>;
+  decrease(group: NodeGroup, delta: number, call: RpcCall): Promise<Mutated>;
 }
 
 /** A sentence for the audit: what was done, or that there was nothing to do. */

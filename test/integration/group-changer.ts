@@ -107,6 +107,6 @@ export class GroupChanger implements AsyncDisposable {
   get #call() {
     const { clock, signal } = this.session;
     const untilMs = clock.monotonicMs() + CALL_MS;
-    return { peer: 'ca.example', signal, leftMs: () => untilMs - clock.monotonicMs() };
+    return { peer: 'ca.example', signal, leftMs: () => untilMs - clock.monotonicMs(), report: () => undefined };
   }
 }

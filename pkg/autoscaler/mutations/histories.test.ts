@@ -276,7 +276,7 @@ class History {
   async #run(call: Call, signal: AbortSignal): Promise<void> {
     const { event, machines } = call;
     const does = pick(this.#servers, this.#calls.length) as Mutations;
-    const options = { peer: 'test', signal, leftMs: () => Infinity };
+    const options = { peer: 'test', signal, leftMs: () => Infinity, report: () => undefined };
     try {
       if (event.do === 'increase') await does.increase(GROUP, event.delta, options);
       else if (event.do === 'decrease') await does.decrease(GROUP, event.delta, options);

@@ -2,9 +2,10 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import { keyOf } from '../../apis/meta.ts';
 import type { ObjectEvents } from '../../kube/events/event-sink.ts';
 import type { Membership } from '../membership.ts';
-import { type Mutated, type MutationCall, type Mutations, describeMutated } from '../mutations.ts';
+import { type Mutated, type Mutations, describeMutated } from '../mutations.ts';
 import { MOST_PLACES } from '../instances.ts';
 import type { Places } from '../places.ts';
+import type { RpcCall } from '../rpcs.ts';
 import { deletionOf } from './delete-nodes.ts';
 import { decideDecrease, decideIncrease } from './resize.ts';
 import { isRefusal } from './decision.ts';
@@ -60,7 +61,7 @@ async function told(
   { machineDeployments, recorder }: MutationDeps,
   writes: GroupWrites,
   wish: Wish,
-  call: MutationCall,
+  call: RpcCall,
 ): Promise<Mutated> {
   const deployment = machineDeployments.get(keyOf({ metadata: wish.group }));
   try {

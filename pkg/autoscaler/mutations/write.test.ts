@@ -18,9 +18,10 @@ import { GateClosedError } from '../../kube/gate/gate.ts';
 import { ApiError } from '../../kube/client/errors.ts';
 import { machineDeployments, machines } from '../../kube/client/resource.ts';
 import { controllerReference } from '../../work/reconcile/ownership.ts';
-import type { MutationCall, Mutations } from '../mutations.ts';
+import type { Mutations } from '../mutations.ts';
 import { missingPlaceholder, placeholderOf } from '../placeholder.ts';
 import { Places } from '../places.ts';
+import type { RpcCall } from '../rpcs.ts';
 import { mutations } from './index.ts';
 
 const GROUP = nodeGroup();
@@ -80,8 +81,9 @@ class Scene {
     });
   }
 
-  get call(): MutationCall {
-    return { peer: 'ca.example', signal: new AbortController().signal, leftMs: () => this.leftMs };
+  get call(): RpcCall {
+    const { signal } = new AbortController();
+    return { peer: 'ca.example', signal, leftMs: () => this.leftMs, report: () => undefined };
   }
 
   get writes() {

@@ -15,7 +15,8 @@ import { isConflict, ignoreNotFound, isNotFound, mayHaveHappened } from '../../k
 import { mergePatchIfUnchanged } from '../../kube/client/patch.ts';
 import { machineDeployments, machines } from '../../kube/client/resource.ts';
 import type { NodeGroup } from '../groups.ts';
-import type { Mutated, MutationCall } from '../mutations.ts';
+import type { Mutated } from '../mutations.ts';
+import type { RpcCall } from '../rpcs.ts';
 import { isRefusal, type GroupChange, type GroupDecision } from './decision.ts';
 import { type GroupState, groupStateOf, type GroupSources } from './group-state.ts';
 
@@ -51,7 +52,7 @@ export class GroupWrites {
   }
 
   /** Does what is wanted, once, or throws a ServerError that says why not. */
-  async carryOut(wish: Wish, given: MutationCall): Promise<Mutated> {
+  async carryOut(wish: Wish, given: RpcCall): Promise<Mutated> {
     const call = bounded(given, this.#deps.clock);
     const key = `${wish.group.namespace}/${wish.group.name}`;
     const turns = this.#turns.get(key) ?? new PQueue({ concurrency: 1 });
@@ -63,7 +64,7 @@ export class GroupWrites {
     }
   }
 
-  async #carryOut(wish: Wish, call: MutationCall): Promise<Mutated> {
+  async #carryOut(wish: Wish, call: RpcCall): Promise<Mutated> {
     let unanswered: Sent | undefined;
     let perhaps: Mutated | undefined;
     for (;;) {
@@ -91,7 +92,7 @@ export class GroupWrites {
   }
 
   /** The MachineDeployment as it is; undefined to ask again, because it must be known what became of a write. */
-  async #read({ group }: Wish, call: MutationCall, sent: Sent | undefined): Promise<MachineDeployment | undefined> {
+  async #read({ group }: Wish, call: RpcCall, sent: Sent | undefined): Promise<MachineDeployment | undefined> {
     const { reader, clock } = this.#deps;
     const options = { signal: call.signal, timeoutMs: timeLeft(call, sent) };
     try {
@@ -104,7 +105,7 @@ export class GroupWrites {
     }
   }
 
-  async #next(wish: Wish, base: MachineDeployment, call: MutationCall): Promise<Sent> {
+  async #next(wish: Wish, base: MachineDeployment, call: RpcCall): Promise<Sent> {
     const change = await this.#decide(wish, base, call);
     const before = replicasOf(base);
     const time = toTimestamp(this.#deps.clock.now());
@@ -117,7 +118,7 @@ export class GroupWrites {
    * A Machine that is to go is read from the API server, after its MachineDeployment: anyone who took it off the list there did so because
    * it is on its way out, and named again it would cost another replica.
    */
-  async #decide({ decide }: Wish, base: MachineDeployment, call: MutationCall): Promise<GroupChange> {
+  async #decide({ decide }: Wish, base: MachineDeployment, call: RpcCall): Promise<GroupChange> {
     const live = new Map<string, Machine | undefined>();
     for (;;) {
       const decision = decide(groupStateOf(this.#deps, base, live));
@@ -130,13 +131,13 @@ export class GroupWrites {
     }
   }
 
-  async #machine(base: MachineDeployment, name: string, call: MutationCall): Promise<Machine | undefined> {
+  async #machine(base: MachineDeployment, name: string, call: RpcCall): Promise<Machine | undefined> {
     const { namespace = '' } = base.metadata;
     const options = { signal: call.signal, timeoutMs: timeLeft(call, undefined) };
     return await this.#deps.reader.get(machines, { namespace, name }, options).catch(ignoreNotFound);
   }
 
-  async #send({ base, replicas, entries, time }: Sent, { group }: Wish, call: MutationCall): Promise<void> {
+  async #send({ base, replicas, entries, time }: Sent, { group }: Wish, call: RpcCall): Promise<void> {
     const { targets, writer, machines: cached } = this.#deps;
     const annotations = {
       [TRIGGER_DELETION_ANNOTATION]: [...listedIn(base), ...entries].join(','),
@@ -186,13 +187,13 @@ function settled(sent: Sent, now: MachineDeployment, { group, isRepeatable }: Wi
 }
 
 /** The same call, which ends at last also when its client waits for ever. */
-function bounded(call: MutationCall, clock: Clock): MutationCall {
+function bounded(call: RpcCall, clock: Clock): RpcCall {
   const untilMs = clock.monotonicMs() + LONGEST_MS;
   return { ...call, leftMs: () => Math.min(call.leftMs(), untilMs - clock.monotonicMs()) };
 }
 
 /** For how long the next request may take: after one that hangs there must be time to look what became of it. */
-function timeLeft(call: MutationCall, sent: Sent | undefined): number {
+function timeLeft(call: RpcCall, sent: Sent | undefined): number {
   const leftMs = call.leftMs() - ANSWER_MS;
   if (leftMs > 0) return leftMs / 2;
   throw new ServerError(
