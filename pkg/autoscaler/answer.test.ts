@@ -153,17 +153,13 @@ describe('the log', () => {
 
 test('changes that run are waited for, and none begins any more', async () => {
   const changes = new RunningChanges();
-  const done = Promise.withResolvers<{ before: number; after: number; machines: readonly string[] }>();
-  const increase = () => done.promise;
-  const mutations = changes.of({ increase, delete: increase, decrease: increase });
-  const group = { id: 'a', namespace: 'default', name: 'a', min: 0, max: 5 };
-  const call = { peer: 'test', signal: new AbortController().signal, leftMs: () => Infinity, report: () => undefined };
+  const done = Promise.withResolvers<void>();
   const order: string[] = [];
 
-  const running = mutations.increase(group, 1, call).then(() => order.push('changed'));
+  const running = changes.run(() => done.promise).then(() => order.push('changed'));
   const closed = changes.close().then(() => order.push('closed'));
-  await expect(mutations.increase(group, 1, call)).rejects.toMatchObject({ code: Status.UNAVAILABLE });
-  done.resolve({ before: 1, after: 2, machines: [] });
+  await expect(changes.run(() => done.promise)).rejects.toMatchObject({ code: Status.UNAVAILABLE });
+  done.resolve();
   await Promise.all([running, closed]);
 
   expect(order).toEqual(['changed', 'closed']);

@@ -13,6 +13,7 @@ import { NodeGroups } from './groups.ts';
 import { LearnedShapes } from './learned.ts';
 import { mutations } from './mutations/index.ts';
 import { Places } from './places.ts';
+import { RunningChanges } from './running-changes.ts';
 import { ServerError } from 'nice-grpc';
 
 const call = { peer: 'x', signal: new AbortController().signal, leftMs: () => Infinity, report: () => undefined };
@@ -43,7 +44,13 @@ function asked(deployment: MachineDeployment, member: Machine): readonly (() => 
     machineClasses: { get: () => undefined, hasSynced: true },
     learned: new LearnedShapes(),
     announced: () => Promise.resolve(undefined),
-    mutations: mutations({ ...seen, membership, places, recorder: { event: () => undefined } }),
+    mutations: mutations({
+      ...seen,
+      membership,
+      places,
+      recorder: { event: () => undefined },
+      changes: new RunningChanges(),
+    }),
     places,
     catchUp: () => Promise.resolve(),
     gpu: { gpuLabel: '', gpuTypes: [] },

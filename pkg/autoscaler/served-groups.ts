@@ -97,7 +97,7 @@ export class ServedGroups {
       machineClasses: caches.classes,
       learned: this.#learned,
       announced: (machineClass, signal) => this.#announced(machineClass, signal),
-      mutations: this.#changes.of(mutations({ ...deps, reader: operator.reader, recorder: this.#events })),
+      mutations: mutations({ ...deps, reader: operator.reader, recorder: this.#events, changes: this.#changes }),
       places,
       catchUp: (signal) => this.#catchUp(AbortSignal.any([signal, this.#ending.signal])),
       gpu: config,

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { Status } from 'nice-grpc';
 
 import { TRIGGER_DELETION_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
-import type { Mutated } from '../../pkg/autoscaler/mutations.ts';
+import type { Mutated } from '../../pkg/autoscaler/mutations/decision.ts';
 import { placeholderOf } from '../../pkg/autoscaler/placeholder.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import { refOf } from '../../pkg/apis/meta.ts';

@@ -1,8 +1,9 @@
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import { Membership } from '../../pkg/autoscaler/membership.ts';
-import type { Mutated, Mutations } from '../../pkg/autoscaler/mutations.ts';
-import { mutations } from '../../pkg/autoscaler/mutations/index.ts';
+import type { Mutated } from '../../pkg/autoscaler/mutations/decision.ts';
+import { mutations, type Mutations } from '../../pkg/autoscaler/mutations/index.ts';
 import { Places } from '../../pkg/autoscaler/places.ts';
+import { RunningChanges } from '../../pkg/autoscaler/running-changes.ts';
 import { nodeAccess } from '../../pkg/controllers/machine-facts/node-access.ts';
 import { MACHINE_INDEXES, NODE_INDEXES } from '../../pkg/operator/indexes/machine-indexes.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../../pkg/operator/indexes/owner-index.ts';
@@ -67,6 +68,7 @@ export class GroupChanger implements AsyncDisposable {
       clock,
       membership,
       places: new Places('x'),
+      changes: new RunningChanges(),
       recorder: eventsAbout(machineDeployments, { record: (occurrence) => void this.events.push(occurrence) }),
     });
     this.session = session;

@@ -19,6 +19,14 @@ export interface GroupChange {
   readonly machines: readonly string[];
 }
 
+/** What a mutation has done to `spec.replicas`; equal when there was nothing to do. */
+export interface Mutated {
+  readonly before: number;
+  readonly after: number;
+  /** Machines that are to go, by name. */
+  readonly machines: readonly string[];
+}
+
 export function isRefusal(decision: GroupDecision): decision is Refusal {
   return 'code' in decision;
 }
@@ -45,4 +53,10 @@ export function belowMinimum({ id, min }: NodeGroup, before: number, wanted: num
     `group ${id} has ${before} replicas and a minimum of ${min}, but ${wanted} would remain: request fewer, or lower the minimum ` +
       `(annotation ${NODE_GROUP_MIN_ANNOTATION}, or flag --nodes)`,
   );
+}
+
+/** A sentence for the audit: what was done, or that there was nothing to do. */
+export function describeMutated({ before, after, machines }: Mutated): string {
+  const size = before === after ? `size remains ${before}` : `size ${before} -> ${after}`;
+  return machines.length === 0 ? size : `${size}, without ${machines.join(', ')}`;
 }

@@ -22,11 +22,11 @@ import type { Patch } from '../../kube/client/patch.ts';
 import type { Resource } from '../../apis/resource.ts';
 import { listedIn, nameIn, namesListed } from '../../controllers/machine-deployment/scaling/scaler-handoff.ts';
 import { controllerReference } from '../../work/reconcile/ownership.ts';
-import type { Mutations } from '../mutations.ts';
 import { Places } from '../places.ts';
 import { missingPlaceholder, placeholderOf } from '../placeholder.ts';
 import type { ExternalGrpcNode } from '../gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
-import { mutations } from './index.ts';
+import { RunningChanges } from '../running-changes.ts';
+import { mutations, type Mutations } from './index.ts';
 
 /** What can happen next; numbers choose among what is there. */
 type Event =
@@ -150,7 +150,8 @@ class History {
     this.#deps = new ReplicasWorld({ deployments: [structuredClone(this.#server)], sets: [set] });
     const { clock, machines, machineSets, machineDeployments, recorder, targets } = this.#deps;
     const membership = membershipOf(this.#deps);
-    const parts = { clock, machines, machineSets, machineDeployments, recorder, targets, membership };
+    const changes = new RunningChanges();
+    const parts = { clock, machines, machineSets, machineDeployments, recorder, targets, membership, changes };
     const client = { reader: { get: this.#get } as never, writer: { patch: this.#patch } as never };
     this.#servers = this.#places.map((places) => mutations({ ...parts, ...client, places }));
     for (const name of [this.#create(), this.#create(), this.#create()]) {

@@ -1,14 +1,15 @@
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { keyOf } from '../../apis/meta.ts';
 import type { ObjectEvents } from '../../kube/events/event-sink.ts';
-import type { Membership } from '../membership.ts';
-import { type Mutated, type Mutations, describeMutated } from '../mutations.ts';
+import type { NodeGroup } from '../groups.ts';
+import type { Membership, NodeIdentifier } from '../membership.ts';
 import { MOST_PLACES } from '../instances.ts';
 import type { Places } from '../places.ts';
 import type { RpcCall } from '../rpcs.ts';
+import type { RunningChanges } from '../running-changes.ts';
 import { deletionOf } from './delete-nodes.ts';
 import { decideDecrease, decideIncrease } from './resize.ts';
-import { isRefusal } from './decision.ts';
+import { describeMutated, isRefusal, type Mutated } from './decision.ts';
 import { GroupWrites, type Wish, type WriteDeps } from './write.ts';
 import { ServerError, Status } from '../rpc-error.ts';
 import type { ObjectEvent } from '../../controllers/replicas/events.ts';
@@ -18,19 +19,26 @@ export interface MutationDeps extends WriteDeps {
   readonly membership: Membership;
   readonly recorder: ObjectEvents<MachineDeployment>;
   readonly places: Places;
+  /** Each is one of these, from its beginning to its end. */
+  readonly changes: RunningChanges;
 }
 
-export function mutations(deps: MutationDeps): Mutations {
+export type Mutations = ReturnType<typeof mutations>;
+
+/**
+ * What an autoscaler may change. Each is one write or none, and resolves when it is visible to readers of the caches. Refusals are ServerErrors of nice-grpc,
+ * with a message that says what to do, and nothing was written; whatever else is thrown is answered as UNAVAILABLE or INTERNAL.
+ */
+export function mutations(deps: MutationDeps) {
+  const { changes, membership, places } = deps;
   const writes = new GroupWrites(deps);
   return {
-    increase(group, delta, call) {
-      return writes.carryOut(
-        { group, decide: (state) => decideIncrease(state, group, delta), isRepeatable: false },
-        call,
-      );
+    /** `delta` is greater than 0. */
+    increase(group: NodeGroup, delta: number, call: RpcCall): Promise<Mutated> {
+      const decide: Wish['decide'] = (state) => decideIncrease(state, group, delta);
+      return changes.run(() => writes.carryOut({ group, decide, isRepeatable: false }, call));
     },
-    async delete(group, nodes, call) {
-      const { membership, places } = deps;
+    delete(group: NodeGroup, nodes: readonly NodeIdentifier[], call: RpcCall): Promise<Mutated> {
       let last: { readonly uid: string; readonly places: readonly string[] } | undefined;
       const decide: Wish['decide'] = (state) => {
         const { uid } = state.deployment.metadata;
@@ -41,17 +49,16 @@ export function mutations(deps: MutationDeps): Mutations {
         if (last !== undefined) places.ask(uid, last.places);
         return decision;
       };
-      const mutated = await told(deps, writes, { group, decide, isRepeatable: true }, call);
-      if (last !== undefined) places.take(last.uid, last.places);
-      return mutated;
+      return changes.run(async () => {
+        const mutated = await told(deps, writes, { group, decide, isRepeatable: true }, call);
+        if (last !== undefined) places.take(last.uid, last.places);
+        return mutated;
+      });
     },
-    decrease(group, delta, call) {
-      return told(
-        deps,
-        writes,
-        { group, decide: (state) => decideDecrease(state, group, delta), isRepeatable: false },
-        call,
-      );
+    /** `delta` is less than 0. */
+    decrease(group: NodeGroup, delta: number, call: RpcCall): Promise<Mutated> {
+      const decide: Wish['decide'] = (state) => decideDecrease(state, group, delta);
+      return changes.run(() => told(deps, writes, { group, decide, isRepeatable: false }, call));
     },
   };
 }

@@ -18,11 +18,11 @@ import { GateClosedError } from '../../kube/gate/gate.ts';
 import { ApiError } from '../../kube/client/errors.ts';
 import { machineDeployments, machines } from '../../kube/client/resource.ts';
 import { controllerReference } from '../../work/reconcile/ownership.ts';
-import type { Mutations } from '../mutations.ts';
 import { missingPlaceholder, placeholderOf } from '../placeholder.ts';
 import { Places } from '../places.ts';
 import type { RpcCall } from '../rpcs.ts';
-import { mutations } from './index.ts';
+import { RunningChanges } from '../running-changes.ts';
+import { mutations, type Mutations } from './index.ts';
 
 const GROUP = nodeGroup();
 const NOW = '2026-01-01T00:00:00Z';
@@ -34,6 +34,7 @@ class Scene {
   readonly deps: ReplicasWorld;
   readonly mutations: Mutations;
   readonly places = new Places('x');
+  readonly changes = new RunningChanges();
   readonly told: { reason: string; message: string }[] = [];
   leftMs = Infinity;
 
@@ -78,6 +79,7 @@ class Scene {
       membership,
       places: this.places,
       recorder,
+      changes: this.changes,
     });
   }
 
@@ -226,6 +228,23 @@ describe('a decision is one write', () => {
     expect(outcome).toBe(code);
     expect(scene.writes).toEqual([]);
   });
+});
+
+test.each([
+  { title: 'increase', begin: (s: Scene) => s.mutations.increase(GROUP, 1, s.call) },
+  { title: 'deletion', begin: (s: Scene) => s.delete('m-0') },
+  { title: 'decrease', begin: (s: Scene) => s.mutations.decrease(GROUP, -1, s.call) },
+])('$title: it is waited for when changes are to end, and none begins any more', async ({ begin }) => {
+  const scene = new Scene();
+  const order: string[] = [];
+
+  const running = begin(scene).then(() => order.push('changed'));
+  const closed = scene.changes.close().then(() => order.push('closed'));
+  await expect(begin(scene)).rejects.toMatchObject({ code: Status.UNAVAILABLE });
+  await Promise.all([running, closed]);
+
+  expect(order).toEqual(['changed', 'closed']);
+  expect(scene.writes).toHaveLength(1);
 });
 
 describe('before it is written', () => {

@@ -15,9 +15,8 @@ import { isConflict, ignoreNotFound, isNotFound, mayHaveHappened } from '../../k
 import { mergePatchIfUnchanged } from '../../kube/client/patch.ts';
 import { machineDeployments, machines } from '../../kube/client/resource.ts';
 import type { NodeGroup } from '../groups.ts';
-import type { Mutated } from '../mutations.ts';
 import type { RpcCall } from '../rpcs.ts';
-import { isRefusal, type GroupChange, type GroupDecision } from './decision.ts';
+import { isRefusal, type GroupChange, type GroupDecision, type Mutated } from './decision.ts';
 import { type GroupState, groupStateOf, type GroupSources } from './group-state.ts';
 
 export type WriteDeps = GroupSources & Pick<OwnerDeps, 'machineDeployments' | 'reader' | 'writer'>;

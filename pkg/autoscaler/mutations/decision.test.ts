@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { describeMutated } from './mutations.ts';
+import { describeMutated } from './decision.ts';
 
 test.each([
   { mutated: { before: 3, after: 3, machines: [] }, want: 'size remains 3' },
