@@ -119,13 +119,7 @@ export function refusing(deps: RefusalDeps): RpcHandler {
   });
 }
 
-type Outcomes = <M extends RpcName>(
-  method: M,
-  request: RpcRequest<M>,
-  call: IncomingCall & RpcCall,
-) => Promise<RpcOutcome<M>>;
-
-function noting(deps: Noting, outcomes: Outcomes): RpcHandler {
+function noting(deps: Noting, answer: RpcHandler<IncomingCall & RpcCall>): RpcHandler {
   const { metrics, clock } = deps;
   return async <M extends RpcName>(
     method: M,
@@ -139,7 +133,7 @@ function noting(deps: Noting, outcomes: Outcomes): RpcHandler {
       peer: peerOf(incoming, deps.clientNames),
       report: (text: string) => void reports.push(text),
     };
-    const outcome = await outcomes(method, request, call);
+    const outcome = await answer(method, request, call);
     const code = 'code' in outcome ? (Status[outcome.code] ?? String(outcome.code)) : 'OK';
     const ms = clock.monotonicMs() - startMs;
     metrics.duration.observe({ method, code }, ms / 1_000);

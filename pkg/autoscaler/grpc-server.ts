@@ -44,10 +44,10 @@ export type RpcOutcome<M extends RpcName = RpcName> =
   { readonly reply: RpcReply<M> } | { readonly code: number; readonly message: string };
 
 /** Answers every call; never rejects. */
-export type RpcHandler = <M extends RpcName>(
+export type RpcHandler<C extends IncomingCall = IncomingCall> = <M extends RpcName>(
   method: M,
   request: RpcRequest<M>,
-  call: IncomingCall,
+  call: C,
 ) => Promise<RpcOutcome<M>>;
 
 export interface GrpcServerOptions {
