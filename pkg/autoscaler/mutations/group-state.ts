@@ -38,11 +38,12 @@ export function isReplacedBySet(machine: Machine, nowMs: number): boolean {
 
 export type GroupSources = Pick<OwnerDeps, 'machines' | 'machineSets' | 'targets' | 'clock'>;
 
-/** Machines as the API server has them, by name; undefined for one that is gone. */
-type LiveMachines = ReadonlyMap<string, Machine | undefined>;
-
-/** A group as the caches show it, but for what was read from the API server. */
-export function groupStateOf(sight: GroupSources, deployment: MachineDeployment, live: LiveMachines): GroupState {
+/** A group as the caches show it, but for the Machines that were read from the API server, by name: undefined for one that is gone. */
+export function groupStateOf(
+  sight: GroupSources,
+  deployment: MachineDeployment,
+  live: ReadonlyMap<string, Machine | undefined>,
+): GroupState {
   const observed = observeDeployment(sight, deployment);
   const owned = ownedMachines(sight, deployment)
     .map((cached) => (live.has(cached.metadata.name) ? live.get(cached.metadata.name) : cached))

@@ -157,7 +157,12 @@ export class GroupWrites {
   }
 }
 
-interface Sent extends UnansweredWrite {
+interface Sent {
+  /** What it followed from; it carried this version. */
+  readonly base: MachineDeployment;
+  readonly replicas: number;
+  /** What it added to the list of Machines that are to go. */
+  readonly entries: readonly string[];
   readonly time: string;
   readonly mutated: Mutated;
 }
@@ -203,16 +208,8 @@ function timeLeft(call: RpcCall, sent: Sent | undefined): number {
   );
 }
 
-interface UnansweredWrite {
-  /** What it followed from; it carried this version. */
-  readonly base: MachineDeployment;
-  readonly replicas: number;
-  /** What it added to the list of Machines that are to go. */
-  readonly entries: readonly string[];
-}
-
 /**
- * What has become of it, by the MachineDeployment as it is now.
+ * What has become of a write, by the MachineDeployment as it is now.
  *
  * | since then                                                | then |
  * |---|---|
@@ -224,7 +221,10 @@ interface UnansweredWrite {
  */
 type WriteOutcome = 'open' | 'missed' | 'done' | 'unknown';
 
-export function writeOutcomeOf({ base, replicas, entries }: UnansweredWrite, now: MachineDeployment): WriteOutcome {
+export function writeOutcomeOf(
+  { base, replicas, entries }: Pick<Sent, 'base' | 'replicas' | 'entries'>,
+  now: MachineDeployment,
+): WriteOutcome {
   if (now.metadata.uid !== base.metadata.uid) return 'unknown';
   if (now.metadata.resourceVersion === base.metadata.resourceVersion) return 'open';
   const changes = (now.metadata.generation ?? 0) - (base.metadata.generation ?? 0);
