@@ -1,7 +1,7 @@
 import { FORCE_DRAIN_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Collaborators } from '../collaborators.ts';
-import type { BlockedPod } from '../../../drain/drain.ts';
+import type { BlockedPod, DrainProgress } from '../../../drain/drain.ts';
 import { DrainSession, type EndedDrain } from '../../../drain/session.ts';
 import { GateClosedError } from '../../../kube/gate/gate.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
@@ -9,9 +9,9 @@ import type { MachineContext } from '../context.ts';
 import { clustersOf } from '../failure/fail.ts';
 import { deadlineOf, describeForce, forceAtOf, forceReasonOf, type ForceDeps } from './force.ts';
 import type { DrainPlan } from './plan.ts';
-import { blockOf, describeProgress, blockReasonOf } from '../../../drain/progress-text.ts';
+import { blockOf, describeProgress, isBlocked, blockReasonOf } from '../../../drain/progress-text.ts';
 import type { DrainPurpose, DrainRecord, ForceReason } from './record.ts';
-import { noteReason, PROGRESS_MS, reportBlock } from './report.ts';
+import { PROGRESS_MS, STANDING_MS } from './report.ts';
 import { requestOf } from './request.ts';
 
 const GATE_RETRY_MS = 5_000;
@@ -119,7 +119,7 @@ export class Drains {
       this.#session.supersede(uid, why);
       return this.#running(ctx, plan, record, GIVING_WAY);
     }
-    reportBlock(this.#deps, ctx, plan, record);
+    this.#reportBlock(ctx, plan, record);
     return this.#running(ctx, plan, record);
   }
 
@@ -285,6 +285,20 @@ export class Drains {
     pass.alsoAfter(waitMs, waitingFor);
   }
 
+  /** What holds a drain up, and does so for a while, is an Event and a line in the log; once for each reason. */
+  #reportBlock(ctx: MachineContext, plan: DrainPlan, record: DrainRecord | undefined): void {
+    const { clock, reportedOnce } = this.#deps;
+    const { machine, pass, log } = ctx;
+    const { progress, force, startedMs = 0, reasonSinceMs = startedMs } = record ?? {};
+    if (progress === undefined || !isBlocked(progress)) return;
+    const standsInMs = reasonSinceMs + STANDING_MS - clock.monotonicMs();
+    if (standsInMs > 0) return pass.alsoAfter(standsInMs, 'the pods to leave');
+    if (!reportedOnce.isNew(machine.metadata.uid, `DrainBlocked ${plan.purpose} ${blockReasonOf(progress)}`)) return;
+    const why = describeProgress(progress, force === undefined ? forceAtOf(this.#deps, ctx, plan) : undefined);
+    pass.event('DrainBlocked', why);
+    pass.afterWrite(() => log.warn({ node: plan.node.metadata.name, purpose: plan.purpose, why }, 'drain blocked'));
+  }
+
   /** True the first time in one drain. */
   #isNews({ machine }: MachineContext, { purpose, startMs }: DrainPlan, what: string): boolean {
     return this.#deps.reportedOnce.isNew(machine.metadata.uid, `${what} ${purpose} ${startMs}`);
@@ -299,6 +313,14 @@ function recordOf(
 ): DrainRecord {
   const owner = { uid: machine.metadata.uid, key, account: undefined };
   return { owner, purpose, force, forceRule, startedMs, failures, progress: undefined, isSuperseded: false };
+}
+
+/** Notes since when a running drain has waited for its reason; true when that is another one, so that a pass should look at it. */
+function noteReason(record: DrainRecord, progress: DrainProgress, nowMs: number): boolean {
+  const reason = blockReasonOf(progress);
+  const isNew = reason !== blockReasonOf(record.progress ?? { remainingPods: 0, blocked: [] });
+  if (isNew) record.reasonSinceMs = nowMs;
+  return isNew;
 }
 
 /** Why a drain is to give way to a forced one, or to one that nothing forces; undefined when it is not. */

@@ -1,29 +1,17 @@
 import type { LastOperation } from '../../../apis/machine/v1alpha1/machine.ts';
-import type { DrainProgress } from '../../../drain/drain.ts';
 import type { Clock } from '../../../base/clock/clock.ts';
 import { describeStage } from '../../machine-facts/deletion-stage.ts';
 import { codeInDeletion, setOperation } from '../../machine-facts/status.ts';
 import type { MachineContext, MachineNotes } from '../context.ts';
-import type { ReportedOnce } from '../../../work/reconcile/reported-once.ts';
-import { forceAtOf, type DeadlineDeps } from './force.ts';
-import type { DrainPlan } from './plan.ts';
-import { blockOf, describeProgress, isBlocked, blockReasonOf } from '../../../drain/progress-text.ts';
+import { blockOf, describeProgress, blockReasonOf } from '../../../drain/progress-text.ts';
 import type { DrainRecord } from './record.ts';
 
 /** The status tells of a drain's progress at most so often, unless its reason changes. */
 export const PROGRESS_MS = 30_000;
 /** A reason that has stood for less is not worth a write: most drains never come to tell one. */
-const STANDING_MS = 2_000;
+export const STANDING_MS = 2_000;
 /** Nor is one that changes back and forth told more often than this. */
 const MIN_PAUSE_MS = 5_000;
-
-/** Notes since when a running drain has waited for its reason; true when that is another one, so that a pass should look at it. */
-export function noteReason(record: DrainRecord, progress: DrainProgress, nowMs: number): boolean {
-  const reason = blockReasonOf(progress);
-  const isNew = reason !== blockReasonOf(record.progress ?? { remainingPods: 0, blocked: [] });
-  if (isNew) record.reasonSinceMs = nowMs;
-  return isNew;
-}
 
 /**
  * When the progress is to be told, in ms from now: soon when the reason is another one than was told, else 30 s after the last
@@ -92,22 +80,4 @@ export function reportDrainProgress(
     record.reportedReason = blockReasonOf(progress);
     record.reportedMs = nowMs;
   });
-}
-
-/** What holds a drain up, and does so for a while, is an Event and a line in the log; once for each reason. */
-export function reportBlock(
-  deps: DeadlineDeps & { readonly reportedOnce: ReportedOnce },
-  ctx: MachineContext,
-  plan: DrainPlan,
-  record: DrainRecord | undefined,
-): void {
-  const { machine, pass, log } = ctx;
-  const { progress, force, startedMs = 0, reasonSinceMs = startedMs } = record ?? {};
-  if (progress === undefined || !isBlocked(progress)) return;
-  const standsInMs = reasonSinceMs + STANDING_MS - deps.clock.monotonicMs();
-  if (standsInMs > 0) return pass.alsoAfter(standsInMs, 'the pods to leave');
-  if (!deps.reportedOnce.isNew(machine.metadata.uid, `DrainBlocked ${plan.purpose} ${blockReasonOf(progress)}`)) return;
-  const why = describeProgress(progress, force === undefined ? forceAtOf(deps, ctx, plan) : undefined);
-  pass.event('DrainBlocked', why);
-  pass.afterWrite(() => log.warn({ node: plan.node.metadata.name, purpose: plan.purpose, why }, 'drain blocked'));
 }
