@@ -10,8 +10,12 @@ import { isStopped } from '../replicas/creation-brake.ts';
 import { isTerminating } from '../replicas/machine-state.ts';
 import type { MachineSetDeps } from './step.ts';
 
-/** The Machines of one MachineDeployment, over all its sets. */
-export interface Crowd {
+/**
+ * How many Machines a set of a MachineDeployment may create now, by those of all its sets. Never so many that more than replicas plus surge
+ * live. In a rollout those that are still going count too, because they may hold the quota that the rollout was given; but a Machine that is
+ * replaced does not wait for others that are going, which a drain may hold up for hours.
+ */
+export function creationRoom(facts: {
   /** Replicas plus surge: how many there may be. */
   readonly allowed: number;
   /** How many are not on their way out. */
@@ -24,14 +28,8 @@ export interface Crowd {
   readonly replaced: number;
   /** Another set has Machines too. */
   readonly isRollout: boolean;
-}
-
-/**
- * How many Machines a set of a MachineDeployment may create now. Never so many that more than replicas plus surge live. In a rollout
- * those that are still going count too, because they may hold the quota that the rollout was given; but a Machine that is
- * replaced does not wait for others that are going, which a drain may hold up for hours.
- */
-export function creationRoom({ allowed, living, existing, underway, replaced, isRollout }: Crowd): number {
+}): number {
+  const { allowed, living, existing, underway, replaced, isRollout } = facts;
   const fill = allowed - living - underway;
   const growth = isRollout ? allowed - existing - underway : fill;
   return Math.max(0, Math.min(fill, Math.max(growth, replaced)));
