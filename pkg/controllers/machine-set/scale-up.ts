@@ -16,15 +16,6 @@ const CREATIONS_AT_ONCE = 50;
 /** A pass ends after so many, for everything else that the set needs; the next one goes on. */
 const CREATIONS_A_PASS = 200;
 
-export interface ScaleUp {
-  readonly set: MachineSet;
-  /** Names that were asked for earlier and whose fate is unknown: they are asked for again before new ones are chosen. */
-  readonly pending: readonly string[];
-  readonly signal: AbortSignal;
-  /** How many Machines are missing at this moment; asked before every batch, so that falling replicas stop the rest. */
-  missing(): number;
-}
-
 type ScaleUpDeps = Pick<
   Collaborators,
   | 'machines'
@@ -77,14 +68,25 @@ export const createMissing = (deps: ScaleUpDeps & Pick<Collaborators, 'plans' | 
  * Every POST has a name that we chose and remembered before sending it. When an answer is lost the same name is asked for
  * again, so that no Machine is made twice: "already exists" is then the success.
  */
-export async function scaleUp(deps: ScaleUpDeps, round: ScaleUp): Promise<number> {
+export async function scaleUp(
+  deps: ScaleUpDeps,
+  round: {
+    readonly set: MachineSet;
+    /** Names that were asked for earlier and whose fate is unknown: they are asked for again before new ones are chosen. */
+    readonly pending: readonly string[];
+    readonly signal: AbortSignal;
+    /** How many Machines are missing at this moment; asked before every batch, so that falling replicas stop the rest. */
+    readonly missing: () => number;
+  },
+): Promise<number> {
+  const { set, signal, missing } = round;
   const pending = [...round.pending];
   let created = 0;
   for (let width = 1; created < CREATIONS_A_PASS; width = Math.min(2 * width, CREATIONS_AT_ONCE)) {
-    const count = Math.min(width, round.missing(), CREATIONS_A_PASS - created);
+    const count = Math.min(width, missing(), CREATIONS_A_PASS - created);
     if (count <= 0) break;
-    const names = Array.from({ length: count }, () => pending.shift() ?? freshName(deps, round.set));
-    const results = await Promise.allSettled(names.map((name) => createOne(deps, round, name)));
+    const names = Array.from({ length: count }, () => pending.shift() ?? freshName(deps, set));
+    const results = await Promise.allSettled(names.map((name) => createOne(deps, set, name, signal)));
     created += results.filter(({ status }) => status === 'fulfilled').length;
     const failed = results.find((result) => result.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
@@ -93,14 +95,13 @@ export async function scaleUp(deps: ScaleUpDeps, round: ScaleUp): Promise<number
 }
 
 /** Creates one Machine under `name`; throws what a retry has to repair. */
-async function createOne(deps: ScaleUpDeps, round: ScaleUp, name: string): Promise<void> {
-  const { set, signal } = round;
+async function createOne(deps: ScaleUpDeps, set: MachineSet, name: string, signal: AbortSignal): Promise<void> {
   const owner = set.metadata.uid;
   deps.expectations.expect(owner, name);
   try {
     await deps.writer.create('create', machines, newMachine(set, name), { signal });
   } catch (err) {
-    if (isAlreadyExists(err)) return takeExisting(deps, round, name);
+    if (isAlreadyExists(err)) return takeExisting(deps, set, name, signal);
     if (wasRefused(err)) deps.expectations.settled(owner, name);
     if (!(err instanceof GateClosedError) && !signal.aborted) deps.recorder.event(failedToCreate(set, err));
     throw err;
@@ -112,14 +113,13 @@ async function createOne(deps: ScaleUpDeps, round: ScaleUp, name: string): Promi
 }
 
 /** The name is taken: by our own POST whose answer we never got, or by a stranger; then another name is tried. */
-async function takeExisting(deps: ScaleUpDeps, round: ScaleUp, name: string): Promise<void> {
-  const { set, signal } = round;
+async function takeExisting(deps: ScaleUpDeps, set: MachineSet, name: string, signal: AbortSignal): Promise<void> {
   const live = await deps.reader
     .get(machines, { namespace: set.metadata.namespace ?? '', name }, { signal })
     .catch(ignoreNotFound);
   deps.expectations.settled(set.metadata.uid, name);
   if (live !== undefined && controllerOf(live)?.uid !== set.metadata.uid) {
-    return createOne(deps, round, freshName(deps, set));
+    return createOne(deps, set, freshName(deps, set), signal);
   }
   deps.brake.createdMachine(brakedOwner(deps, set));
   if (live === undefined) return; // made by us, and deleted by somebody meanwhile
