@@ -5,7 +5,6 @@ import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE } from './ironcore/contr
 import { alsoReadBy } from '../operator/caches.ts';
 import { OWN_KINDS } from '../operator/cached/own.ts';
 import { TARGET_KINDS } from '../operator/cached/target.ts';
-import type { ClusterCaches } from '../operator/cluster-caches.ts';
 import { WORLDS } from './index.ts';
 import { configFrom } from '../operator/config/config.ts';
 import { WORLD_FLAGS } from './flags.ts';
@@ -36,18 +35,10 @@ function cachedIn({
   };
   const process = { ...itself, alsoRead: alsoReadBy(WORLDS, itself) };
   return TABLES.flatMap((table) => Object.entries(table)).flatMap(([name, kind]) => {
-    let how: string[] = [];
-    const caches = {
-      add(
-        _resource: unknown,
-        { optionalFor, namespace }: { readonly optionalFor?: string; readonly namespace?: string },
-      ) {
-        const isHere = isEverywhere && name.startsWith('clusterAPI') && namespace === undefined;
-        how = [`${name}${optionalFor === undefined ? '' : '?'}${isHere ? ' *' : ''}`];
-      },
-    };
-    kind.addTo(caches as unknown as ClusterCaches, process);
-    return how;
+    const options = kind.how(process);
+    if (options === undefined) return [];
+    const isHere = isEverywhere && name.startsWith('clusterAPI') && options.namespace === undefined;
+    return [`${name}${options.optionalFor === undefined ? '' : '?'}${isHere ? ' *' : ''}`];
   });
 }
 

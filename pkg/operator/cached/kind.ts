@@ -35,8 +35,8 @@ export interface CachingProcess extends ProcessRole {
 /** A kind that controllers read from a cache. */
 export interface CachedKind<T extends KubeObject> {
   readonly resource: Resource<T>;
-  /** Adds its cache to those of its cluster; undefined where nobody in this process reads it. */
-  addTo(caches: CacheAdder, process: CachingProcess): Informer<T> | undefined;
+  /** How it is cached in such a process; undefined where nobody reads it. */
+  readonly how: (process: CachingProcess) => CacheOptions<T> | undefined;
 }
 
 /** Where caches are added to: all those of one cluster. */
@@ -53,18 +53,9 @@ export type Informers<Kinds> = {
   readonly [Name in keyof Kinds]: Kinds[Name] extends CachedKind<infer T> ? Informer<T> : never;
 };
 
-/** One row of a table of cached kinds. `how` it is cached in such a process; undefined where nobody reads it. */
-export function cached<T extends KubeObject>(
-  resource: Resource<T>,
-  how: (process: CachingProcess) => CacheOptions<T> | undefined,
-): CachedKind<T> {
-  return {
-    resource,
-    addTo(caches, process) {
-      const options = how(process);
-      return options && caches.add(resource, options);
-    },
-  };
+/** One row of a table of cached kinds. */
+export function cached<T extends KubeObject>(resource: Resource<T>, how: CachedKind<T>['how']): CachedKind<T> {
+  return { resource, how };
 }
 
 /** Adds those kinds of a table that the process needs to those of a cluster. Reading another one throws. */
@@ -74,12 +65,13 @@ export function addKinds<Kinds extends KindTable>(
   process: CachingProcess,
 ): Informers<Kinds> {
   const informers = {};
-  for (const [name, kind] of Object.entries(kinds)) {
-    const informer: Informer<KubeObject> | undefined = kind.addTo(caches, process);
+  for (const [name, { resource, how }] of Object.entries(kinds)) {
+    const options = how(process);
+    const informer = options && caches.add(resource, options);
     Object.defineProperty(informers, name, {
       get() {
         if (informer !== undefined) return informer;
-        throw new Error(`${qualified(kind.resource)} are cached only if a controller needs them`);
+        throw new Error(`${qualified(resource)} are cached only if a controller needs them`);
       },
     });
   }
