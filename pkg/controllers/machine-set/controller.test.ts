@@ -52,12 +52,13 @@ describe('a set looks again by itself', () => {
   });
 
   test('and replaces one within a minute that its controller has seen and left Failed', async () => {
+    const tainted = node((n) => void n.status.conditions.push({ type: 'Tainted', status: 'True' }));
     const failed = owned((m) => {
       m.status.currentStatus.phase = 'Failed';
-      m.status.conditions = node().status.conditions;
+      m.status.conditions = tainted.status.conditions;
     });
     const deps = new SetWorld([set()], [failed]);
-    deps.targetClient.put(nodes, node());
+    deps.targetClient.put(nodes, tainted);
 
     for (let looks = 0; looks < 4; looks += 1) {
       expect((await deps.pass()).writes).not.toContain('delete machines/m-1');

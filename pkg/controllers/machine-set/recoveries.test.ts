@@ -5,7 +5,8 @@ import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { Recoveries } from './recoveries.ts';
 
 const SET = machineSet();
-const HEALTHY = node().status.conditions;
+/** Of a Node that is healthy for who does not watch that last one. */
+const HEALTHY = [...node().status.conditions, { type: 'Tainted', status: 'True' }];
 const failed = (change?: (m: BuiltMachine) => void): BuiltMachine =>
   machine((m) => {
     m.status.currentStatus.phase = 'Failed';
@@ -41,4 +42,15 @@ test('a recovery is expected until the status shows each condition of the Node, 
   expect(recoveries.isExpected(SET, one, HEALTHY)).toBe(true);
   expect(recoveries.isExpected(SET, failed(), more)).toBe(true);
   expect(recoveries.isExpected(SET, one, more)).toBe(false);
+});
+
+test('a recovery is expected for ever where no other node conditions could find anything bad', () => {
+  const clock = new FakeClock();
+  const recoveries = new Recoveries({ clock });
+  const conditions = [...node().status.conditions, { type: 'DiskPressure', status: 'False' }];
+  const one = failed((m) => void (m.status.conditions = conditions));
+  recoveries.isExpected(SET, one, conditions);
+  clock.advance(60_000);
+
+  expect(recoveries.isExpected(SET, one, conditions)).toBe(true);
 });

@@ -30,7 +30,8 @@ export class Recoveries {
   /**
    * Whether the machine controller may still make the Machine, whose Node has these healthy conditions now, Running again. It no longer does if it
    * has seen just these, as the status of the Machine shows, and has left the Machine Failed for a minute. A machine controller that does not run
-   * has not decided anything.
+   * has not decided anything; the status then may show the same from before the failure. So only conditions count in which another one could find
+   * something bad.
    */
   isExpected({ metadata: { uid } }: MachineSet, machine: Machine, conditions: readonly NodeCondition[]): boolean {
     const { currentStatus, conditions: shown = [] } = machine.status ?? {};
@@ -41,6 +42,7 @@ export class Recoveries {
     const nowMs = this.#clock.monotonicMs();
     const sinceMs = before !== undefined && before.failedAt === failedAt ? before.sinceMs : nowMs;
     ofSet.set(machine.metadata.uid, { failedAt, sinceMs });
+    if (!conditions.some(mayBeBad)) return true;
     return nowMs - sinceMs < RECOVERY_MS || statusesIn(shown) !== statusesIn(conditions);
   }
 
@@ -55,6 +57,11 @@ export class Recoveries {
   forget(uid: string): void {
     this.#ofSets.delete(uid);
   }
+}
+
+/** Whether a healthy Node with this condition is unhealthy by some `--node-conditions`. */
+function mayBeBad({ type, status }: NodeCondition): boolean {
+  return type !== 'Ready' && status !== 'False';
 }
 
 /** What a machine controller, also that of the original, always mirrors; it does not mirror each message. */

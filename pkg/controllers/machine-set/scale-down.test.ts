@@ -71,18 +71,25 @@ describe('a Failed machine', () => {
   });
 
   test.each([
-    { shown: 'True', forMs: 60_000, phaseIs: 'the same', ends: 'replaced' },
-    { shown: 'True', forMs: 59_999, phaseIs: 'the same', ends: 'kept' },
-    { shown: 'True', forMs: 60_000, phaseIs: 'new', ends: 'kept' },
-    { shown: 'Unknown', forMs: 86_400_000, phaseIs: 'the same', ends: 'kept' },
+    { shown: 'True', other: 'True', forMs: 60_000, phaseIs: 'the same', ends: 'replaced' },
+    { shown: 'True', other: 'Unknown', forMs: 60_000, phaseIs: 'the same', ends: 'replaced' },
+    // No node conditions, of whomever, find anything bad: its controller has not seen it.
+    { shown: 'True', other: 'False', forMs: 86_400_000, phaseIs: 'the same', ends: 'kept' },
+    { shown: 'True', other: 'True', forMs: 59_999, phaseIs: 'the same', ends: 'kept' },
+    { shown: 'True', other: 'True', forMs: 60_000, phaseIs: 'new', ends: 'kept' },
+    { shown: 'Unknown', other: 'True', forMs: 86_400_000, phaseIs: 'the same', ends: 'kept' },
   ] as const)(
-    'whose Node has worked for $forMs ms, whose status shows Ready $shown and whose phase is $phaseIs is $ends',
-    async ({ shown, forMs, phaseIs, ends }) => {
+    'whose Node has worked for $forMs ms, with another condition $other, whose status shows Ready $shown and whose phase is $phaseIs is $ends',
+    async ({ shown, other, forMs, phaseIs, ends }) => {
       const deps = new SetWorld([SET]);
-      deps.targetClient.put(nodes, node());
+      const another = { type: 'Tainted', status: other };
+      deps.targetClient.put(
+        nodes,
+        node((n) => void n.status.conditions.push(another)),
+      );
       const one = machine((m) => {
         m.status.currentStatus = { phase: 'Failed', lastUpdateTime: '2026-01-01T00:00:00Z' };
-        m.status.conditions = [{ type: 'Ready', status: shown, reason: 'Some', message: 'other words' }];
+        m.status.conditions = [{ type: 'Ready', status: shown, reason: 'Some', message: 'other words' }, another];
       });
       await scaleDown(deps, SET, [{ machine: one, reason: 'failed' }], signal);
 
