@@ -117,9 +117,15 @@ const clusterPath = (name: string): string => `/apis/cluster.x-k8s.io/v1beta2/na
 const unique = (name: string): string => `${ns.name}-${name}`;
 
 /** A Machine whose infrastructure is there. */
-async function createMachine(cluster: string, name: string, metadata: object = {}, spec: object = {}): Promise<void> {
+async function createMachine(
+  cluster: string,
+  name: string,
+  metadata: object = {},
+  spec: object = {},
+  provisioned = true,
+): Promise<void> {
   await sim.create(SIM_MACHINE, name, { spec: { providerID: `sim://${unique(name)}` } });
-  await sim.report(SIM_MACHINE, name, { initialization: { provisioned: true } });
+  await sim.report(SIM_MACHINE, name, { initialization: { provisioned } });
   await home.send('POST', machines().slice(0, -1), {
     apiVersion: 'cluster.x-k8s.io/v1beta2',
     kind: 'Machine',
@@ -245,6 +251,31 @@ test('a cluster that does not answer holds its own Machines, and nobody else', a
   proxy.set('up');
   await machineGone('silent-1');
   expect(await nodeOf(away, 'silent-1')).toBeUndefined();
+});
+
+test('a Machine that was never provisioned does not wait for a cluster that does not answer, which its control plane may bring back', async () => {
+  await createCluster('never', wayAway());
+  await createMachine('never', 'never-1', {}, {}, false);
+  await createMachine('never', 'never-2');
+  await shows('never-2', (machine) => expect(machine?.status?.phase).toBe('Provisioned'));
+  proxy.set('refuse');
+  const outage = (): Promise<number> => manager.metric('machinist_cluster_outage', `cluster="${ns.name}/never"`);
+  await eventually(async () => (await outage()) === 1, { ...PATIENCE, describe: 'the outage' });
+  for (const name of ['never-1', 'never-2']) {
+    await takeAway(name);
+    await says(name, 'Deleting', 'True', 'DrainingNode', 'the API server in Secret never-kubeconfig');
+  }
+
+  clock.aheadMs += 120_000;
+  for (const name of ['never-1', 'never-2'])
+    await home.send('PATCH', machines(name), { metadata: { labels: { 'node.cluster.x-k8s.io/x': 'z' } } });
+  await machineGone('never-1');
+  expect(await sim.read(SIM_MACHINE, 'never-1')).toBeUndefined();
+  await says('never-2', 'Deleting', 'True', 'DrainingNode', 'the API server in Secret never-kubeconfig');
+  expect((await sim.read(SIM_MACHINE, 'never-2'))?.metadata.deletionTimestamp).toBeUndefined();
+
+  proxy.set('up');
+  await machineGone('never-2');
 });
 
 async function told(name: string): Promise<string> {

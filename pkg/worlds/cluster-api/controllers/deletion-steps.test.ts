@@ -131,6 +131,7 @@ async function run(
     deletionStatus?: object;
     conditions?: object[];
     nodeRef?: object;
+    isProvisioned?: boolean;
   },
 ): Promise<{
   readonly did: string[];
@@ -201,7 +202,12 @@ async function run(
       bootstrap: { configRef: { apiGroup: 'g', kind: 'Sim', name: 'config' } },
       deletion: change.deletion,
     },
-    status: { deletion: change.deletionStatus, conditions: change.conditions, nodeRef: change.nodeRef },
+    status: {
+      deletion: change.deletionStatus,
+      conditions: change.conditions,
+      nodeRef: change.nodeRef,
+      initialization: { infrastructureProvisioned: change.isProvisioned ?? true },
+    },
   } as unknown as WorkingMachine;
   const pass: MachinePass = {
     observed: machine,
@@ -482,6 +488,21 @@ describe('a deletion', () => {
       did: ['delete infra'],
       waits: 'WaitingForInfrastructureDeletion',
     },
+    {
+      title: 'does not wait for a cluster that cannot be reached where the infrastructure was never provisioned',
+      change: { node: UNREACHABLE, isProvisioned: false },
+      did: ['delete infra'],
+      waits: 'WaitingForInfrastructureDeletion',
+    },
+    ...[
+      { what: 'in which a Node was found', node: UNREACHABLE, nodeRef: NODE_REF },
+      { what: 'that has just stopped responding', node: { ...UNREACHABLE, isOver: false }, nodeRef: undefined },
+    ].map(({ what, node: seen, nodeRef }) => ({
+      title: `waits for a cluster all the same ${what}`,
+      change: { node: seen, isProvisioned: false, ...(nodeRef !== undefined && { nodeRef }) },
+      did: [],
+      waits: 'DrainingNode',
+    })),
     {
       title: 'does not wait for a cluster that cannot be reached once the infrastructure goes',
       change: { node: UNREACHABLE, infrastructure: found('infra', { deletionTimestamp: START }) },

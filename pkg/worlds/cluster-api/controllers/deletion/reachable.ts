@@ -22,13 +22,15 @@ export const decided: ClusterAPIMachineStep = {
   },
 };
 
-/** Whether there is a Node, as far as is known; where the API server of its cluster has never answered anybody, none has joined. */
-export function mayHaveNode({ node, machine, cluster }: MachinePass): boolean {
+/**
+ * Whether there is a Node, as far as is known. Where the API server of its cluster has never answered anybody, none has joined. Nor is one expected
+ * of a VM that was never provisioned: it may be what is to bring that API server back, and waits for it only as long as for one that is away for a moment.
+ */
+export function mayHaveNode({ node, machine: { status }, cluster }: MachinePass): boolean {
   if (node.kind !== 'unreachable') return node.kind === 'found';
-  return (
-    machine.status.nodeRef !== undefined ||
-    conditionOf(cluster.status?.conditions, 'ControlPlaneInitialized')?.status !== 'False'
-  );
+  if (status.nodeRef !== undefined) return true;
+  if (node.isOver && status.initialization?.infrastructureProvisioned !== true) return false;
+  return conditionOf(cluster.status?.conditions, 'ControlPlaneInitialized')?.status !== 'False';
 }
 
 export interface UnreachedStep {
