@@ -30,6 +30,7 @@ const UPDATABLE: ReadonlySet<string> = new Set([
 ]);
 /** The original's words. */
 const READY_TEXT = 'Node drain successful. Node is ready for update';
+const CANCELED_TEXT = 'The drain of the Node for an in-place update was canceled.';
 
 /** The Node is cordoned and emptied; the MachineDeployment controller gives it back. */
 const IN_PLACE_HOLD: HoldKind = {
@@ -75,7 +76,7 @@ export const inPlaceProgress = (deps: HoldDeps & Pick<Collaborators, 'machines'>
 
     const hold = new NodeHold(IN_PLACE_HOLD, deps, ctx, node);
     const facts = inPlaceFacts(node, phase);
-    if (facts.reason !== 'SelectedForUpdate' || !UPDATABLE.has(phase)) deps.drains.end(ctx, 'in-place-update');
+    if (facts.reason !== 'SelectedForUpdate' || !UPDATABLE.has(phase)) cancelDrain(deps, ctx);
     reportIgnoredSelection(deps, ctx, node, facts);
     const reason = nextReason(facts);
     if (reason !== undefined) await tell(hold, reason);
@@ -83,6 +84,14 @@ export const inPlaceProgress = (deps: HoldDeps & Pick<Collaborators, 'machines'>
     return next;
   },
 });
+
+/** What holds a drain up is no failure of a machine whose Node is not drained. */
+function cancelDrain({ drains, clock }: HoldDeps, ctx: MachineContext): void {
+  drains.end(ctx, 'in-place-update');
+  const { machine } = ctx;
+  if (machine.status.lastOperation?.type !== 'DrainNode') return;
+  setOperation(machine, { type: 'DrainNode', state: 'Processing', description: CANCELED_TEXT }, clock.now());
+}
 
 async function tell({ ctx, deps, on }: NodeHold, reason: InPlaceReason): Promise<void> {
   if (on !== undefined) await setCondition(deps, ctx, on.nodes, on.node, inPlaceCondition(on.node, reason), true);

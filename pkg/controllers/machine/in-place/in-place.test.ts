@@ -269,6 +269,38 @@ describe('the drain of an update in place', () => {
     });
   });
 
+  test.each([
+    { what: 'its labels and its condition are removed', restarts: false, result: undefined },
+    { what: 'they are, while no manager runs', restarts: true, result: undefined },
+    { what: 'its Node is said to be updated instead', restarts: false, result: 'successful' },
+  ])('that no budget allows leaves no failure when $what', async ({ restarts, result }) => {
+    const kept = await selected();
+    const detail = 'web never allows an eviction';
+    kept.world.drains.report({
+      remainingPods: 1,
+      blocked: [{ pod: 'default/web-0', reason: 'misconfigured-disruption-budget', detail }],
+    });
+    kept.world.clock.advance(3_000);
+    await kept.rest();
+    expect(kept.machine.status?.lastOperation).toMatchObject({ type: 'DrainNode', state: 'Failed' });
+
+    if (restarts) kept.world.restart();
+    kept.labelNode(SELECTED_FOR_UPDATE_LABEL, undefined);
+    if (result !== undefined) kept.labelNode(UPDATE_RESULT_LABEL, result);
+    else {
+      kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, undefined);
+      kept.changeNode((n) => {
+        if (n.status) n.status.conditions = n.status.conditions?.filter(({ type }) => type !== 'InPlaceUpdate') ?? [];
+      });
+    }
+    await kept.rest();
+
+    expect(kept.machine.status?.lastOperation).toMatchObject({ type: 'DrainNode', state: 'Processing' });
+    expect(kept.machine.status?.lastOperation).not.toHaveProperty('errorCode');
+    expect(kept.machine.status?.lastOperation?.description).not.toContain('default/web-0');
+    expect((await kept.pass()).writes).toEqual([]);
+  });
+
   // MCM fault 10: the condition advanced although the phase could not be written.
   test('is over for the Node only when the phase was recorded', async () => {
     const kept = await selected();
