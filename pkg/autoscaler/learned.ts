@@ -16,29 +16,33 @@ interface Stored extends LearnedShape {
 
 interface Memory {
   readonly revision: string;
-  /** When the Machine was created that it was learned from. */
+  /** The Machine that it was learned from, but for labels that others have beside. */
+  readonly machineName: string;
   readonly createdMs: number;
   readonly shape: LearnedShape;
 }
 
 /**
- * What Nodes of each MachineClass were seen to have: that of the newest ready one. It outlives the Nodes, and not a change of the class,
- * after which only Nodes of Machines count that are certain to have been made of it as it is now.
+ * What Nodes of each MachineClass were seen to have: that of the newest ready one, with the labels that only others have had, because a Node is ready
+ * before its CSI drivers label it. It outlives the Nodes, and not a change of the class, after which only Nodes of Machines count that are
+ * certain to have been made of it as it is now.
  */
 export class LearnedShapes {
   readonly #memories = new Map<string, Memory>();
   /** By class. */
   readonly #firstSights = new Map<string, { readonly revision: string; readonly atMs: number }>();
 
-  see(machine: Machine, node: Node, machineClass: MachineClass): void {
-    const key = keyOf(machineClass);
-    const createdMs = fromTimestamp(machine.metadata.creationTimestamp) ?? 0;
-    if (isBeingDeleted(node) || !isReady(node) || !this.#isOfThisVersion(createdMs, machineClass)) return;
-    const revision = revisionOf(machineClass);
-    const known = this.#memories.get(key);
-    if (known?.revision === revision && known.createdMs > createdMs) return;
+  see({ metadata: { name, creationTimestamp } }: Machine, node: Node, machineClass: MachineClass): void {
+    const createdMs = fromTimestamp(creationTimestamp) ?? 0;
+    const stored = storedIn(machineClass);
+    if (isBeingDeleted(node) || !isReady(node) || !this.#isOfThisVersion(createdMs, machineClass, stored)) return;
     const shape = shapeOf(node, machineClass);
-    if (shape !== undefined) this.#memories.set(key, { revision, createdMs, shape });
+    if (shape === undefined) return;
+    const known = this.#remembered(machineClass);
+    const seen: Memory = { revision: revisionOf(machineClass), machineName: name, createdMs, shape };
+    const [latest, other] = known !== undefined && isLater(known, seen) ? [known, seen] : [seen, known];
+    const labels = withLabels(withLabels(latest.shape.labels, other?.shape.labels), stored?.labels);
+    this.#memories.set(keyOf(machineClass), { ...latest, shape: { ...latest.shape, labels } });
   }
 
   /** A class was added, changed or deleted: what was known of another version of it is so no more. */
@@ -57,7 +61,7 @@ export class LearnedShapes {
 
   /**
    * The annotation that the class should get; undefined when nothing is remembered, or it has one of this version that lacks no label: Nodes
-   * differ a little, and are many. A Node is ready before its CSI drivers label it.
+   * differ a little, and are many.
    */
   toStore(machineClass: MachineClass): string | undefined {
     const known = this.#remembered(machineClass);
@@ -72,9 +76,9 @@ export class LearnedShapes {
    * Whether a Machine of this age was made of the class as it is now. The API server does not tell when a class was changed: only that
    * nobody has changed one of generation 1, which what was stored is of, and what this process has seen itself.
    */
-  #isOfThisVersion(createdMs: number, machineClass: MachineClass): boolean {
+  #isOfThisVersion(createdMs: number, machineClass: MachineClass, stored: Stored | undefined): boolean {
     const { generation, creationTimestamp } = machineClass.metadata;
-    const storedMs = fromTimestamp(storedIn(machineClass)?.created);
+    const storedMs = fromTimestamp(stored?.created);
     if (storedMs !== undefined) return createdMs >= storedMs;
     if (generation === 1) return createdMs >= (fromTimestamp(creationTimestamp) ?? -Infinity);
     const sight = this.#firstSights.get(keyOf(machineClass));
@@ -85,6 +89,21 @@ export class LearnedShapes {
     const known = this.#memories.get(keyOf(machineClass));
     return known?.revision === revisionOf(machineClass) ? known : undefined;
   }
+}
+
+/** Of Machines that were created in the same second one counts all the time, or what is learned would change with each of their heartbeats. */
+function isLater(one: Memory, other: Memory): boolean {
+  if (one.createdMs !== other.createdMs) return one.createdMs > other.createdMs;
+  return one.machineName < other.machineName;
+}
+
+/** With those of another Node that are missing, unless that one is elsewhere, or of another kind. */
+function withLabels(
+  labels: LearnedShape['labels'],
+  others: LearnedShape['labels'] | undefined = {},
+): LearnedShape['labels'] {
+  const isDifferent = Object.entries(others).some(([key, value]) => (labels[key] ?? value) !== value);
+  return isDifferent ? labels : { ...others, ...labels };
 }
 
 /** Nothing of another version of the class, and nothing that nobody can read. */

@@ -379,6 +379,97 @@ describe('what was learned of a class', () => {
     expect(shapes.toStore(after)).toBeUndefined();
   });
 
+  describe('keeps a label that is missing on the newest Node, whose CSI driver may not have labelled it yet,', () => {
+    const EBS = 'topology.ebs.csi.aws.com/zone';
+    const ZONE = 'topology.kubernetes.io/zone';
+    const CINDER = 'topology.cinder.csi.openstack.org/zone';
+    const labelled = (labels: Record<string, string>) => {
+      const seen = ready({ cpu: '2', memory: '14Gi' });
+      seen.metadata.labels = labels;
+      return seen;
+    };
+    const storing = (shapes: LearnedShapes) =>
+      classOf(
+        (c) => void (c.metadata.annotations = { 'machine.sapcloud.io/learned-node': shapes.toStore(classOf()) ?? '' }),
+      );
+    const twin = machine((m) => {
+      m.metadata.name = 'm-2';
+      m.metadata.creationTimestamp = early.metadata.creationTimestamp;
+    });
+
+    test.each([
+      { what: 'and another Node has', first: late, second: early },
+      { what: 'and an older one had', first: early, second: late },
+      { what: 'and one of the same second has', first: twin, second: early, ofTwin: { [EBS]: 'z-1' } },
+    ])('$what', ({ first, second, ofTwin }) => {
+      const shapes = new LearnedShapes();
+      const [ofEarly, ofOther] = ofTwin === undefined ? [{ [EBS]: 'z-1' }, {}] : [{}, ofTwin];
+      for (const one of [first, second])
+        shapes.see(one, labelled({ [ZONE]: 'z-1', ...(one === early ? ofEarly : ofOther) }), classOf());
+
+      expect(shapes.of(classOf())?.labels).toEqual({ [ZONE]: 'z-1', [EBS]: 'z-1' });
+    });
+
+    test('and the process before has stored', () => {
+      const former = new LearnedShapes();
+      former.see(early, labelled({ [ZONE]: 'z-1', [EBS]: 'z-1' }), classOf());
+      const stored = storing(former);
+      const shapes = new LearnedShapes();
+
+      shapes.see(late, labelled({ [ZONE]: 'z-1' }), stored);
+
+      expect(shapes.of(stored)?.labels).toEqual({ [ZONE]: 'z-1', [EBS]: 'z-1' });
+    });
+
+    test('but not of another zone, nor of another version of the class', () => {
+      const shapes = new LearnedShapes();
+      shapes.see(early, labelled({ [ZONE]: 'z-1', [EBS]: 'z-1' }), classOf());
+      const stored = storing(shapes);
+      const changed = classOf((c) => {
+        c.metadata.generation = 2;
+        c.metadata.annotations = stored.metadata.annotations ?? {};
+      });
+
+      shapes.see(late, labelled({ [ZONE]: 'z-2' }), stored);
+      expect(shapes.of(stored)?.labels).toEqual({ [ZONE]: 'z-2' });
+
+      shapes.changed(stored, changed, Date.parse('2026-01-01T00:30:00Z'));
+      shapes.see(late, labelled({}), changed);
+      expect(shapes.of(changed)?.labels).toEqual({});
+    });
+
+    test('so that Nodes of the same second, each with a label of its own, are stored together, once', () => {
+      const shapes = new LearnedShapes();
+      const nodes = [labelled({ [EBS]: 'z-1' }), labelled({ [CINDER]: 'z-1' })] as const;
+      for (const [of, seen] of [[early, nodes[0]] as const, [twin, nodes[1]] as const]) shapes.see(of, seen, classOf());
+      const stored = storing(shapes);
+      const told = shapes.of(stored);
+
+      for (const [of, seen] of [[early, nodes[0]] as const, [twin, nodes[1]] as const]) {
+        shapes.see(of, seen, stored);
+        expect([shapes.of(stored), shapes.toStore(stored)]).toEqual([told, undefined]);
+      }
+      expect(told?.labels).toEqual({ [EBS]: 'z-1', [CINDER]: 'z-1' });
+    });
+  });
+
+  test('is of one Node all the time where several were created in the same second', () => {
+    const shapes = new LearnedShapes();
+    const twin = machine((m) => {
+      m.metadata.name = 'm-2';
+      m.metadata.creationTimestamp = early.metadata.creationTimestamp;
+    });
+    const seen: unknown[] = [];
+    for (const [of, cpu] of [[early, '2'] as const, [twin, '3'] as const, [early, '2'] as const]) {
+      shapes.see(of, ready({ cpu, memory: '14Gi' }), classOf());
+      seen.push(shapes.of(classOf())?.allocatable['cpu']);
+    }
+
+    expect(seen).toEqual(['2', '2', '2']);
+    shapes.see(early, ready({ cpu: '1', memory: '14Gi' }), classOf());
+    expect(shapes.of(classOf())).toMatchObject({ allocatable: { cpu: '1' } });
+  });
+
   test('and stored counts more, after a restart, than Machines from before', () => {
     const shapes = new LearnedShapes();
     shapes.see(late, ready({ cpu: '2', memory: '14Gi' }), classOf());
