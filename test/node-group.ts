@@ -23,7 +23,11 @@ export interface MemberFacts {
 export function groupState(
   replicas: number,
   members: readonly MemberFacts[],
-  { list, rollout = 'none' }: { readonly list?: string; readonly rollout?: RolloutStage } = {},
+  {
+    list,
+    rollout = 'none',
+    owed = 0,
+  }: { readonly list?: string; readonly rollout?: RolloutStage; readonly owed?: number } = {},
 ): GroupState {
   const deployment = machineDeployment(({ metadata, spec }) => {
     spec.replicas = replicas;
@@ -42,7 +46,7 @@ export function groupState(
   ]);
   const known = new Map(entries);
   const nowMs = Date.parse('2026-01-01T00:00:00Z');
-  return { deployment, members: known, ...filledBy(known, deployment, nowMs), rollout, nowMs };
+  return { deployment, members: known, ...filledBy(known, deployment, nowMs), rollout, owed, nowMs };
 }
 
 /** Whose a Node is, by what is in memory. */

@@ -149,6 +149,7 @@ function providerOf(count: number): CloudProvider {
     announced: () => Promise.resolve(undefined),
     mutations: { increase: refuse, delete: refuse, decrease: refuse },
     places: new Places('x'),
+    owed: () => 0,
     catchUp: () => Promise.resolve(),
     gpu: { gpuLabel: '', gpuTypes: [] },
     clock: new SystemClock(),

@@ -33,7 +33,8 @@ const OTHERS_FLAGS = [
   'create-namespace force-conflicts reuse-values set skip-crds take-ownership target values',
   'mcm metal-kubeconfig no-build',
   'v8-pool-size',
-  'enable-provisioning-requests expander kubeconfig max-node-provision-time max-node-startup-time skip-nodes-with-',
+  'enable-provisioning-requests expander kubeconfig max-node-provision-time max-node-startup-time scan-interval skip-nodes-with-',
+  'unremovable-node-recheck-timeout',
 ].flatMap((line) => line.split(' '));
 const COMMANDS: readonly Command[] = machinistProgram().commands;
 const OPTIONS = [

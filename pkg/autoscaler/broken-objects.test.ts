@@ -52,6 +52,7 @@ function asked(deployment: MachineDeployment, member: Machine): readonly (() => 
       changes: new RunningChanges(),
     }),
     places,
+    owed: () => 0,
     catchUp: () => Promise.resolve(),
     gpu: { gpuLabel: '', gpuTypes: [] },
     clock,

@@ -8,6 +8,7 @@ import {
   NODE_GROUP_MIN_ANNOTATION,
   TRIGGER_DELETION_ANNOTATION,
 } from '../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { nodeAccess } from '../controllers/machine-facts/node-access.ts';
@@ -16,7 +17,10 @@ import { CONTROLLER_INDEX, controllerIndex } from '../operator/indexes/owner-ind
 import { createRegistry } from '../base/metrics/registry.ts';
 import type { Target } from '../kube/targets/targets.ts';
 import { CloudProvider } from './cloud-provider.ts';
-import { InstanceStatus_InstanceState as State } from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
+import {
+  InstanceStatus_InstanceState as State,
+  NodeGroupAutoscalingOptions,
+} from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
 import { NodeGroups } from './groups.ts';
 import { LearnedShapes } from './learned.ts';
 import { Membership } from './membership.ts';
@@ -52,7 +56,7 @@ const named = (name: string, of = set, change: (m: BuiltMachine) => void = () =>
   return of === undefined ? built : owned(built, of);
 };
 
-function provider(list?: string): CloudProvider {
+function provider(list?: string, more: readonly Machine[] = []): CloudProvider {
   const exhausted = named('exhausted', set, (m) => {
     m.status.currentStatus.phase = 'CrashLoopBackOff';
     m.status.lastOperation = { type: 'Create', state: 'Failed', errorCode: 'ResourceExhausted', description: 'full' };
@@ -61,7 +65,7 @@ function provider(list?: string): CloudProvider {
     m.status.currentStatus.phase = 'CrashLoopBackOff';
     m.status.lastOperation = { type: 'Create', state: 'Failed', errorCode: 'PermissionDenied', description: 'no' };
   });
-  const machines = new MemoryInformer([named('running'), exhausted, denied, named('elsewhere', otherSet)], {
+  const machines = new MemoryInformer([named('running'), exhausted, denied, named('elsewhere', otherSet), ...more], {
     ...MACHINE_INDEXES,
     [CONTROLLER_INDEX]: controllerIndex,
   });
@@ -76,6 +80,7 @@ function provider(list?: string): CloudProvider {
     NODE_INDEXES,
   );
   const listing = structuredClone(group);
+  listing.spec.replicas = 3 + more.length;
   if (list !== undefined) listing.metadata.annotations[TRIGGER_DELETION_ANNOTATION] = list;
   const machineDeployments = new MemoryInformer([listing, other]);
   const refuse = () => Promise.reject(new Error('nothing is changed here'));
@@ -97,6 +102,7 @@ function provider(list?: string): CloudProvider {
     announced: () => Promise.resolve(undefined),
     mutations: { increase: refuse, delete: refuse, decrease: refuse },
     places: new Places('x'),
+    owed: () => 0,
     catchUp: () => Promise.resolve(),
     gpu: { gpuLabel: 'gpu', gpuTypes: ['t4'] },
     clock: new FakeClock(),
@@ -119,6 +125,22 @@ describe('what an autoscaler is told', () => {
         of('cloud:///running', State.instanceRunning),
       ],
     });
+  });
+
+  test('that a Machine comes too late, once the client has said how long it waits', () => {
+    const late = named('late', set, (m) => {
+      m.metadata.creationTimestamp = '2025-12-31T23:59:00Z';
+      m.status.currentStatus.phase = 'Pending';
+    });
+    const asked = provider(undefined, [late]);
+    const codeOf = (id: string) =>
+      asked.nodeGroupNodes({ id: 'group' }).instances?.find((one) => one.id === id)?.status?.errorInfo?.errorCode;
+    const before = codeOf('requested://late');
+    const defaults = NodeGroupAutoscalingOptions.fromPartial({ maxNodeProvision: { seconds: 60n } });
+
+    expect(() => asked.nodeGroupGetOptions({ id: 'group', defaults })).toThrow('has no settings');
+
+    expect([before, codeOf('requested://late')]).toEqual([undefined, 'DeadlineExceeded']);
   });
 
   test('that what is listed to go is going, and that another is missing for it', () => {

@@ -11,6 +11,7 @@ import { chosenIn } from '../controllers/machine-deployment/scaling/scaler-hando
 import {
   InstanceStatus_InstanceState as State,
   type NodeGroup as NodeGroupMessage,
+  type NodeGroupAutoscalingOptions,
 } from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
 import type { RpcReply, RpcRequest } from './grpc-server.ts';
 import type { NodeGroup, NodeGroups } from './groups.ts';
@@ -22,7 +23,7 @@ import { describeMutated, type Mutated } from './mutations/decision.ts';
 import type { Mutations } from './mutations/index.ts';
 import type { AnnouncedTemplate } from '../controllers/announced-template.ts';
 import { nodeBytes } from './node-bytes.ts';
-import { optionsReply, type OwnOptions, ownOptions } from './options.ts';
+import { optionsReply, type OwnOptions, ownOptions, provisionMsOf } from './options.ts';
 import type { Places } from './places.ts';
 import { parsePlaceholder } from './placeholder.ts';
 import type { RpcCall, Rpcs } from './rpcs.ts';
@@ -38,6 +39,8 @@ export interface CloudProviderDeps {
   readonly announced: (machineClass: MachineClass, signal: AbortSignal) => Promise<AnnouncedTemplate | undefined>;
   readonly mutations: Mutations;
   readonly places: Pick<Places, 'see'>;
+  /** See `owedBy`. */
+  readonly owed: (deployment: MachineDeployment) => number;
   /** Resolves when the caches show the present. */
   readonly catchUp: (signal: AbortSignal) => Promise<void>;
   readonly gpu: Pick<AutoscalerConfig, 'gpuLabel' | 'gpuTypes'>;
@@ -65,6 +68,8 @@ export class CloudProvider implements Rpcs {
   readonly #deps: CloudProviderDeps;
   /** By the MachineDeployment as it is in the cache, which is never changed in place. */
   readonly #options = new WeakMap<MachineDeployment, OwnOptions>();
+  /** What the client does in groups without settings, as it said last: it asks for each Node that it expects. */
+  #defaults: NodeGroupAutoscalingOptions | undefined;
 
   constructor(deps: CloudProviderDeps) {
     this.#deps = deps;
@@ -175,7 +180,9 @@ export class CloudProvider implements Rpcs {
   }
 
   nodeGroupGetOptions({ id, defaults }: RpcRequest<'nodeGroupGetOptions'>): RpcReply<'nodeGroupGetOptions'> {
-    const options = optionsReply(this.#optionsOf(this.#require(id).deployment), defaults);
+    const own = this.#optionsOf(this.#require(id).deployment);
+    this.#defaults = defaults;
+    const options = optionsReply(own, defaults);
     if (options === undefined) throw unimplemented(`MachineDeployment ${id} has no settings of its own`);
     return { nodeGroupAutoscalingOptions: options };
   }
@@ -193,7 +200,7 @@ export class CloudProvider implements Rpcs {
   }
 
   #instances({ group, deployment }: Found): readonly Instance[] {
-    const { membership, places, clock } = this.#deps;
+    const { membership, places, owed, clock } = this.#deps;
     const { uid } = deployment.metadata;
     const nowMs = clock.now();
     const owned = membership.machinesOf(deployment);
@@ -203,9 +210,11 @@ export class CloudProvider implements Rpcs {
       id: group.id,
       replicas: replicasOf(deployment),
       min: group.min,
+      owed: owed(deployment),
       machines,
       chosen,
       places: (count) => places.see(uid, count),
+      provisionMs: provisionMsOf(this.#optionsOf(deployment), this.#defaults),
       nowMs,
     });
   }

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
 import { type BuiltMachine, machine, node } from '../../test/builders.ts';
+import type { CurrentStatus, MachineStatus } from '../apis/machine/v1alpha1/machine.ts';
 import type { NodeOfMachine } from '../controllers/machine-deployment/node-marks/node-marker.ts';
 import { creationError, type GroupFacts, instancesOf, MOST_PLACES } from './instances.ts';
 
@@ -28,7 +29,7 @@ const preserved = (m: BuiltMachine): void => {
 const REQUESTED = 'requested://m';
 
 const pool = (facts: Pick<GroupFacts, 'replicas' | 'machines'> & Partial<GroupFacts>) =>
-  instancesOf({ id: 'pool', min: 0, chosen: new Set(), places, nowMs: NOW, ...facts });
+  instancesOf({ id: 'pool', min: 0, owed: 0, chosen: new Set(), places, provisionMs: undefined, nowMs: NOW, ...facts });
 
 function one(each: NodeOfMachine, chosen: readonly string[] = []) {
   return pool({ replicas: 1, machines: [each], chosen: new Set(chosen) }).slice(0, 1);
@@ -123,6 +124,59 @@ describe('the instance of a Machine', () => {
   });
 });
 
+describe('a Machine for whose Node an autoscaler waits 10 minutes', () => {
+  const provisionMs = 600_000;
+  const ago = (ms: number, change: (m: BuiltMachine) => void = () => undefined) => ({
+    machine: built((m) => {
+      m.metadata.creationTimestamp = new Date(NOW - ms).toISOString();
+      change(m);
+    }),
+    node: undefined,
+  });
+  const inPhase =
+    (phase: CurrentStatus['phase'] | undefined, more: Partial<MachineStatus> = {}) =>
+    (m: BuiltMachine): void => {
+      Object.assign(m.status, more);
+      if (phase === undefined) delete (m.status as Partial<MachineStatus>).currentStatus;
+      else m.status.currentStatus.phase = phase;
+    };
+  const conditions = [{ type: 'Ready', status: 'True' }];
+  const errorOf = (each: NodeOfMachine, facts: Partial<GroupFacts> = {}) =>
+    pool({ replicas: 1, machines: [each], provisionMs, ...facts })[0]?.error;
+
+  test.each([
+    { what: 'is not created', change: inPhase(undefined) },
+    { what: 'has no Node yet', change: inPhase('Pending') },
+    { what: 'fails for a reason that passes', change: failedCreate('Unavailable') },
+  ])(
+    'that $what has failed after nine of them, before the autoscaler takes its request for fulfilled',
+    ({ change }) => {
+      expect(errorOf(ago(539_000, change))).toBeUndefined();
+      expect(errorOf(ago(540_000, change))).toMatchObject({ code: 'DeadlineExceeded', class: 'other' });
+      expect(errorOf(ago(540_000, change), { provisionMs: undefined })).toBeUndefined();
+      expect(errorOf(ago(540_000, change), { min: 1 })).toBeUndefined();
+    },
+  );
+
+  test('says what it waits for', () => {
+    expect(errorOf(ago(600_000, failedCreate('Unavailable', 'try later')))?.message).toBe(
+      'no Node has joined within 9m0s: try later',
+    );
+  });
+
+  test('fails for its own reason where that lasts', () => {
+    expect(errorOf(ago(600_000, failedCreate('ResourceExhausted')))).toMatchObject({ code: 'ResourceExhausted' });
+  });
+
+  test.each([
+    { what: 'has lost its Node', change: inPhase('Unknown', { conditions }) },
+    { what: 'lost its Node soon after it had joined', change: inPhase('Pending', { conditions }) },
+    { what: 'runs', change: inPhase('Running') },
+  ])('that $what may get it back', ({ change }) => {
+    expect(errorOf(ago(3_600_000, change))).toBeUndefined();
+  });
+});
+
 describe('the instances of a group', () => {
   test('replicas without a Machine have a place', () => {
     const machines = [
@@ -183,6 +237,45 @@ describe('the instances of a group', () => {
         { id: 'requested://kept', state: 'creating' },
         { id: 'requested://going', state: 'deleting' },
         expect.objectContaining({ id: 'requested://m-0', error: expect.anything() }),
+      ]);
+    });
+  });
+
+  describe('of which a rollout is under way', () => {
+    const failing = (name: string, hour: number) => ({
+      machine: built((m) => {
+        failedCreate('ResourceExhausted')(m);
+        Object.assign(m.metadata, { name, creationTimestamp: `2025-12-31T0${hour}:00:00Z` });
+      }),
+      node: undefined,
+    });
+    const joined = (i: number) => ({
+      machine: built((m) => void (m.metadata.name = `joined-${i}`)),
+      node: ofNode(`cloud:///${i}`),
+    });
+    const nodes = [0, 1, 2].map(joined);
+    const told = (facts: Pick<GroupFacts, 'replicas' | 'machines'> & Partial<GroupFacts>) =>
+      pool(facts)
+        .filter(({ state }) => state === 'creating')
+        .map(({ id, error }) => `${id}${error === undefined ? '' : ' fails'}`);
+
+    test('leave out what is made beyond the size: taken back, it would cost a Machine that works', () => {
+      expect(told({ replicas: 3, machines: [...nodes, failing('surge', 1)] })).toEqual([]);
+    });
+
+    test('show the youngest of what is made beyond the size and for a request of the autoscaler', () => {
+      const machines = [...nodes, failing('younger', 2), failing('older', 1)];
+
+      expect(told({ replicas: 4, machines })).toEqual(['requested://younger fails']);
+    });
+
+    test('show no error of what is made for Machines that are gone already', () => {
+      const machines = [joined(0), joined(1), failing('instead', 1)];
+
+      expect(told({ replicas: 3, owed: 1, machines })).toEqual(['requested://instead']);
+      expect(told({ replicas: 4, owed: 1, machines: [...machines, failing('requested', 2)] })).toEqual([
+        'requested://instead',
+        'requested://requested fails',
       ]);
     });
   });

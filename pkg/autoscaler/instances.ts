@@ -1,7 +1,9 @@
 import type { NodeOfMachine } from '../controllers/machine-deployment/node-marks/node-marker.ts';
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
-import { phaseOf } from '../apis/machine/v1alpha1/defaults.ts';
+import { phaseOf, showsNode } from '../apis/machine/v1alpha1/defaults.ts';
+import { formatDuration } from '../apis/duration.ts';
 import { fromTimestamp } from '../base/clock/clock.ts';
+import { isBeingCreated } from '../controllers/machine-facts/status.ts';
 import { isFailed, isPreserved, isTerminating } from '../controllers/replicas/machine-state.ts';
 import type { DriverCode } from '../driver/error.ts';
 import { truncated } from '../kube/events/combined-message.ts';
@@ -28,11 +30,15 @@ export interface GroupFacts {
   readonly replicas: number;
   /** Autoscalers cannot make it smaller than this. */
   readonly min: number;
+  /** Of a rollout: see `owedBy`. */
+  readonly owed: number;
   readonly machines: readonly NodeOfMachine[];
   /** Names of Machines that an autoscaler has chosen to go. */
   readonly chosen: ReadonlySet<string>;
   /** Names for so many replicas without a Machine. */
   readonly places: (count: number) => readonly string[];
+  /** How long the autoscaler waits for the Node of a new Machine; undefined while it has not said. */
+  readonly provisionMs: number | undefined;
   readonly nowMs: number;
 }
 
@@ -41,6 +47,13 @@ export interface GroupFacts {
  * and into the 4 MiB that a client of gRPC takes.
  */
 export const MOST_PLACES = 10_000;
+
+/**
+ * After this part of the time that an autoscaler waits, a Machine without a Node has failed. When all of it is over, those from 1.36 on take
+ * the request for fulfilled, as they no longer expect what has not come: they delete it, request as many from the same group at once, and
+ * never try another one. The rest of the time is for one of their loops to see the error.
+ */
+const PATIENCE = 0.9;
 
 /** What trying again does not cure: somebody has to change a class, a permission or a quota. */
 const INCURABLE: ReadonlySet<string> = new Set<DriverCode>([
@@ -64,34 +77,60 @@ const INCURABLE: ReadonlySet<string> = new Set<DriverCode>([
  * | has no Node                                        | placeholder       | creating |                                        |
  * | has no Node, ResourceExhausted, and can be deleted | placeholder       | creating | out-of-resources: others are tried now |
  * | has no Node, a failure that lasts, can be deleted  | placeholder       | creating | other: others are tried now            |
+ * | has never had a Node, waited long, can be deleted  | placeholder       | creating | other: others are tried now            |
  * | is going, chosen to go, or failed and not preserved| as above          | deleting |                                        |
+ * | has no Node, and is more than the size asks for    | is left out: taken back, it would cost one that has a Node            |
  * | does not exist yet                                 | of its place      | creating |                                        |
  */
 export function instancesOf(facts: GroupFacts): readonly Instance[] {
   const { id, replicas, machines, places } = facts;
-  const staying = machines.filter(({ machine }) => !isLeaving(machine, facts)).length;
-  const count = Math.min(Math.max(0, replicas - staying), MOST_PLACES);
+  const staying = machines.filter(({ machine }) => !isLeaving(machine, facts));
+  const count = Math.min(Math.max(0, replicas - staying.length), MOST_PLACES);
+  const surplus = surplusOf(staying, replicas);
   const missing = places(count).map((place): Instance => ({ id: missingPlaceholder(id, place), state: 'creating' }));
   const errors = reportedErrors(facts);
-  return [...machines.flatMap((each) => instanceOf(each, facts, errors)), ...missing];
+  const shown = machines.filter(({ machine }) => !surplus.has(machine.metadata.name));
+  return [...shown.flatMap((each) => instanceOf(each, facts, errors)), ...missing];
+}
+
+/** Names of Machines without a Node that a rollout has made beyond the size: the oldest, as the youngest are those that show errors. */
+function surplusOf(staying: readonly NodeOfMachine[], replicas: number): ReadonlySet<string> {
+  const expected = staying.filter(({ node }) => node === undefined).map(({ machine }) => machine);
+  const surplus = Math.min(expected.length, Math.max(0, staying.length - replicas));
+  return new Set(
+    expected
+      .toSorted(youngestFirst)
+      .slice(expected.length - surplus)
+      .map(({ metadata }) => metadata.name),
+  );
+}
+
+function youngestFirst(a: Machine, b: Machine): number {
+  return createdMsOf(b) - createdMsOf(a) || (a.metadata.name < b.metadata.name ? -1 : 1);
+}
+
+function createdMsOf({ metadata }: Machine): number {
+  return fromTimestamp(metadata.creationTimestamp) ?? 0;
 }
 
 /**
- * Errors of the Machines that an autoscaler can delete, by name: of as many as the group is above its minimum, the youngest. It expects no
- * Node of an instance with an error, and deletes it. Where that is refused, as at the minimum, the size remains unexplained: it lowers the
- * size, and when that is refused too, its loop ends for all groups. Without an error it waits, and leaves what does not come as it is.
+ * Errors of the Machines that an autoscaler can delete, by name: of as many as the group is above its minimum, and above what a rollout needs
+ * so as not to replace working Machines by those that fail; the youngest. It expects no Node of an instance with an error, and deletes it. Where
+ * that is refused, as at the minimum, the size remains unexplained: it lowers the size, and when that is refused too, its loop ends for all
+ * groups. Without an error it waits, and leaves what does not come as it is.
  */
 function reportedErrors(facts: GroupFacts): ReadonlyMap<string, InstanceError> {
-  const { replicas, min, machines, nowMs } = facts;
+  const { replicas, min, owed, machines, nowMs } = facts;
   const failed = machines.flatMap(({ machine, node }) => {
-    const error = creationError(machine);
+    const error = creationError(machine) ?? lateError(machine, facts);
     const isKept = node !== undefined || isLeaving(machine, facts) || isPreserved(machine, nowMs);
     if (isKept || error === undefined) return [];
-    const { name, creationTimestamp } = machine.metadata;
-    return [{ name, createdMs: fromTimestamp(creationTimestamp) ?? 0, error }];
+    return [{ machine, error }];
   });
-  const youngest = failed.toSorted((a, b) => b.createdMs - a.createdMs || (a.name < b.name ? -1 : 1));
-  return new Map(youngest.slice(0, Math.max(0, replicas - min)).map(({ name, error }) => [name, error]));
+  const youngest = failed.toSorted((a, b) => youngestFirst(a.machine, b.machine));
+  const joined = machines.filter(({ machine, node }) => node !== undefined && !isLeaving(machine, facts)).length;
+  const removable = Math.max(0, replicas - Math.max(min, joined + owed));
+  return new Map(youngest.slice(0, removable).map(({ machine, error }) => [machine.metadata.name, error]));
 }
 
 /** Whether a Machine counts for no replica any more, or will not for long. */
@@ -121,4 +160,15 @@ export function creationError(machine: Machine): InstanceError | undefined {
   const message = truncated(description);
   if (code === ('ResourceExhausted' satisfies DriverCode)) return { code, message, class: 'out-of-resources' };
   return INCURABLE.has(code) ? { code, message, class: 'other' } : undefined;
+}
+
+/** That a Machine which has never had a Node is about to be given up. One that has lost its Node may get it back. */
+function lateError(machine: Machine, { provisionMs, nowMs }: GroupFacts): InstanceError | undefined {
+  const isExpected = isBeingCreated(machine) || (phaseOf(machine) === 'Pending' && !showsNode(machine));
+  if (!isExpected || provisionMs === undefined || nowMs - createdMsOf(machine) < PATIENCE * provisionMs)
+    return undefined;
+  const code = 'DeadlineExceeded' satisfies DriverCode;
+  const why = machine.status?.lastOperation?.description ?? '';
+  const message = `no Node has joined within ${formatDuration(PATIENCE * provisionMs)}${why === '' ? '' : `: ${why}`}`;
+  return { code, message: truncated(message), class: 'other' };
 }

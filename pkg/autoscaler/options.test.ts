@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machineDeployment } from '../../test/builders.ts';
 import { NodeGroupAutoscalingOptions } from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
-import { optionsReply, ownOptions } from './options.ts';
+import { optionsReply, ownOptions, provisionMsOf } from './options.ts';
 
 const PREFIX = 'autoscaler.gardener.cloud/';
 const own = (annotations: Record<string, string>) =>
@@ -57,6 +57,14 @@ describe('options of a node group', () => {
       scaleDownUnready: seconds(1200),
       maxNodeProvision: seconds(900),
     });
+  });
+
+  test('say how long the client waits for a Node, also in groups without settings', () => {
+    expect(provisionMsOf(own({ 'max-node-provision-time': '90s' }), PLAIN)).toBe(90_000);
+    expect(provisionMsOf(own({}), PLAIN)).toBe(900_000);
+    expect(provisionMsOf(own({}), EMBEDDED)).toBe(900_000);
+    expect(provisionMsOf(own({}), options({}))).toBeUndefined();
+    expect(provisionMsOf(own({}), undefined)).toBeUndefined();
   });
 
   test('are left to the client when there are none, or it has not said its defaults', () => {

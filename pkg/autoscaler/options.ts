@@ -6,12 +6,19 @@ import type { Duration } from './gen/google/protobuf/duration.ts';
 /** Where Gardener's fork reads settings of a node group: on its MachineDeployment. */
 const PREFIX = 'autoscaler.gardener.cloud/';
 const NS_PER_SECOND = 1_000_000_000n;
+const NS_PER_MS = 1_000_000n;
+
+const PROVISION = {
+  key: 'max-node-provision-time',
+  embedded: 'embeddedMaxNodeProvision',
+  plain: 'maxNodeProvision',
+} as const;
 
 /** Durations, by annotation: where a reply has them for either era. */
 const DURATIONS = [
   { key: 'scale-down-unneeded-time', embedded: 'embeddedScaleDownUnneeded', plain: 'scaleDownUnneeded' },
   { key: 'scale-down-unready-time', embedded: 'embeddedScaleDownUnready', plain: 'scaleDownUnready' },
-  { key: 'max-node-provision-time', embedded: 'embeddedMaxNodeProvision', plain: 'maxNodeProvision' },
+  PROVISION,
 ] as const;
 
 const THRESHOLDS = [
@@ -67,6 +74,13 @@ export function optionsReply(
     options[plain] = { seconds: ns / NS_PER_SECOND, nanos: Number(ns % NS_PER_SECOND) };
   }
   return options;
+}
+
+/** How long a client waits for the Node of a new Machine: by the settings of the group, or else by its defaults; undefined when it has not said. */
+export function provisionMsOf(own: OwnOptions, defaults: NodeGroupAutoscalingOptions | undefined): number | undefined {
+  const { key, plain, embedded } = PROVISION;
+  const ns = own.durationsNs.get(key) ?? fromPlain(defaults?.[plain]) ?? defaults?.[embedded]?.nanoseconds;
+  return ns === undefined ? undefined : Number(ns / NS_PER_MS);
 }
 
 function parseThreshold(text: string): number | undefined {

@@ -8,6 +8,7 @@ import type { Node } from '../apis/wire.ts';
 import { hexOf } from '../base/random/random.ts';
 import type { AnnouncedTemplate, ReadAnnounced } from '../controllers/announced-template.ts';
 import { MACHINE_DEPLOYMENT_EVENT_SOURCE } from '../controllers/machine-deployment/events.ts';
+import { observeDeployment } from '../controllers/machine-deployment/observed.ts';
 import { nodeAccess } from '../controllers/machine-facts/node-access.ts';
 import type { HeldBack } from '../health/held-work.ts';
 import { isForbiddenOrNotServed } from '../kube/client/errors.ts';
@@ -27,6 +28,7 @@ import { LearnedShapes } from './learned.ts';
 import type { MachineControllers } from './machine-controllers.ts';
 import { Membership } from './membership.ts';
 import { type AutoscalerMetrics, autoscalerMetrics } from './metrics.ts';
+import { owedBy } from './mutations/group-state.ts';
 import { mutations } from './mutations/index.ts';
 import { ownOptions } from './options.ts';
 import { Places } from './places.ts';
@@ -99,6 +101,7 @@ export class ServedGroups {
       announced: (machineClass, signal) => this.#announced(machineClass, signal),
       mutations: mutations({ ...deps, reader: operator.reader, recorder: this.#events, changes: this.#changes }),
       places,
+      owed: (deployment) => owedBy(observeDeployment(deps, deployment)),
       catchUp: (signal) => this.#catchUp(AbortSignal.any([signal, this.#ending.signal])),
       gpu: config,
       clock,

@@ -127,6 +127,13 @@ export class ScaledGroups implements AsyncDisposable {
     await this.#options.site.api.send('PATCH', path, { spec: { replicas } });
   }
 
+  /** Changes the template of a group, so that each of its machines has to be replaced. */
+  async roll(name: string): Promise<void> {
+    const path = `${GROUP}/namespaces/${this.namespace}/machinedeployments/${name}`;
+    const template = { metadata: { annotations: { generation: '2' } } };
+    await this.#options.site.api.send('PATCH', path, { spec: { template } });
+  }
+
   /** How many pods need a machine. */
   async scalePods(replicas: number): Promise<void> {
     const path = `/apis/apps/v1/namespaces/${this.namespace}/deployments/${WEB}`;

@@ -228,6 +228,33 @@ describe('an autoscaler', () => {
     expect(groups.asked.filter(({ group }) => group === 'c-partly')).toEqual([]);
     expect(await groups.sizeOf('c-partly')).toBe(2);
   });
+
+  test('does not take back what a rollout makes and cannot create, which would cost machines that work', async () => {
+    await using cloud = await SimulatedCloud.start({ site, nodeLeases: true });
+    const limits = { 'e-rolled': { min: 0, max: 3 }, 'f-other': { min: 0, max: 5 } };
+    await using groups = await ScaledGroups.create({ site, cloud, groups: limits });
+    await using _manager = await groups.manager();
+    await groups.scaleGroup('e-rolled', 3);
+    await groups.untilRunning(3);
+    const full = {
+      method: 'CreateMachine',
+      effect: 'fail',
+      code: 'ResourceExhausted',
+      machines: 'e-rolled-.*',
+    } as const;
+    cloud.simulation.faults.set([full]);
+    await groups.roll('e-rolled');
+    await groups.untilCreationFails('ResourceExhausted');
+    await using _autoscaler = groups.autoscaler({ scaleDownUnneededMs: HOUR_MS });
+
+    // It deals with what has failed in all groups before it scales one of them.
+    await groups.scalePods(4 * PODS_PER_MACHINE);
+    await eventually(() => cloud.created.some(({ machineName }) => machineName.startsWith('f-other-')), PATIENCE);
+
+    expect(groups.asked.filter(({ group }) => group === 'e-rolled')).toEqual([]);
+    expect(await groups.sizeOf('e-rolled')).toBe(3);
+    expect(cloud.deleted).toBe(0);
+  });
 });
 
 /** A manager and an autoscaler that live until the autoscaler has sent its first call that changes something. */

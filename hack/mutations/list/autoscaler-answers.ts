@@ -31,15 +31,21 @@ export const AUTOSCALER_ANSWERS: readonly Mutation[] = [
   },
   {
     in: 'instancesOf',
-    from: 'min(Math.max(0, replicas - staying), MOST_PLACES',
-    to: 'max(0, Math.min(replicas - staying, 2 * MOST_PLACES)',
+    from: 'min(Math.max(0, replicas - staying.length), MOST_PLACES',
+    to: 'max(0, Math.min(replicas - staying.length, 2 * MOST_PLACES)',
     why: 'A size with a digit too many ends the manager for want of memory.',
   },
   {
     in: 'reportedErrors',
-    from: 'Math.max(0, replicas - min)',
-    to: 'replicas',
+    from: 'Math.max(min, joined + owed)',
+    to: 'Math.max(0, joined + owed)',
     why: 'A Machine at the minimum that cannot be created stops the autoscaler for all groups.',
+  },
+  {
+    in: 'lateError',
+    from: 'PATIENCE * provisionMs) return',
+    to: 'provisionMs) return',
+    why: 'The autoscaler never tries another group when Machines of the first never join.',
   },
   {
     in: 'optionsReply',

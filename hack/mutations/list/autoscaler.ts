@@ -16,9 +16,15 @@ export const AUTOSCALER: readonly Mutation[] = [
   },
   {
     in: 'decideDecrease',
-    from: 'filling.filter(({ hasNode }) => hasNode).length',
+    from: 'neededBy(state)',
     to: '0',
     why: 'A request that is taken back takes Machines along that have come.',
+  },
+  {
+    in: 'decideDeletion',
+    from: 'decision.replicas < neededBy(state, machines)',
+    to: 'decision.replicas < 0',
+    why: 'By an old list the autoscaler takes back what a rollout makes, and a working Machine goes for the size.',
   },
   {
     in: 'decideIncrease',

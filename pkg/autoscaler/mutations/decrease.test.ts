@@ -35,6 +35,7 @@ test.each<{
   members: MemberFacts[];
   delta: number;
   list?: string;
+  owed?: number;
   min?: number;
   want: object;
 }>([
@@ -109,8 +110,16 @@ test.each<{
     min: 0,
     want: { code: FAILED_PRECONDITION },
   },
-])('a request is taken back: $title', ({ replicas, members, delta, list, min = 1, want }) => {
-  const state = groupState(replicas, members, list === undefined ? {} : { list });
+  {
+    title: 'what a rollout owes stays',
+    replicas: 3,
+    members: [joined, older, younger],
+    owed: 1,
+    delta: -2,
+    want: { replicas: 2, machines: ['younger'] },
+  },
+])('a request is taken back: $title', ({ replicas, members, delta, list, owed = 0, min = 1, want }) => {
+  const state = groupState(replicas, members, { owed, ...(list === undefined ? {} : { list }) });
 
   expect(decideDecrease(state, nodeGroup({ min }), delta)).toMatchObject(want);
 });

@@ -247,6 +247,43 @@ test.each<{ title: string; rollout: RolloutStage; leaves: boolean; asked: Deleti
   expect(decideDeletion(state, nodeGroup({ min: 0 }), [asked])).toMatchObject(want);
 });
 
+test.each<{ title: string; replicas: number; owed?: number; asked: DeletionTarget[]; want: object }>([
+  { title: 'one beyond the size', replicas: 3, asked: [placeholder('x')], want: { code: FAILED_PRECONDITION } },
+  {
+    title: 'both, of which one is beyond the size',
+    replicas: 4,
+    asked: [placeholder('x'), placeholder('y')],
+    want: { code: FAILED_PRECONDITION },
+  },
+  { title: 'one that was requested', replicas: 4, asked: [placeholder('x')], want: { replicas: 3, machines: ['x'] } },
+  {
+    title: 'one that comes for a Machine that is gone',
+    replicas: 5,
+    owed: 2,
+    asked: [placeholder('x')],
+    want: { code: FAILED_PRECONDITION },
+  },
+  {
+    title: 'one beside such a one',
+    replicas: 5,
+    owed: 1,
+    asked: [placeholder('x')],
+    want: { replicas: 4, machines: ['x'] },
+  },
+  {
+    title: 'a replica without a Machine, which comes for one that is gone',
+    replicas: 6,
+    owed: 3,
+    asked: [missing(0)],
+    want: { code: FAILED_PRECONDITION },
+  },
+])('of three Machines, and two that a rollout makes, is taken back: $title', ({ replicas, owed = 0, asked, want }) => {
+  const members = [...THREE, { name: 'x', hasNode: false }, { name: 'y', hasNode: false }];
+  const state = groupState(replicas, members, { rollout: 'choosing', owed });
+
+  expect(decideDeletion(state, nodeGroup({ min: 0, max: 9 }), asked)).toMatchObject(want);
+});
+
 test('a failed Machine that was preserved until now still has its replica: it would be taken off the list again', () => {
   const expired = one(({ status }) => {
     Object.assign(status.currentStatus, { phase: 'Failed', preserveExpiryTime: '2025-12-31T00:00:00Z' });

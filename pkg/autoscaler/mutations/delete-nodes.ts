@@ -11,7 +11,7 @@ import {
   type GroupDecision,
   type Refusal,
 } from './decision.ts';
-import { isKeptForInspection, isReplacedBySet, type GroupState } from './group-state.ts';
+import { isKeptForInspection, isReplacedBySet, neededBy, type GroupState } from './group-state.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { Membership, NodeIdentifier } from '../membership.ts';
 import { parsePlaceholder } from '../placeholder.ts';
@@ -57,6 +57,7 @@ export function deletionOf(
  * | a Machine that has failed, or is preserved                     | done: its set replaces it, or somebody looks at it |
  * | a Machine without Node, for which one has joined meanwhile     | FAILED_PRECONDITION: the autoscaler's list was old, the Machine is well |
  * | a Machine with a Node, while a rollout has still to choose     | FAILED_PRECONDITION: the rollout is about to replace it, or others for it |
+ * | one without Node, or no Machine, in place of which one with a Node would go | FAILED_PRECONDITION: a rollout makes it beyond the size, or for one that it has removed |
  * | a replica whose Machine comes when those before it are gone    | FAILED_PRECONDITION: a rollout of type Recreate would end with fewer |
  * | a replica without a Machine, or with one that has failed       | taken back |
  * | one that has its Machine by now, or was taken back             | done: another one takes its place in the list, not in the call |
@@ -80,6 +81,8 @@ export function decideDeletion(
   const decision = withLess(state, group, machines, Math.min(places.length, state.missing));
   if (isRefusal(decision)) return decision;
   const fewer = replicasOf(state.deployment) - machines.length - decision.replicas;
+  const isWithdrawal = fewer > 0 || machines.some((name) => state.members.get(name)?.hasNode === false);
+  if (isWithdrawal && decision.replicas < neededBy(state, machines)) return wouldCostOthers(state, group);
   return { ...decision, places: places.slice(0, fewer) };
 }
 
@@ -138,6 +141,14 @@ function refusalOf(asked: DeletionTarget, state: GroupState, group: NodeGroup): 
     );
   }
   return undefined;
+}
+
+function wouldCostOthers(state: GroupState, { id }: NodeGroup): Refusal {
+  const size = replicasOf(state.deployment);
+  return notNow(
+    `a smaller size than ${size} of group ${id} would cost machines that have nodes: wait until the group has as many machines as its size, ` +
+      'and its rollout is complete',
+  );
 }
 
 /** Machines of a rollout are on their way out, and others are to come for them: how long that takes is up to their drains. */

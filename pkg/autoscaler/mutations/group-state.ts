@@ -5,7 +5,7 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import { type RolloutStage, rolloutStage } from '../../controllers/machine-deployment/rollout/rollout-stage.ts';
 import { namesListed } from '../../controllers/machine-deployment/scaling/scaler-handoff.ts';
 import { isFailed, isPreserved, isPreservedFailed, isTerminating } from '../../controllers/replicas/machine-state.ts';
-import { observeDeployment, ownedMachines } from '../../controllers/machine-deployment/observed.ts';
+import { observeDeployment, type Observed, ownedMachines } from '../../controllers/machine-deployment/observed.ts';
 import { nodeAccess } from '../../controllers/machine-facts/node-access.ts';
 
 export interface GroupMember {
@@ -24,6 +24,8 @@ export interface GroupState {
   /** How many replicas have no Machine, or one that has failed: nothing is lost when they are taken back. */
   readonly missing: number;
   readonly rollout: RolloutStage;
+  /** See `owedBy`. */
+  readonly owed: number;
   readonly nowMs: number;
 }
 
@@ -34,6 +36,21 @@ export function isKeptForInspection(machine: Machine, nowMs: number): boolean {
 /** It has failed, and its MachineSet replaces it without being asked. */
 export function isReplacedBySet(machine: Machine, nowMs: number): boolean {
   return isFailed(machine) && !isKeptForInspection(machine, nowMs);
+}
+
+/**
+ * How many replicas a rollout may have emptied whose new Machines have yet to come. They cannot be taken back: for a smaller size the rollout
+ * would empty others, and where nothing can be created, one after the other until the minimum is reached.
+ */
+export function owedBy(observed: Pick<Observed, 'deployment' | 'newSet' | 'facts' | 'limits'>): number {
+  return rolloutStage(observed) === 'choosing' ? observed.limits.unavailable : 0;
+}
+
+/** What the group cannot be smaller than without a loss: Machines with a Node, but for these, and what a rollout owes. */
+export function neededBy({ filling, owed }: GroupState, without: readonly string[] = []): number {
+  return (
+    filling.filter(({ machine, hasNode: joined }) => joined && !without.includes(machine.metadata.name)).length + owed
+  );
 }
 
 export type GroupSources = Pick<OwnerDeps, 'machines' | 'machineSets' | 'targets' | 'clock'>;
@@ -51,7 +68,8 @@ export function groupStateOf(
     .map((machine): [string, GroupMember] => [machine.metadata.name, { machine, hasNode: hasNode(sight, machine) }]);
   const members = new Map(owned);
   const nowMs = sight.clock.now();
-  return { deployment, members, ...filledBy(members, deployment, nowMs), rollout: rolloutStage(observed), nowMs };
+  const [rollout, owed] = [rolloutStage(observed), owedBy(observed)];
+  return { deployment, members, ...filledBy(members, deployment, nowMs), rollout, owed, nowMs };
 }
 
 /** What these Machines are to the replicas of their MachineDeployment. */

@@ -43,6 +43,16 @@ describe('a rollout', () => {
 
     expect(groupStateOf(new ReplicasWorld({ sets, machines }), paused, new Map()).rollout).toBe(want);
   });
+
+  test.each([
+    { title: 'as many as may be missing', sets: [newSet, old], want: 2 },
+    { title: 'nothing when it is complete', sets: [newSet], want: 0 },
+  ])('owes $title', ({ sets, want }) => {
+    const strategy = { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 2 } } as const;
+    const rolled = { ...deployment, spec: { ...deployment.spec, replicas: 3, strategy } };
+
+    expect(groupStateOf(new ReplicasWorld({ sets, machines: [] }), rolled, new Map()).owed).toBe(want);
+  });
 });
 
 describe('a Machine has a Node', () => {

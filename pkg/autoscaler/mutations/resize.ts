@@ -3,7 +3,7 @@ import { fromTimestamp } from '../../base/clock/clock.ts';
 import type { NodeGroup } from '../groups.ts';
 import { invalidArgument, notNow, type GroupDecision, aboveMaximum } from './decision.ts';
 import { withLess } from './delete-nodes.ts';
-import { isKeptForInspection, type GroupState, type GroupMember } from './group-state.ts';
+import { isKeptForInspection, neededBy, type GroupState, type GroupMember } from './group-state.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 
 /** More Machines. All of them or none: the autoscaler counts on as many as it has asked for. */
@@ -24,8 +24,8 @@ export function decideIncrease(
 }
 
 /**
- * Takes back what was asked for and has not come: never a Machine with a Node, whatever the delta, because the autoscaler takes back a
- * whole request also when part of it has come. First go replicas without a Machine, then Machines that have failed, then others without a
+ * Takes back what was asked for and has not come: never a Machine with a Node, nor what a rollout owes, whatever the delta, because the
+ * autoscaler takes back a whole request also when part of it has come. First go replicas without a Machine, then Machines that have failed, then others without a
  * Node, by name.
  */
 export function decideDecrease(state: GroupState, group: NodeGroup, delta: number): GroupDecision {
@@ -36,7 +36,7 @@ export function decideDecrease(state: GroupState, group: NodeGroup, delta: numbe
   }
   const { filling } = state;
   const before = replicasOf(state.deployment);
-  const floor = Math.max(group.min, filling.filter(({ hasNode }) => hasNode).length);
+  const floor = Math.max(group.min, neededBy(state));
   const wanted = Math.min(-delta, before - floor);
   const missing = Math.min(wanted, state.missing);
   const machines = victimsOf(filling, state.nowMs).slice(0, Math.max(0, wanted - missing));
