@@ -55,7 +55,7 @@ Reason:          ZoneUnhealthy
 Message:         Machine m-1 is unhealthy. Not replaced yet: too many machines of zone a became unhealthy at once, so replacing them would not help; restore the zone, or delete a Machine to force its replacement.
 Waiting For:     more machines of its zone to be healthy
 Since:           2026-01-01T00:06:40Z (3m20s)
-Next:            It is replaced unless its Node becomes healthy first. To replace it now, delete the Machine.
+Next:            It is replaced unless its Node becomes healthy first; if the Node was deleted, it is replaced anyway. To replace it now, delete the Machine.
 Last Operation:  HealthCheck Processing, ZoneUnhealthy (60s ago)
 Conditions:
   Type        Status   Age  Reason         Message

@@ -7,6 +7,7 @@ import { PassNotes } from '../../work/reconcile/object-pass/pass-notes.ts';
 import type { Step } from '../../work/reconcile/result.ts';
 import { MACHINE_EVENTS, type MachineEvent, type MachineEventReason } from '../machine-facts/events.ts';
 import type { NodeAccess } from '../machine-facts/node-access.ts';
+import type { Hold } from '../machine-facts/replacement-hold.ts';
 import type { MachineCopy } from '../machine-facts/status.ts';
 
 export interface ResolvedClass {
@@ -45,6 +46,8 @@ export interface MachineContext {
   resolved?: ResolvedClass;
   /** Found by step `launch`. */
   launched?: Launched;
+  /** Why the machine is not replaced yet, as the first step has said that was asked. */
+  held?: Hold;
 }
 
 export interface MachineStep extends Step<MachineContext> {

@@ -564,7 +564,12 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     mishaps,
     NAMED_NONE,
   ),
-  row('waits-for-replacement', 'A machine waits forever after another replacement.', all(isLarge, mishaps), STUCK),
+  row(
+    'waits-for-replacement',
+    'A machine waits forever after another replacement, or after its zone has recovered.',
+    all(isLarge, mishaps),
+    STUCK,
+  ),
   row('late-node-stays', 'The Node of a machine whose VM went after it stays.', acts, /Node .* belongs to no Machine/),
   row(
     'creation-repeated',

@@ -1,5 +1,5 @@
 import { setOperation } from '../../machine-facts/status.ts';
-import { withHold, type Hold } from '../../machine-facts/replacement-hold.ts';
+import { holdOf, withHold, type Hold } from '../../machine-facts/replacement-hold.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext } from '../context.ts';
 
@@ -7,18 +7,28 @@ import type { MachineContext } from '../context.ts';
 export const REPLACEMENT_RETRY_MS = 10_000;
 
 /**
- * Says why the machine is held back, once for as long as it is for the same reason; a young process says it without an Event. `cause`: what is
- * wrong with it, where its last operation does not say that.
+ * Says why the machine is held back, once for as long as it is for the same reason; a young process says it without an Event. The first reason
+ * of a pass is the one that counts. `cause`: what is wrong with it, where its last operation does not say that.
  */
 export function reportHold(
   { clock }: Pick<Collaborators, 'clock'>,
-  { machine, observed, pass }: MachineContext,
+  ctx: MachineContext,
   held: Hold,
   cause?: string,
 ): void {
+  if (ctx.held !== undefined) return;
+  ctx.held = held;
+  const { machine, observed, pass } = ctx;
   const { type = 'HealthCheck', state = 'Processing', description = '' } = machine.status.lastOperation ?? {};
   const told = { type, state, errorCode: held.code, description: withHold(cause ?? description, held) };
   setOperation(machine, told, clock.now());
   const isNews = machine.status.lastOperation?.description !== observed.status?.lastOperation?.description;
   if (isNews && held.kind !== 'grace') pass.event('ReplacementDelayed', `Not replaced yet: ${held.text}`);
+}
+
+/** Takes back what a machine says of a hold, unless this pass has said it. */
+export function endHold({ clock }: Pick<Collaborators, 'clock'>, { machine, held }: MachineContext): void {
+  if (held !== undefined || holdOf(machine) === undefined) return;
+  const { type = 'HealthCheck', state = 'Processing', description = '' } = machine.status.lastOperation ?? {};
+  setOperation(machine, { type, state, description: withHold(description, undefined) }, clock.now());
 }

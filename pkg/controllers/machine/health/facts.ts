@@ -49,7 +49,7 @@ function explainUnknown(machine: Machine): Explanation {
 /** Its health timeout has passed, but it is not its turn. */
 function explainHeld(machine: Machine, { kind }: Hold): Explanation {
   const { reason, waitingFor, after = '' } = HELD[kind];
-  const then = `It is replaced unless its Node becomes healthy first.${after}`;
+  const then = `It is replaced unless its Node becomes healthy first; if the Node was deleted, it is replaced anyway.${after}`;
   return explanation(reason, descriptionOf(machine), waitingFor, then);
 }
 

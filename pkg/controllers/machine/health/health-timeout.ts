@@ -9,15 +9,15 @@ import { isMaintenanceRequested } from '../../machine-facts/maintenance.ts';
 import { isHealthy } from '../../machine-facts/node-health.ts';
 import { healthTimeoutMsOf, watchedConditionsOf } from '../../machine-facts/settings.ts';
 import { setOperation } from '../../machine-facts/status.ts';
-import type { PaceFacts } from '../../machine-facts/pace.ts';
-import { paceFactsOf, stoppedZoneOf, type TurnDeps } from '../../machine-facts/replacement-turn.ts';
+import { paceFactsOf, type TurnDeps } from '../../machine-facts/replacement-turn.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { isUpdateSuccessful } from '../in-place/outcome.ts';
 import { isSuspended } from '../node/suspended.ts';
 import { becomeFailed, clustersOf, type FailDeps } from '../failure/fail.ts';
-import { REPLACEMENT_RETRY_MS, reportHold } from '../failure/held-back.ts';
+import { endHold, reportHold } from '../failure/held-back.ts';
 import { CATCH_UP_MS, liveCheck, type LiveCheckDeps } from '../failure/live-check.ts';
+import { type NotYet, paced, takeGrant, zoneStopped } from '../failure/turn.ts';
 
 /** Phases that last no longer than the health timeout; after a successful update a machine stays in its phase while unhealthy. */
 const LIMITED: ReadonlySet<string> = new Set(['Unknown', 'InPlaceUpdateSuccessful', 'InPlaceUpdateFailed']);
@@ -39,16 +39,19 @@ export const healthTimeout = (deps: Deps): MachineStep => ({
 
   async run(ctx) {
     const time = healthTime(deps, ctx);
-    if (time === undefined) return next;
-
-    const { sinceMs, timeoutMs, leftMs } = time;
-    if (leftMs > 0) {
-      // Its time has passed, but not under our eyes.
-      if (deps.clock.now() - sinceMs >= timeoutMs) reportHold(deps, ctx, hold('grace'));
-      ctx.pass.alsoAfter(leftMs, 'the Node to become healthy');
+    if (time === undefined) {
+      // Those of other phases are not held here.
+      if (LIMITED.has(phaseOf(ctx.machine))) endHold(deps, ctx);
       return next;
     }
-    return await replace(deps, ctx, timeoutMs);
+    const { sinceMs, timeoutMs, leftMs } = time;
+    if (leftMs <= 0) return await replace(deps, ctx, timeoutMs);
+
+    // Its time has passed, but not under our eyes.
+    if (deps.clock.now() - sinceMs >= timeoutMs) reportHold(deps, ctx, hold('grace'));
+    else endHold(deps, ctx);
+    ctx.pass.alsoAfter(leftMs, 'the Node to become healthy');
+    return next;
   },
 });
 
@@ -69,29 +72,17 @@ export function healthTime(
 }
 
 async function replace(deps: Deps, ctx: MachineContext, timeoutMs: number): Promise<StepResult> {
-  const { budget, pace, clock } = deps;
+  const { pace, clock } = deps;
   const { machine, observed, pass, log } = ctx;
-  const zone = stoppedZoneOf(deps, observed);
-  if (zone !== undefined) {
-    reportHold(deps, ctx, hold('zone', zone.name));
-    return requeue(REPLACEMENT_RETRY_MS, 'more machines of its zone to be healthy');
-  }
   const facts = paceFactsOf(deps, observed);
-  const heldBack = paced(deps, ctx, facts);
-  if (heldBack !== undefined) return heldBack;
-  const grant = budget.tryAcquire(observed);
-  if (grant === undefined) {
-    reportHold(deps, ctx, hold(budget.poolOf(observed)?.limit === 0 ? 'stopped' : 'limit'));
-    return requeue(REPLACEMENT_RETRY_MS, 'other replacements to finish');
-  }
-  // Held until the write has been made and is visible to the next pass.
-  pass.hold(grant);
+  const notYet = zoneStopped(deps, observed) ?? paced(deps, facts) ?? takeGrant(deps, ctx);
+  if (notYet !== undefined) return heldBack(deps, ctx, notYet);
 
   const doubt = await doubtOf(deps, ctx);
   if (doubt !== undefined) return requeue(CATCH_UP_MS, doubt);
   // Another machine of the zone may have begun during the look.
-  const tooLate = paced(deps, ctx, facts);
-  if (tooLate !== undefined) return tooLate;
+  const tooLate = paced(deps, facts);
+  if (tooLate !== undefined) return heldBack(deps, ctx, tooLate);
   if (facts !== undefined) pace.begin(facts);
 
   const type = failedOperationOf(machine);
@@ -104,13 +95,9 @@ async function replace(deps: Deps, ctx: MachineContext, timeoutMs: number): Prom
   return stop;
 }
 
-/** Holds the machine back while others that are unhealthy too had their turn in this health timeout; undefined: it is its turn. */
-function paced(deps: Deps, ctx: MachineContext, facts: PaceFacts | undefined): StepResult | undefined {
-  const waitMs = facts === undefined ? 0 : deps.pace.waitMs(facts);
-  if (waitMs === 0) return undefined;
-  reportHold(deps, ctx, hold('pace'));
-  // Others may recover before, so that it is the only one.
-  return requeue(Math.min(waitMs, REPLACEMENT_RETRY_MS), 'its turn to be replaced');
+function heldBack(deps: Deps, ctx: MachineContext, { held, afterMs, waitingFor }: NotYet): StepResult {
+  reportHold(deps, ctx, held);
+  return requeue(afterMs, waitingFor);
 }
 
 /** What speaks against it, read live; undefined when nothing does. */

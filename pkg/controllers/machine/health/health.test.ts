@@ -669,7 +669,7 @@ describe('the Node of a machine', () => {
         n.metadata.resourceVersion = '2';
         n.metadata.finalizers = [NODE_FINALIZER];
         n.metadata.labels['node.gardener.cloud/machine-name'] = 'm-1';
-        n.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+        n.metadata.deletionTimestamp = '2026-01-01T00:01:00Z';
       }),
     );
 

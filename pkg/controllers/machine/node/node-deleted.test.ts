@@ -1,137 +1,340 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { machine, node } from '../../../../test/builders.ts';
+import { type BuiltMachine, machine, machineDeployment, machineSet, node } from '../../../../test/builders.ts';
 import { MINUTE, SECOND } from '../../../../test/durations.ts';
-import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
+import { FakeWorld, type PassSeen } from '../../../../test/fakes/machine-world.ts';
+import { API_VERSION } from '../../../apis/machine/v1alpha1/group.ts';
 import {
   MACHINE_FINALIZER,
   MACHINE_NAME_LABEL,
   MAINTENANCE_ANNOTATION,
+  MAX_REPLACEMENTS_ANNOTATION,
   NODE_FINALIZER,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
+import type { NodeCondition } from '../../../apis/wire.ts';
+import { toTimestamp } from '../../../base/clock/clock.ts';
+import { ReplacementPace } from '../../machine-facts/pace.ts';
+import { ReplacementBudget } from '../../machine-facts/replacement-budget.ts';
+import { replacementHold } from '../../machine-facts/replacement-held-condition.ts';
 import { explain } from '../explain/explain.ts';
 
-const DELETED = ['uid-of-machine-m-1'];
-const READY = { type: 'Ready', status: 'True' };
+const START = '2026-01-01T00:00:00Z';
+const EARLIER = '2025-12-31T00:00:00Z';
 const SILENT = { type: 'Ready', status: 'Unknown', reason: 'NodeStatusUnknown' };
+const KEPT = /^Node m-1 was deleted while it was not ready\. The Machine is kept for now: /;
 
-const current = (world: FakeWorld): Machine => world.machines.get('default/m-1') as Machine;
-const phaseNow = (world: FakeWorld): string | undefined => current(world).status?.currentStatus?.phase;
+const readySince = (lastTransitionTime: string): NodeCondition => ({
+  type: 'Ready',
+  status: 'True',
+  lastTransitionTime,
+});
 
-/** A machine of a zone with others, whose Node is being deleted. */
-class DeletedNode {
+/** Machines of one zone, the first of which is m-1; those of a pool belong to one MachineDeployment. */
+class Zone {
   readonly world = new FakeWorld();
   #version = 1;
 
-  constructor(phase: MachinePhase, { isInMaintenance = false } = {}) {
-    this.put('m-1', phase, isInMaintenance);
-    this.say(SILENT);
+  constructor(maxReplacements?: string) {
+    if (maxReplacements !== undefined) this.#limit(maxReplacements);
   }
 
-  put(name: string, phase: MachinePhase, isInMaintenance = false): void {
+  put(name: string, phase: MachinePhase, change: (m: BuiltMachine) => void = () => undefined): void {
     this.world.machines.put(
       machine((m) => {
         m.metadata.name = name;
+        m.metadata.uid = name;
         m.metadata.resourceVersion = String(500 + this.#version++);
         m.metadata.finalizers = [MACHINE_FINALIZER];
+        m.metadata.labels = { node: name };
+        m.metadata.ownerReferences = [
+          { apiVersion: API_VERSION, kind: 'MachineSet', name: 's', uid: 's', controller: true },
+        ];
         m.metadata.annotations = { 'machinepriority.machine.sapcloud.io': '3' };
-        if (isInMaintenance) m.metadata.annotations[MAINTENANCE_ANNOTATION] = 'true';
-        m.status.currentStatus = { phase, lastUpdateTime: '2026-01-01T00:00:00Z' };
-        m.status.conditions = [READY];
+        m.spec.providerID = `sim:///${name}`;
+        m.status.currentStatus = { phase, lastUpdateTime: START };
+        m.status.conditions = [SILENT];
+        m.status.lastOperation = { type: 'HealthCheck', state: 'Processing', description: 'It is unhealthy.' };
+        change(m);
       }),
     );
   }
 
-  say(condition: { type: string; status: string }): void {
+  say(name: string, condition: NodeCondition, { isDeleted = true } = {}): void {
     this.world.nodes.cache.put(
       node((n) => {
+        n.metadata.name = name;
+        n.metadata.uid = `node-${name}`;
         n.metadata.resourceVersion = String(500 + this.#version++);
         n.metadata.finalizers = [NODE_FINALIZER];
-        n.metadata.labels[MACHINE_NAME_LABEL] = 'm-1';
-        n.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+        n.metadata.labels = { [MACHINE_NAME_LABEL]: name };
+        n.spec.providerID = `sim:///${name}`;
+        if (isDeleted) n.metadata.deletionTimestamp = START;
         n.status.conditions = [condition];
       }),
     );
   }
+
+  get(name = 'm-1'): Machine {
+    return this.world.machines.get(`default/${name}`) as Machine;
+  }
+
+  get phase(): string | undefined {
+    return this.get().status?.currentStatus?.phase;
+  }
+
+  get deleted(): readonly string[] {
+    return this.world.deletedMachines;
+  }
+
+  /** A pass over each that is there; who was deleted is gone with it, and replaced by one that runs. */
+  async sweep(names: readonly string[]): Promise<PassSeen[]> {
+    const passes: PassSeen[] = [];
+    for (const name of names) {
+      if (this.world.machines.get(`default/${name}`) === undefined) continue;
+      passes.push(await this.world.reconcile(`default/${name}`));
+    }
+    for (const name of this.deleted) {
+      this.world.machines.remove(`default/${name}`);
+      this.world.nodes.cache.remove(name);
+      this.put(`new-${name}`, 'Running');
+    }
+    return passes;
+  }
+
+  /** The process is another one. */
+  restart(): void {
+    const ledSinceMs = this.world.clock.now();
+    this.world.trustedForMs = () => this.world.clock.now() - ledSinceMs;
+    Object.assign(this.world, { pace: new ReplacementPace({ clock: this.world.clock }) });
+    this.world.restart();
+  }
+
+  #limit(annotation: string): void {
+    const owner = { apiVersion: API_VERSION, kind: 'MachineDeployment', name: 'd', uid: 'd', controller: true };
+    const { machines, owners } = this.world;
+    owners.deployments.put(
+      machineDeployment((d) => {
+        Object.assign(d.metadata, { name: 'd', uid: 'd', annotations: { [MAX_REPLACEMENTS_ANNOTATION]: annotation } });
+      }),
+    );
+    owners.sets.put(
+      machineSet((set) => void Object.assign(set.metadata, { name: 's', uid: 's', ownerReferences: [owner] })),
+    );
+    Object.assign(this.world, { budget: new ReplacementBudget({ machines, owners }) });
+    this.world.restart();
+  }
+}
+
+const numbered = (count: number): string[] => Array.from({ length: count }, (_, i) => `m-${i + 1}`);
+const told = (passes: readonly PassSeen[]): string[] =>
+  passes.flatMap(({ events }) => events.map(({ message }) => message));
+
+/** A zone whose first machines are silent, and their Nodes deleted. */
+function silentZone(silent: number, all: number, maxReplacements?: string): { zone: Zone; names: readonly string[] } {
+  const zone = new Zone(maxReplacements);
+  const names = numbered(all);
+  for (const [i, name] of names.entries()) {
+    zone.put(name, i < silent ? 'Unknown' : 'Running');
+    zone.say(name, i < silent ? SILENT : readySince(EARLIER), { isDeleted: i < silent });
+  }
+  zone.world.clock.advance(5 * MINUTE);
+  return { zone, names };
 }
 
 describe('a deleted Node that is not ready', () => {
   test('takes its machine along when the others of its zone are well, not before they could be found unhealthy', async () => {
-    const { world } = new DeletedNode('Running');
+    const zone = new Zone();
+    zone.put('m-1', 'Running');
+    zone.say('m-1', SILENT);
+    const { world } = zone;
     const first = await world.reconcile();
-    expect([phaseNow(world), world.deletedMachines]).toEqual(['Unknown', []]);
+    expect([zone.phase, zone.deleted]).toEqual(['Unknown', []]);
     expect(first.result).toMatchObject({ kind: 'requeue' });
 
     world.clock.advance(MINUTE - SECOND);
     const { result } = await world.reconcile();
-    expect(world.deletedMachines).toEqual([]);
+    expect(zone.deleted).toEqual([]);
     expect(result).toMatchObject({ kind: 'requeue', afterMs: SECOND });
 
     world.clock.advance(SECOND);
     await world.reconcile();
-    expect(world.deletedMachines).toEqual(DELETED);
+    expect(zone.deleted).toEqual(['m-1']);
   });
 
-  test('keeps its machine while its zone is stopped, and says so once; then it takes it along', async () => {
-    const silent = new DeletedNode('Running');
-    const { world } = silent;
-    for (const [name, phase] of Object.entries({ a: 'Unknown', b: 'Running', c: 'Running' } as const))
-      silent.put(name, phase);
-    const told: string[] = [];
-    for (let i = 0; i < 4; i++) {
-      const { events } = await world.reconcile();
-      told.push(...events.map(({ reason, message }) => `${reason}: ${message}`));
-      world.clock.advance(MINUTE);
+  test('keeps its machine while its zone is stopped, and says so now and then; afterwards it takes it along', async () => {
+    const { zone, names } = silentZone(2, 4);
+    const first = told(await zone.sweep(['m-1']));
+    expect(first).toEqual([expect.stringMatching(/^Not replaced yet: /), expect.stringMatching(KEPT)]);
+    expect(first[1]).toMatch(/delete a Machine to force its replacement\.$/);
+    expect(explain(zone.get(), 0)).toMatchObject({ reason: 'ZoneUnhealthy' });
+
+    const later: string[] = [];
+    for (let minutes = 0; minutes < 40; minutes++) {
+      zone.world.clock.advance(MINUTE);
+      later.push(...told(await zone.sweep(['m-1'])));
     }
+    expect(later).toEqual([first[1]]);
+    expect([zone.phase, zone.deleted]).toEqual(['Unknown', []]);
 
-    expect([phaseNow(world), world.deletedMachines]).toEqual(['Unknown', []]);
-    expect(explain(current(world), 0)).toMatchObject({ reason: 'ZoneUnhealthy' });
-    const held = told.filter((one) => one.startsWith('ReplacementDelayed'));
-    expect(held).toHaveLength(2);
-    expect(held[0]).toContain('Not replaced yet: ');
-    expect(held[1]).toMatch(
-      /Node m-1 was deleted while it was not ready\. The Machine is kept for now: .* delete a Machine/,
-    );
-
-    silent.put('a', 'Running');
-    await world.reconcile();
-    expect(world.deletedMachines).toEqual(DELETED);
+    zone.put('m-2', 'Running');
+    zone.say('m-2', readySince(EARLIER), { isDeleted: false });
+    await zone.sweep(names);
+    expect(zone.deleted).toEqual(['m-1']);
   });
 
-  test('that becomes ready in a stopped zone takes its machine along', async () => {
-    const silent = new DeletedNode('Unknown');
-    const { world } = silent;
-    for (const name of ['a', 'b']) silent.put(name, 'Unknown');
-    world.clock.advance(MINUTE);
-    await world.reconcile();
-    expect(world.deletedMachines).toEqual([]);
+  test('without a condition Ready takes its machine along, which never becomes Unknown', async () => {
+    const zone = new Zone();
+    zone.put('m-1', 'Running');
+    zone.say('m-1', { type: 'NetworkUnavailable', status: 'False' });
 
-    silent.say(READY);
-    await world.reconcile();
+    await zone.sweep(['m-1']);
+    expect([zone.phase, zone.deleted]).toEqual(['Running', []]);
+    zone.world.clock.advance(MINUTE);
+    await zone.sweep(['m-1']);
 
-    expect(world.deletedMachines).toEqual(DELETED);
+    expect(zone.deleted).toEqual(['m-1']);
   });
 
-  test('keeps a machine that is in maintenance', async () => {
-    const { world } = new DeletedNode('Unknown', { isInMaintenance: true });
-    world.clock.advance(10 * MINUTE);
+  test('keeps a machine that is in maintenance, which says nothing of its zone', async () => {
+    const { zone } = silentZone(3, 4);
+    await zone.sweep(['m-1']);
+    expect(zone.get().status?.lastOperation?.errorCode).toBe('ZoneUnhealthy');
+    const maintained = zone.get();
+    const annotations = { ...maintained.metadata.annotations, [MAINTENANCE_ANNOTATION]: 'true' };
+    zone.world.machines.put({
+      ...maintained,
+      metadata: { ...maintained.metadata, resourceVersion: '900', annotations },
+    });
 
-    const { events } = await world.reconcile();
+    const messages = told(await zone.sweep(['m-1']));
 
-    expect(world.deletedMachines).toEqual([]);
-    expect(events.map(({ message }) => message)).toContain(
+    expect(zone.deleted).toEqual([]);
+    expect(messages).toContain(
       'Node m-1 was deleted while it was not ready. The Machine is kept for now: it is in maintenance; end the maintenance, or delete the Machine.',
     );
+    expect(replacementHold([zone.get()])).toBeUndefined();
+    expect(zone.get().status?.lastOperation?.errorCode).not.toBe('ZoneUnhealthy');
   });
 
   test.each(['Pending', 'Failed'] as const)('takes a machine that is %s along at once', async (phase) => {
-    const silent = new DeletedNode(phase);
-    for (const name of ['a', 'b', 'c']) silent.put(name, 'Unknown');
+    const { zone } = silentZone(4, 4);
+    zone.put('m-1', phase);
 
-    await silent.world.reconcile();
+    await zone.world.reconcile();
 
-    expect(silent.world.deletedMachines).toEqual(DELETED);
+    expect(zone.deleted).toEqual(['m-1']);
+  });
+});
+
+describe('Nodes of a zone that were deleted while they were not ready', () => {
+  test('take their machines along one by one when a part of the zone has recovered', async () => {
+    const { zone, names } = silentZone(11, 20);
+    await zone.sweep(names);
+    expect(zone.deleted).toEqual([]);
+
+    for (const name of ['m-10', 'm-11'])
+      zone.say(name, readySince(toTimestamp(zone.world.clock.now())), { isDeleted: false });
+    await zone.sweep(names);
+    await zone.sweep(names);
+    expect(zone.deleted).toEqual(['m-1']);
+    expect(explain(zone.get('m-2'), 0)).toMatchObject({ reason: 'ReplacementPaced' });
+
+    zone.world.clock.advance(10 * MINUTE);
+    await zone.sweep(names);
+    await zone.sweep(names);
+    expect(zone.deleted).toEqual(['m-1', 'm-2']);
+  });
+
+  test('take them along one by one when all are ready again, and work', async () => {
+    const { zone, names } = silentZone(11, 20);
+    await zone.sweep(names);
+    for (const name of names.slice(0, 11)) zone.say(name, readySince(toTimestamp(zone.world.clock.now())));
+    const passes = [...(await zone.sweep(names)), ...(await zone.sweep(names))];
+    zone.world.clock.advance(MINUTE);
+    passes.push(...(await zone.sweep(names)));
+    // The first whose pass found less than half of the zone Unknown.
+    expect([zone.phase, zone.deleted]).toEqual(['Running', ['m-3']]);
+    expect(told(passes).filter((one) => one.includes('was deleted while it was not ready'))).toHaveLength(10);
+    expect(replacementHold([zone.get()])).toBeUndefined();
+    const atRest = await zone.sweep(names);
+    expect(atRest.flatMap(({ writes, events }) => [...writes, ...events])).toEqual([]);
+
+    zone.world.clock.advance(10 * MINUTE);
+    await zone.sweep(names);
+    expect(zone.deleted).toEqual(['m-3', 'm-1']);
+  });
+
+  test.each([
+    { maxReplacements: '0', count: 0, reason: 'ReplacementStopped' },
+    { maxReplacements: '3', count: 3, reason: 'ReplacementPaced' },
+  ])('take as many along within a health timeout as max-replacements allows: $maxReplacements', async (row) => {
+    const { zone, names } = silentZone(6, 20, row.maxReplacements);
+    for (let i = 0; i < 8; i++) {
+      await zone.sweep(names);
+      zone.world.clock.advance(MINUTE);
+    }
+
+    expect(zone.deleted).toHaveLength(row.count);
+    expect(explain(zone.get('m-6'), 0)).toMatchObject({ reason: row.reason });
+  });
+
+  test('wait for a health timeout of a new leader, which does not know whom the one before has replaced', async () => {
+    const { zone, names } = silentZone(3, 20);
+    for (const name of names.slice(0, 3)) zone.say(name, readySince(toTimestamp(zone.world.clock.now())));
+    zone.world.clock.advance(MINUTE);
+    await zone.sweep(names);
+    await zone.sweep(names);
+    expect(zone.deleted).toEqual(['m-1']);
+
+    zone.restart();
+    zone.world.clock.advance(9 * MINUTE);
+    await zone.sweep(names);
+    expect(zone.deleted).toEqual(['m-1']);
+    zone.world.clock.advance(MINUTE);
+    await zone.sweep(names);
+    expect(zone.deleted).toEqual(['m-1', 'm-2']);
+  });
+
+  test('are not judged by a new leader before it has looked for a minute', async () => {
+    const { zone } = silentZone(1, 4);
+    zone.restart();
+
+    await zone.sweep(['m-1']);
+    expect([zone.deleted, explain(zone.get(), 0).reason]).toEqual([[], 'SafetyGrace']);
+    zone.world.clock.advance(MINUTE);
+    await zone.sweep(['m-1']);
+    expect(zone.deleted).toEqual(['m-1']);
+  });
+
+  // Its health timeout has passed, but not under the eyes of this process.
+  test('have their machines say the same in each pass of a new leader', async () => {
+    const { zone, names } = silentZone(3, 4);
+    zone.world.clock.advance(20 * MINUTE);
+    zone.restart();
+    zone.world.clock.advance(3 * MINUTE);
+    await zone.sweep(names);
+
+    zone.world.clock.advance(10 * SECOND);
+    const passes = await zone.sweep(names);
+
+    expect(passes.flatMap(({ writes, events }) => [...writes, ...events])).toEqual([]);
+    expect(explain(zone.get(), 0)).toMatchObject({ reason: 'ZoneUnhealthy' });
+  });
+});
+
+describe('a Node that was ready when it was deleted', () => {
+  test.each([
+    { what: 'since long', since: EARLIER, want: ['m-1'] },
+    { what: 'since it was deleted', since: START, want: [] },
+  ])('takes its machine along at once, also where others wait: ready $what', async ({ since, want }) => {
+    const { zone } = silentZone(4, 6);
+    zone.put('m-1', 'Running');
+    zone.say('m-1', readySince(since));
+
+    await zone.sweep(['m-1']);
+
+    expect(zone.deleted).toEqual(want);
   });
 });

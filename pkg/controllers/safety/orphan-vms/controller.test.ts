@@ -275,6 +275,11 @@ class World {
     return result.afterMs;
   }
 
+  /** The next look is to be soon. */
+  hasten(): void {
+    this.#controller.hasten();
+  }
+
   async held(): Promise<number> {
     return (await this.registry.getSingleMetric('machinist_orphan_vms_held')?.get())?.values[0]?.value ?? -1;
   }
@@ -553,6 +558,21 @@ test('the next look is due a period after the last, however long the process run
   world.clock.advance(PERIOD_MS - 1);
 
   expect([await world.pass(), world.provider.lists]).toEqual([1, 1]);
+});
+
+test('a look that is to be soon is one grace after the last, however often it is asked for', async () => {
+  const world = new World();
+  await world.pass();
+  world.clock.advance(1_000);
+  world.hasten();
+
+  expect([await world.pass(), world.provider.lists]).toEqual([GRACE_MS - 1_000, 1]);
+  world.clock.advance(GRACE_MS - 1_000);
+  world.hasten();
+  await world.pass();
+  world.hasten();
+  expect(await world.pass()).toBe(GRACE_MS);
+  expect(world.provider.lists).toBe(2);
 });
 
 test('a look fails with the API server when notes cannot be dropped', async () => {

@@ -48,6 +48,8 @@ const FAILED_RETRY_MS = 60_000;
 export class OrphanVMsController {
   readonly #deps: OrphanVMsDeps;
   #dueMs = -Infinity;
+  /** When the last look began. */
+  #lookedMs = -Infinity;
   #hasBegun = false;
   #failedClasses: ReadonlySet<string> = new Set();
   /** Classes whose lists hold VMs that may be of another namespace. */
@@ -62,6 +64,11 @@ export class OrphanVMsController {
   /** The next pass is to look, whatever time it is. */
   hurry(): void {
     this.#dueMs = -Infinity;
+  }
+
+  /** The next look is to be soon: `graceMs` after the last one. */
+  hasten(): void {
+    this.#dueMs = Math.min(this.#dueMs, this.#lookedMs + this.#deps.graceMs);
   }
 
   /** Takes ended deletions, and looks when it is time. Throws ApiError. */
@@ -79,6 +86,7 @@ export class OrphanVMsController {
       return requeue(Math.min(this.#dueMs - nowMs, statesMs), 'the next check of the provider');
     }
 
+    this.#lookedMs = nowMs;
     const waitMs = await this.#check(nowMs, signal);
     this.#dueMs = clock.monotonicMs() + waitMs;
     this.#deps.states.seen();

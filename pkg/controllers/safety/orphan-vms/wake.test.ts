@@ -5,6 +5,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import type { ChangeHandler, Informer } from '../../../kube/cache/lister.ts';
 import { silentLogger } from '../../../base/log/logger.ts';
+import { hold, type ReplacementHoldKind } from '../../machine-facts/replacement-hold.ts';
 import { RemovedMachines } from '../removed-machines.ts';
 import { DeletedMachines } from '../deleted-machines.ts';
 import { OwnerlessVMs } from '../ownerless-vms.ts';
@@ -14,6 +15,7 @@ import { wakeOrphanVMs } from './wake.ts';
 function watching(leads: boolean, others: readonly Machine[] = []) {
   const handlers: ChangeHandler<Machine>[] = [];
   const seen = { looks: 0, warnings: 0 };
+  let hastened = 0;
   const removed = new RemovedMachines();
   const gone = new DeletedMachines();
   const late: string[] = [];
@@ -26,7 +28,7 @@ function watching(leads: boolean, others: readonly Machine[] = []) {
     },
     classes: { onChange: () => undefined } as unknown as Informer<MachineClass>,
     queue: { add: () => undefined, addAfter: () => undefined },
-    controller: { hurry: () => void (seen.looks += 1) },
+    controller: { hurry: () => void (seen.looks += 1), hasten: () => void (hastened += 1) },
     trust: { trustedForMs: () => (leads ? 1 : 0) },
     removed,
     gone,
@@ -36,7 +38,7 @@ function watching(leads: boolean, others: readonly Machine[] = []) {
   const tell = (old: Machine | undefined, current: Machine | undefined): void => {
     for (const handler of handlers) handler(old, current);
   };
-  return { tell, seen, removed, late, gone, ownerless };
+  return { tell, seen, removed, late, gone, ownerless, hastened: () => hastened };
 }
 
 const withoutVM = (change: (m: BuiltMachine) => void = () => undefined): Machine =>
@@ -167,3 +169,18 @@ test.each([
     expect(world.gone.has(old.spec.providerID ?? '')).toBe(isGone);
   },
 );
+
+test('a Machine that begins to be kept because its zone is unhealthy has the next look made soon', () => {
+  const { tell, seen, hastened } = watching(true);
+  const saying = (kind?: ReplacementHoldKind): Machine =>
+    machine((m) => {
+      m.status.currentStatus.phase = 'Unknown';
+      m.status.lastOperation = { type: 'HealthCheck', state: 'Processing', description: 'x' };
+      if (kind !== undefined) m.status.lastOperation.errorCode = hold(kind).code;
+    });
+  const told = [saying(), saying('grace'), saying('zone'), saying('zone'), saying('pace')];
+
+  for (const [i, current] of told.entries()) tell(told[i - 1], current);
+
+  expect([hastened(), seen.looks]).toEqual([1, 0]);
+});

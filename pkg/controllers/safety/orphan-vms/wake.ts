@@ -5,6 +5,7 @@ import { isBeingDeleted, keyOf } from '../../../apis/meta.ts';
 import type { Informer, Lister } from '../../../kube/cache/lister.ts';
 import type { Trust } from '../../../kube/gate/leader-gate.ts';
 import { reportsSeveralVMs } from '../../machine-facts/original-texts.ts';
+import { holdOf } from '../../machine-facts/replacement-hold.ts';
 import type { Queue } from '../../../work/workqueue/queue.ts';
 import { remainsOf } from '../deleted-machines.ts';
 import type { OrphanVMsController, OrphanVMsDeps } from './controller.ts';
@@ -18,7 +19,7 @@ export interface OrphanVMsWakeDeps extends Pick<OrphanVMsDeps, 'removed' | 'gone
   readonly machines: Informer<Machine> & Pick<Lister<Machine>, 'byIndex'>;
   readonly classes: Informer<MachineClass>;
   readonly queue: Queue;
-  readonly controller: Pick<OrphanVMsController, 'hurry'>;
+  readonly controller: Pick<OrphanVMsController, 'hurry' | 'hasten'>;
   /**
    * A process that does not lead any more sees Machines vanish that its successor removes, and does not warn of them. It records them all the
    * same: a suspended leadership may continue, and a restore of the control cluster takes long enough to suspend it.
@@ -50,6 +51,10 @@ export function wakeOrphanVMs(deps: OrphanVMsWakeDeps): void {
   });
   machines.onChange((old, current) => {
     if (current !== undefined && hasSeveralVMs(current) && (old === undefined || !hasSeveralVMs(old))) look();
+    if (current !== undefined && isKeptInZone(current) && (old === undefined || !isKeptInZone(old))) {
+      controller.hasten();
+      queue.addAfter(ORPHAN_VMS_KEY, GATHER_MS);
+    }
     if (old === undefined || old.metadata.uid === current?.metadata.uid) return;
     const level = trust.trustedForMs([]) > 0 ? 'warn' : 'debug';
     const fields = fieldsOf(old);
@@ -78,6 +83,10 @@ function isKept(machine: Machine, machines: OrphanVMsWakeDeps['machines']): bool
 
 function hasSeveralVMs({ status }: Machine): boolean {
   return reportsSeveralVMs(status?.lastOperation);
+}
+
+function isKeptInZone(machine: Machine): boolean {
+  return holdOf(machine)?.kind === 'zone';
 }
 
 function fieldsOf(machine: Machine): { machine: string; providerID: string } {

@@ -1,0 +1,26 @@
+import type { Node, NodeCondition } from '../../apis/wire.ts';
+import { fromTimestamp } from '../../base/clock/clock.ts';
+
+/**
+ * Whether a deleted Node was not ready then, or is not now: it may have been deleted by somebody who does not see its VM. Follows from the
+ * Node alone, also once it is ready again: the condition says since when.
+ */
+export function wasDeletedUnready(node: Node): boolean {
+  const ready = readyOf(node);
+  if (ready?.status !== 'True') return true;
+  const readyMs = fromTimestamp(ready.lastTransitionTime);
+  const deletedMs = fromTimestamp(node.metadata.deletionTimestamp);
+  // Both are whole seconds: of the same one nobody knows.
+  return readyMs !== undefined && deletedMs !== undefined && readyMs >= deletedMs;
+}
+
+/** When a deleted Node was deleted, or became ready or not ready since. */
+export function deletedOrChangedMs(node: Node): number | undefined {
+  const times = [node.metadata.deletionTimestamp, readyOf(node)?.lastTransitionTime];
+  const known = times.map((one) => fromTimestamp(one)).filter((one) => one !== undefined);
+  return known.length === 0 ? undefined : Math.max(...known);
+}
+
+function readyOf({ status }: Node): NodeCondition | undefined {
+  return status?.conditions?.find(({ type }) => type === 'Ready');
+}
