@@ -27,7 +27,15 @@ test('a simulated VM that vanishes while its Node registers leaves a Node that i
     },
   });
   const { reader, writer } = kubelets;
-  const keeper = { cloud, reader, writer, clock, log: silentLogger, leases: false, otherIDs: false };
+  const keeper = {
+    cloud,
+    reader,
+    writer,
+    clock,
+    log: silentLogger,
+    leases: false,
+    registration: { otherIDs: false, uninitialized: false },
+  };
   // oxlint-disable-next-line no-new -- it works by itself
   new NodeKeeper(keeper, own.signal);
 

@@ -3,6 +3,13 @@ import type { Mutation } from '../mutation.ts';
 /** The life of a Machine until it is deleted. */
 export const MACHINE_CREATION: readonly Mutation[] = [
   {
+    in: 'mayGiveUp',
+    from: 'if (!isWell) return true;',
+    to: 'if (isWell !== undefined) return true;',
+    why: 'All machines that join are given up together when nothing sets up their Nodes.',
+    tests: ['creation-timeout.test.ts'],
+  },
+  {
     in: 'findOrCreate',
     from: 'await markSent(deps, ctx, machine, className, signal);',
     to: '',

@@ -7,7 +7,7 @@ import { mergePatch, strategicPatch } from '../../../pkg/kube/client/patch.ts';
 import { leases, nodes } from '../../../pkg/kube/client/resource.ts';
 import type { Logger } from '../../../pkg/base/log/logger.ts';
 import type { CloudEvent, SimCloud } from './cloud.ts';
-import { conditionsOf, simNode, type NodeReadiness } from './node.ts';
+import { conditionsOf, simNode, type NodeReadiness, type Registration } from './node.ts';
 import { canonicalIDOf, type SimVM } from './vm.ts';
 
 export interface NodeKeeperDeps {
@@ -18,8 +18,7 @@ export interface NodeKeeperDeps {
   readonly log: Logger;
   /** Renew a Lease for each Node, as kubelets do: needed where a kube-controller-manager watches over them. */
   readonly leases: boolean;
-  /** Register Nodes with provider ids of another form than the driver reports, as some cloud controllers do. */
-  readonly otherIDs: boolean;
+  readonly registration: Registration;
 }
 
 const RETRY_MS = 1_000;
@@ -117,11 +116,11 @@ export class NodeKeeper {
   }
 
   async #join(vm: SimVM): Promise<void> {
-    const { cloud, writer, clock, otherIDs } = this.#deps;
+    const { cloud, writer, clock, registration } = this.#deps;
     const isOn = (): boolean => cloud.get(vm.providerID)?.power === 'on';
     if (!isOn()) return;
     try {
-      await writer.create('create', nodes, simNode(vm, toTimestamp(clock.now()), otherIDs));
+      await writer.create('create', nodes, simNode(vm, toTimestamp(clock.now()), registration));
     } catch (err) {
       if (!isAlreadyExists(err)) throw err;
       await this.setReadiness(vm.machineName, 'ready');

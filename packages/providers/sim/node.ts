@@ -10,8 +10,19 @@ const CAPACITY = { cpu: '4', memory: '16Gi', pods: '110', 'ephemeral-storage': '
 /** Problems that a kubelet reports beside Ready. */
 const PRESSURES = ['MemoryPressure', 'DiskPressure', 'PIDPressure'];
 
-/** The Node as which a VM registers; `hasOtherID`: its provider id has another form than the driver's. */
-export function simNode(vm: SimVM, nowTimestamp: string, hasOtherID: boolean): New<Node> {
+/** Until a cloud controller manager takes it away, no pods are scheduled on a Node that registers with it. */
+export const UNINITIALIZED_TAINT = { key: 'node.cloudprovider.kubernetes.io/uninitialized', effect: 'NoSchedule' };
+
+/** How Nodes register. */
+export interface Registration {
+  /** With provider ids of another form than the driver reports, as some cloud controllers write them. */
+  readonly otherIDs: boolean;
+  /** With the taint that a cloud controller manager takes away. */
+  readonly uninitialized: boolean;
+}
+
+/** The Node as which a VM registers. */
+export function simNode(vm: SimVM, nowTimestamp: string, { otherIDs, uninitialized }: Registration): New<Node> {
   return {
     metadata: {
       name: vm.machineName,
@@ -25,7 +36,10 @@ export function simNode(vm: SimVM, nowTimestamp: string, hasOtherID: boolean): N
         ...vm.nodeLabels,
       },
     },
-    spec: { providerID: hasOtherID ? otherIDOf(vm.providerID) : vm.providerID },
+    spec: {
+      providerID: otherIDs ? otherIDOf(vm.providerID) : vm.providerID,
+      ...(uninitialized && { taints: [UNINITIALIZED_TAINT] }),
+    },
     status: {
       capacity: CAPACITY,
       allocatable: CAPACITY,

@@ -28,6 +28,8 @@ export interface SimulatedCluster {
   readonly podStopMs: number | undefined;
   /** Nodes register with provider ids of another form than the driver reports. */
   readonly otherNodeIDs?: boolean;
+  /** Nodes register with the taint that a cloud controller manager takes away. */
+  readonly uninitializedNodes?: boolean;
   /** See TransportOptions. */
   readonly openDispatcher?: OpenDispatcher;
   readonly openEndpoint?: OpenEndpoint;
@@ -75,7 +77,8 @@ export class Simulation implements AsyncDisposable {
     const { cloud } = this;
     const { transport, reader, writer } = connected;
     const { nodeLeases: leases, podStopMs, otherNodeIDs: otherIDs = false } = cluster;
-    this.nodes = new NodeKeeper({ cloud, reader, writer, clock, log, leases, otherIDs }, this.#stop.signal);
+    const registration = { otherIDs, uninitialized: cluster.uninitializedNodes ?? false };
+    this.nodes = new NodeKeeper({ cloud, reader, writer, clock, log, leases, registration }, this.#stop.signal);
     const source = new HttpListWatch({ transport, resource: pods, selection: { fieldSelector: 'spec.nodeName!=' } });
     const podKeeper = new PodKeeper({ cloud, source, writer, clock, log, stopMs: podStopMs }, this.#stop.signal);
     const running = podKeeper.run();

@@ -72,6 +72,8 @@ const createsSlowly = ({ world }: Script): boolean => (world.latencyMs?.create ?
 const hasVolumes = ({ world }: Script): boolean => (world.pods?.volumes ?? 0) > 0;
 const hasPods = ({ world }: Script): boolean => world.pods !== undefined;
 const makesTwice = ({ world }: Script): boolean => world.idempotentCreate === false;
+const initializesVMs = ({ world }: Script): boolean => world.initializesVMs === true;
+const initializesNodes = ({ world }: Script): boolean => world.initializesNodes === true;
 const hasOtherIDs = ({ world }: Script): boolean => world.otherNodeIDs === true;
 
 /** Users do all of that in one phase, and often. */
@@ -742,6 +744,34 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     world: 'cells',
     mayShow: doesAll('scaleManagers'),
     shows: /another process led|managed by 2/,
+  },
+  {
+    name: 'initialization-forgotten',
+    change: {
+      in: 'failureOfCreation',
+      from: "awaitsInitialization(machine) ? { ...told, errorCode: 'VMBeingInitialized' } : told",
+      to: 'told',
+      why: 'A machine whose VM is not initialized runs once something else has failed, too.',
+    },
+    mayShow: initializesVMs,
+    shows: /its VM .* is not initialized/,
+  },
+  row(
+    'joining-given-up-together',
+    'All machines that join are given up together when nothing sets up their Nodes.',
+    initializesNodes,
+    /whose Node was ready, too/,
+  ),
+  {
+    name: 'uninitialized-node-runs',
+    change: {
+      in: 'runsOnceHealthy',
+      from: '!awaitsInitialization(machine) && !isBeingSetUp(node)',
+      to: '!awaitsInitialization(machine)',
+      why: 'A machine runs on whose Node no pods are scheduled yet.',
+    },
+    mayShow: initializesNodes,
+    shows: /its Node .* is not initialized/,
   },
 ];
 

@@ -3,6 +3,7 @@ import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machi
 import type { Node } from '../../../pkg/apis/wire.ts';
 import { fromTimestamp } from '../../../pkg/base/clock/clock.ts';
 import { canonicalIDOf } from '../../../packages/providers/sim/vm.ts';
+import { UNINITIALIZED_TAINT } from '../../../packages/providers/sim/node.ts';
 import type { SimVM } from '../../../packages/providers/sim/vm.ts';
 import { at } from '../api-server/json.ts';
 import type { StoredObject } from '../api-server/stored-object.ts';
@@ -23,6 +24,8 @@ const CALL_MS = 120_000;
 const MOST_REQUESTS_A_SECOND = 2_000;
 /** So long it takes at least until a new Machine runs. */
 const JOIN_MS = 5_000;
+/** Of the Machines of worlds, less what a look may take: in so short a time none that has come in place of another is given up. */
+const CREATION_TIMEOUT_MS = 590_000;
 /** Of the Machines of worlds, less what a look may take. */
 const DRAIN_TIMEOUT_MS = 295_000;
 
@@ -48,6 +51,8 @@ export class Ledger {
   readonly #failed = new Set<string>();
   /** When the last one was. */
   #givenUpMs = -Infinity;
+  /** When the last one was whose Node was ready. */
+  #notSetUpMs = -Infinity;
   readonly #asked = new Set<string>();
   readonly #named = new Set<string>();
   readonly #doubledSince = new Map<string, number>();
@@ -67,7 +72,10 @@ export class Ledger {
       if (previous === undefined) this.#lookAtNumber();
       else if (type === 'DELETED') this.#lookAtEnd(object as unknown as Machine);
       else if (isGoing(object) && !isGoing(previous)) this.#lookAtMachine(previous);
-      else this.#lookAtFailure(object as unknown as Machine, previous as unknown as Machine);
+      else {
+        this.#lookAtFailure(object as unknown as Machine, previous as unknown as Machine);
+        this.#lookAtJoining(object as unknown as Machine, previous as unknown as Machine);
+      }
     });
     const leaders = new Leaders(world, (what) => this.find(what));
     world.processes.onRequest((request) => {
@@ -224,6 +232,26 @@ export class Ledger {
     }
   }
 
+  /** A machine runs at first with a VM and a Node that were initialized, and those whose Nodes only lack that are given up one after the other. */
+  #lookAtJoining(machine: Machine, before: Machine): void {
+    const phase = (one: Machine): string | undefined => one.status?.currentStatus?.phase;
+    if (!['Pending', 'CrashLoopBackOff'].includes(phase(before) ?? '')) return;
+    const { cloud, nodes, time } = this.#world;
+    const { name, labels } = machine.metadata;
+    const vm = cloud.get(canonicalIDOf(machine.spec?.providerID ?? ''));
+    const node = nodes.find(({ metadata }) => metadata.name === labels?.['node']);
+    if (vm?.power !== 'on' || node === undefined) return;
+    if (phase(machine) === 'Running') {
+      if (!vm.initialized) this.find(`Machine ${name} runs although its VM ${vm.providerID} is not initialized`);
+      if (isUninitialized(node))
+        this.find(`Machine ${name} runs although its Node ${node.metadata.name} is not initialized`);
+    }
+    if (phase(machine) !== 'Failed' || !this.health.isReady(machine)) return;
+    if (time.elapsedMs - this.#notSetUpMs < CREATION_TIMEOUT_MS)
+      this.find(`Machine ${name} was given up soon after another one whose Node was ready, too`);
+    this.#notSetUpMs = time.elapsedMs;
+  }
+
   /** No VM goes before its Machine; nor one whose Machine was forgotten, as long as the process lives that knew it. */
   #lookAtVM({ providerID, machineName, machineUID }: SimVM): void {
     // A call that was under way when the cluster was set back cannot be taken back.
@@ -299,4 +327,8 @@ function isLone({ metadata }: Machine): boolean {
 
 function isGoing({ metadata }: { readonly metadata: { readonly deletionTimestamp?: string } }): boolean {
   return metadata.deletionTimestamp !== undefined;
+}
+
+function isUninitialized({ spec }: Node): boolean {
+  return spec?.taints?.some(({ key }) => key === UNINITIALIZED_TAINT.key) === true;
 }

@@ -17,6 +17,7 @@ import { SimulatedAPIServer } from '../api-server/api-server.ts';
 import type { Backup } from '../api-server/objects.ts';
 import { type Kind, kindsWith } from '../api-server/kinds.ts';
 import type { StoredObject } from '../api-server/stored-object.ts';
+import { initializeNodes } from './cloud-controller.ts';
 import { collectGarbage } from './garbage-collector.ts';
 import { SimulatedConnection } from './network.ts';
 import {
@@ -59,6 +60,10 @@ export interface MachinesWorldOptions {
   readonly otherNodeIDs?: boolean;
   /** Whether the driver makes no second VM for the same Machine. */
   readonly idempotentCreate?: boolean;
+  /** VMs have to be initialized by a call of its own. */
+  readonly initializesVMs?: boolean;
+  /** Nodes have to be initialized by a cloud controller manager, which is away now and then. */
+  readonly initializesNodes?: boolean;
   /** Flags of its processes beside those that the world needs. */
   readonly flags?: Flags;
   /** In place of the kinds of the project and those built in. */
@@ -146,6 +151,8 @@ export class MachinesWorld implements AsyncDisposable {
       annotations: undefined,
       otherNodeIDs: false,
       idempotentCreate: true,
+      initializesVMs: false,
+      initializesNodes: false,
       flags: {},
       baseKinds: KINDS,
       kinds: [],
@@ -260,7 +267,8 @@ export class MachinesWorld implements AsyncDisposable {
   static async create(options: MachinesWorldOptions): Promise<MachinesWorld> {
     const world = new MachinesWorld(options);
     world.#furnish();
-    const { pods, cell } = world.#options;
+    const { pods, cell, initializesNodes } = world.#options;
+    if (initializesNodes) initializeNodes(world.servers.target, world.time, world.#random('cloud controller'));
     if (pods !== undefined) {
       const { servers, time } = world;
       world.#workload = new Workload({ ...pods, server: servers.target, time, random: world.#random('volumes') });
@@ -474,7 +482,10 @@ export class MachinesWorld implements AsyncDisposable {
       stringData: { userData: 'token: <<BOOTSTRAP_TOKEN>>' },
     };
     this.act('POST', `/api/v1/namespaces/${namespace}/secrets`, secret);
-    const providerSpec = { zone: this.sharesTarget ? namespace : 'a' };
+    const providerSpec = {
+      zone: this.sharesTarget ? namespace : 'a',
+      ...(this.#options.initializesVMs && { initialize: true }),
+    };
     const machineClass = {
       apiVersion,
       kind: 'MachineClass',
@@ -536,6 +547,7 @@ export class MachinesWorld implements AsyncDisposable {
         nodeLeases: false,
         podStopMs: 0,
         otherNodeIDs: this.#options.otherNodeIDs,
+        uninitializedNodes: this.#options.initializesNodes,
         openEndpoint: endpointOf,
         openDispatcher: () =>
           new SimulatedConnection({ time: this.time, clock, server: this.servers.target, weather: calm, observer }),

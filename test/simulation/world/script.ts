@@ -73,8 +73,34 @@ export function scriptOf(seed: number, limits: ScriptLimits = {}): Script {
     pods: random() < 0.4 ? podsOf(random) : undefined,
     otherNodeIDs: random() < 0.2,
     idempotentCreate: random() < 0.6,
+    ...(kind === WORLDS.machines && joiningOf(seed)),
   };
-  return { world: kind.adapt(world, seededRandom(seed, 'kind of world')), phases: phasesOf(seed, isHonest, limits) };
+  const phases = phasesOf(seed, isHonest, limits);
+  const isHarder = world.initializesVMs === true && limits.without?.includes('driver') !== true;
+  return {
+    world: kind.adapt(world, seededRandom(seed, 'kind of world')),
+    phases: isHarder ? withoutInitialization(phases, seededRandom(seed, 'initialization')) : phases,
+  };
+}
+
+/** How machines join; of numbers of its own, so that all else that a seed has in store stays the same. */
+function joiningOf(seed: number): Pick<MachinesWorldOptions, 'initializesVMs' | 'initializesNodes'> {
+  const random = seededRandom(seed, 'how machines join');
+  return { initializesVMs: random() < 0.25, initializesNodes: random() < 0.25 };
+}
+
+/** Where VMs are to be initialized, that fails in some phases, mostly until their Nodes have joined. */
+function withoutInitialization(phases: readonly Phase[], random: Random): Phase[] {
+  return phases.map((phase) => {
+    if (random() < 0.5) return phase;
+    const rule = {
+      method: 'InitializeMachine',
+      effect: 'fail',
+      code: 'Internal',
+      probability: 0.5 + random() / 2,
+    } as const;
+    return { ...phase, plan: { ...phase.plan, driver: [...phase.plan.driver, rule] } };
+  });
 }
 
 function podsOf(random: Random): MachinesWorldOptions['pods'] {
