@@ -22,28 +22,27 @@ export function stoppedZoneOf(deps: TurnDeps, machine: Machine): Zone | undefine
   return state?.isStopped === true ? zone : undefined;
 }
 
-/**
- * What the pace of its replacement follows from; undefined for a machine that nobody replaces. `isLost`: which machines are as bad as
- * unhealthy ones, although no Node says so.
- */
+/** What the pace of its replacement follows from; undefined for a machine that nobody replaces. */
 export function paceFactsOf(
   deps: TurnDeps,
   machine: Machine,
   isLost?: (other: Machine) => boolean,
 ): PaceFacts | undefined {
+  return deps.budget.poolOf(machine) === undefined ? undefined : deletionPaceOf(deps, machine, isLost);
+}
+
+/**
+ * The same of its deletion: a machine that nobody replaces is a pool of its own. `isLost`: which machines are as bad as unhealthy ones, although
+ * no Node says so.
+ */
+export function deletionPaceOf(deps: TurnDeps, machine: Machine, isLost?: (other: Machine) => boolean): PaceFacts {
   const { budget, machines, settings } = deps;
-  const pool = budget.poolOf(machine);
-  if (pool === undefined) return undefined;
-  const { key, limit, others } = pool;
+  const { uid } = machine.metadata;
+  const { key, limit, others } = budget.poolOf(machine) ?? { key: uid, limit: 1, others: [] };
   const unhealthy = others.filter((other) => isUnhealthy(other) || isLost?.(other)).length + 1;
   const together = unhealthyTogether(deps, machine, machines.list(), isLost);
   const zone = { key: keyOfZone(zoneOf(deps, machine)), together };
-  return {
-    uid: machine.metadata.uid,
-    pool: { key, unhealthy, limit },
-    zone,
-    healthTimeoutMs: healthTimeoutMsOf(machine, settings),
-  };
+  return { uid, pool: { key, unhealthy, limit }, zone, healthTimeoutMs: healthTimeoutMsOf(machine, settings) };
 }
 
 /** One in maintenance may be down on purpose. */

@@ -280,6 +280,19 @@ describe('Nodes of a zone that were deleted while they were not ready', () => {
     expect(explain(zone.get('m-6'), 0)).toMatchObject({ reason: row.reason });
   });
 
+  test('take them along one by one also where no MachineSet replaces them', async () => {
+    const { zone, names } = silentZone(9, 20);
+    for (const name of names) {
+      const { metadata, ...rest } = zone.get(name);
+      zone.world.machines.put({ ...rest, metadata: { ...metadata, resourceVersion: '900', ownerReferences: [] } });
+    }
+
+    await zone.sweep(names);
+    await zone.sweep(names);
+
+    expect(zone.deleted).toEqual(['m-1']);
+  });
+
   test('wait for a health timeout of a new leader, which does not know whom the one before has replaced', async () => {
     const { zone, names } = silentZone(3, 20);
     for (const name of names.slice(0, 3)) zone.say(name, readySince(toTimestamp(zone.world.clock.now())));

@@ -10,7 +10,7 @@ import { isReady } from '../../machine-facts/node-health.ts';
 import { belongsTo } from '../../machine-facts/node-owner.ts';
 import type { PaceFacts } from '../../machine-facts/pace.ts';
 import { hold } from '../../machine-facts/replacement-hold.ts';
-import { paceFactsOf, type TurnDeps } from '../../machine-facts/replacement-turn.ts';
+import { deletionPaceOf, type TurnDeps } from '../../machine-facts/replacement-turn.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { clustersOf } from '../failure/fail.ts';
@@ -109,13 +109,13 @@ type Waiting = Omit<NotYet, 'held'> & Partial<Pick<NotYet, 'held'>>;
 
 /** Takes the machine's turn; otherwise says what it waits for. */
 function ownTurn(deps: Deps, ctx: MachineContext, node: Node): Waiting | undefined {
-  const facts = paceFactsOf(deps, ctx.observed, (other) => hasDeletedNode(deps, ctx, other));
+  const facts = deletionPaceOf(deps, ctx.observed, (other) => hasDeletedNode(deps, ctx, other));
   return wait(deps, ctx, node, facts) ?? paced(deps, facts) ?? grantOf(deps, ctx, facts);
 }
 
-function grantOf(deps: Deps, ctx: MachineContext, facts: PaceFacts | undefined): NotYet | undefined {
+function grantOf(deps: Deps, ctx: MachineContext, facts: PaceFacts): NotYet | undefined {
   const notYet = takeGrant(deps, ctx);
-  if (notYet === undefined && facts !== undefined) deps.pace.begin(facts);
+  if (notYet === undefined) deps.pace.begin(facts);
   return notYet;
 }
 
@@ -123,17 +123,12 @@ function grantOf(deps: Deps, ctx: MachineContext, facts: PaceFacts | undefined):
  * Until it is known whether others of its zone became unhealthy with it. Of several nobody knows which ones a process before has
  * replaced: they wait for a health timeout.
  */
-function wait(
-  { clock, trust }: Deps,
-  ctx: MachineContext,
-  node: Node,
-  facts: PaceFacts | undefined,
-): Waiting | undefined {
+function wait({ clock, trust }: Deps, ctx: MachineContext, node: Node, facts: PaceFacts): Waiting | undefined {
   const { machine } = ctx;
   const clusters = clustersOf(ctx);
   const trustedMs = trust.trustedForMs(clusters);
   const ageMs = ageOf(machine, node, clock.now());
-  const isOne = facts === undefined || (facts.pool.unhealthy === 1 && facts.zone.together === 1);
+  const isOne = facts.pool.unhealthy === 1 && facts.zone.together === 1;
   const trustMs = isOne ? TOGETHER_MS : Math.max(TOGETHER_MS, facts.healthTimeoutMs);
   const afterMs = Math.max(TOGETHER_MS - ageMs, trustMs - trustedMs, trust.graceLeftMs(clusters));
   if (afterMs <= 0) return undefined;
