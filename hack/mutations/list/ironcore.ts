@@ -57,6 +57,12 @@ export const IRONCORE: readonly Mutation[] = [
     why: 'Two addresses of pools are mixed up: every machine is made twice, and deletions leave theirs behind.',
   },
   {
+    in: 'Relist.#wakeMissing',
+    from: '!known.shapes.has(runtimeIDOf(machine))',
+    to: 'machine.metadata.uid === ""',
+    why: 'A machine that has come and gone between two lists is never missed.',
+  },
+  {
     in: 'MissingMachines.lost',
     from: 'isTooMany({ recorded, missing })',
     to: 'false',

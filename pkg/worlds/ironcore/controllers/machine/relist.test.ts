@@ -47,11 +47,20 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
   const told: string[] = [];
   const deleted: string[] = [];
   const events: object[] = [];
-  const state = { isAway: false, isMute: false, isServed: true, isEmptied: false, locked: '', leftClaimsMs: Infinity };
+  const state = {
+    meanwhile: (): void => undefined,
+    isAway: false,
+    isMute: false,
+    isServed: true,
+    isEmptied: false,
+    locked: '',
+    leftClaimsMs: Infinity,
+  };
   const runtime = {
     version: async () => ({ name: 'iri', version: '1', connection: 0 }),
     machines: async () => {
       if (state.isAway) throw new RuntimeError('ListMachines', 'Unavailable', 'no such socket', { isMutation: false });
+      state.meanwhile();
       return structuredClone(store.all());
     },
     events: async () => {
@@ -150,6 +159,7 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
   return {
     clock,
     store,
+    machines,
     pools,
     livePools,
     poolUIDs,
@@ -329,6 +339,40 @@ describe('all machines of a runtime', () => {
     state.isServed = false;
     await look();
     expect(await missing()).toEqual([]);
+  });
+
+  /** The same Machine, as it says later that it has that machine. */
+  const withID = (machine: IronCoreMachine, id: string): IronCoreMachine => ({
+    ...machine,
+    metadata: { ...machine.metadata, resourceVersion: `of ${id}` },
+    status: { machineID: `iri://${id}` },
+  });
+
+  test('that have come and gone between two looks are missed by their Machines, which are woken once for each', async () => {
+    const a = withID(machineOf('a'), 'gone');
+    const { look, add, store, machines } = world([a]);
+    expect((await look()).woken).toEqual(['ns/a']);
+    expect((await look()).woken).toEqual([]);
+
+    machines.put(withID(a, 'another'));
+    expect((await look()).woken).toEqual(['ns/a']);
+    expect((await look()).woken).toEqual([]);
+
+    const id = add('a');
+    machines.put(withID(a, id));
+    expect((await look()).woken).toEqual(['ns/a']);
+    store.forget(id);
+    expect((await look()).woken).toContain('ns/a');
+    expect((await look()).woken).toEqual([]);
+  });
+
+  test('that are recorded while others are listed are not missing before the next look', async () => {
+    const a = machineOf('a');
+    const { look, machines, state } = world([a]);
+    state.meanwhile = () => machines.put(withID(a, 'new'));
+
+    expect((await look()).woken).toEqual([]);
+    expect((await look()).woken).toEqual(['ns/a']);
   });
 
   test('are all woken when the runtime answers again', async () => {

@@ -1,4 +1,5 @@
 import { keyOf } from '../../../../apis/meta.ts';
+import type { IronCoreMachine } from '../../api/machine.ts';
 import { RuntimeError } from '../../runtime/error.ts';
 import { MachineState, VolumeState } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../runtime/runtime.ts';
@@ -33,6 +34,8 @@ const AWAY_MS = 5_000;
 interface RecordedPool {
   /** What each machine was like, by id. */
   shapes: ReadonlyMap<string, { readonly shape: string; readonly key: string }>;
+  /** Ids that Machines have and the last list did not show. */
+  missing: ReadonlySet<string>;
   /** It did not answer the last time. */
   isAway: boolean;
   /** Somebody else claimed machines the last time. */
@@ -40,7 +43,7 @@ interface RecordedPool {
 }
 
 /**
- * Looks at all machines of a pool's runtime: wakes those that have changed, deletes those whose Machine went without them, and has told
+ * Looks at all machines of a pool's runtime: wakes those that have changed, and Machines whose machine is missing, deletes those whose Machine went without them, and has told
  * what the runtime tells of them, and which are kept without a Machine.
  */
 export class Relist {
@@ -65,6 +68,8 @@ export class Relist {
     if (this.#deps.claims.of(pool) === undefined) return requeue(SOON_MS, 'the Lease of the pool to be renewed');
     const known = this.#recorded.get(pool) ?? newlyKnown();
     this.#recorded.set(pool, known);
+    // Before the list: what is made meanwhile is not missing there.
+    const recorded = this.#deps.machines.byIndex('pool', pool).filter((machine) => runtimeIDOf(machine) !== '');
     const shown = await listRuntimeMachines(runtime, {}, signal).catch((err: unknown) => {
       if (!(err instanceof RuntimeError) || signal.aborted) throw err;
       if (!known.isAway) this.#deps.log.warn({ pool, err: err.message }, 'a runtime cannot list its machines');
@@ -81,6 +86,7 @@ export class Relist {
     this.#deps.metrics.missing.set({ pool }, inPool.filter(isHeldAsMissing).length);
     const byID = new Map(inPool.map((machine) => [runtimeIDOf(machine), machine]));
     this.#wakeChanged(known, machines, byID);
+    this.#wakeMissing(known, recorded);
     // What was tried meanwhile need not wait for its back-off.
     if (known.isAway) for (const machine of inPool) this.#deps.wake(keyOf(machine));
     known.isAway = false;
@@ -122,11 +128,19 @@ export class Relist {
     for (const [id, { key }] of known.shapes) if (!shapes.has(id)) this.#deps.wake(key);
     known.shapes = shapes;
   }
+
+  /** A machine that has come and gone between two lists is in neither of them: only its Machine knows of it. */
+  #wakeMissing(known: RecordedPool, recorded: readonly IronCoreMachine[]): void {
+    const missing = recorded.filter((machine) => !known.shapes.has(runtimeIDOf(machine)));
+    for (const machine of missing) if (!known.missing.has(runtimeIDOf(machine))) this.#deps.wake(keyOf(machine));
+    known.missing = new Set(missing.map(runtimeIDOf));
+  }
 }
 
 function newlyKnown(): RecordedPool {
   return {
     shapes: new Map(),
+    missing: new Set(),
     isAway: false,
     isContested: false,
   };
