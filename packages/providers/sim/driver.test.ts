@@ -94,6 +94,33 @@ describe('SimDriver', () => {
     await expect(outcome).resolves.toMatchObject({ nodeName: 'm-1' });
   });
 
+  test('makes a VM late of a creation that was given up', async () => {
+    const { driver, cloud, clock } = simulated({
+      rules: [{ method: 'CreateMachine', effect: 'delayed', delayMs: 60_000, times: 1 }],
+    });
+    const caller = new AbortController();
+    const outcome = driver
+      .createMachine(requestFor('m-1'), { ...call, signal: caller.signal })
+      .catch((err: unknown) => err);
+    await settled();
+    caller.abort(new Error('enough'));
+
+    expect(await outcome).toEqual(new Error('enough'));
+    clock.advance(59_999);
+    expect(cloud.size).toBe(0);
+    clock.advance(1);
+    expect(cloud.all().map(({ machineName }) => machineName)).toEqual(['m-1']);
+  });
+
+  test('makes a second VM where creations are not idempotent', async () => {
+    const { driver, cloud } = simulated({ capabilities: { idempotentCreate: false } });
+
+    await driver.createMachine(requestFor('m-1'), call);
+    await driver.createMachine(requestFor('m-1'), call);
+
+    expect(cloud.size).toBe(2);
+  });
+
   test('forgets a VM that it has just made', async () => {
     const { driver } = simulated({ rules: [{ method: 'CreateMachine', effect: 'forget', times: 1 }] });
 

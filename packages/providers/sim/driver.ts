@@ -81,11 +81,15 @@ export class SimDriver implements Driver {
     return await this.#run('CreateMachine', machine.name, call, async (rule) => {
       const spec = parseProviderSpec(request.machineClass.providerSpec);
       userDataOf(request.secretData); // a real driver hands it to the VM
+      if (rule?.effect === 'delayed') {
+        this.#makeLater(request, machine, spec, rule.delayMs);
+        return await hang(call.signal);
+      }
       const half = (spec.latencyMs.create ?? this.settings.latencyMs.create) / 2;
 
       await this.#wait(half, call.signal);
       // The check and the change are one step: a repeated call that runs at the same time finds this VM.
-      const vm = (rule?.effect === 'duplicate' ? undefined : this.#find(machine)) ?? this.#make(request, machine, spec);
+      const vm = (rule?.effect === 'duplicate' ? undefined : this.#made(machine)) ?? this.#make(request, machine, spec);
       await this.#wait(half, call.signal);
 
       if (rule?.effect === 'forget') this.#cloud.remove(vm.providerID, 'vanished');
@@ -193,6 +197,11 @@ export class SimDriver implements Driver {
     return onlyOne(this.#cloud.of(machine), machine);
   }
 
+  /** What a creation finds that was asked for before: where it does not promise that, nothing. */
+  #made(machine: MachineIdentity): SimVM | undefined {
+    return this.#capabilities.idempotentCreate ? this.#find(machine) : undefined;
+  }
+
   #make(request: MachineRequest, machine: MachineIdentity, spec: SimProviderSpec): SimVM {
     if (this.#cloud.size >= this.settings.quota) {
       throw new DriverError('ResourceExhausted', `quota of ${this.settings.quota} VMs is exhausted`);
@@ -210,6 +219,19 @@ export class SimDriver implements Driver {
       initialized: !spec.initialize,
       joinsAtMs: spec.join ? this.#clock.now() + joinMs : undefined,
       nodeLabels: spec.nodeLabels,
+    });
+  }
+
+  /** What was asked for goes on at the provider, whether or not somebody waits for it. */
+  #makeLater(
+    request: MachineRequest,
+    machine: MachineIdentity,
+    spec: SimProviderSpec,
+    delayMs = DEFAULT_DELAY_MS,
+  ): void {
+    this.#clock.schedule(delayMs, () => {
+      if (this.#made(machine) === undefined && this.#cloud.size < this.settings.quota)
+        this.#make(request, machine, spec);
     });
   }
 

@@ -18,7 +18,8 @@ export type DriverMethod = (typeof METHODS)[number];
 /**
  * What goes wrong.
  * fail: answers `code`, nothing happened. fail-after: it happened, and answers `code` all the same. hang: never answers and
- * does nothing. late: it happened, the answer comes `delayMs` later. forget: it happened, then the VM vanishes.
+ * does nothing. late: it happened, the answer comes `delayMs` later. delayed: a creation never answers, and makes its VM `delayMs` after it
+ * was asked for, also if it has been given up by then. forget: it happened, then the VM vanishes.
  * duplicate: a creation makes another VM although there is one. stale: a read shows what was `delayMs` ago. other-id: VMs are
  * named by provider ids of another form, which every method understands too. other: it happened, and a creation or a look answers with
  * the VM of another machine, the newest that has joined. mixed-up: it happened, and a creation or a look answers with the provider id of
@@ -29,6 +30,7 @@ export const EFFECTS = [
   'fail-after',
   'hang',
   'late',
+  'delayed',
   'forget',
   'duplicate',
   'stale',
@@ -56,7 +58,7 @@ export interface FaultRule {
   readonly retryAfterMs?: number;
   readonly terminal?: boolean;
   readonly lastKnownState?: string;
-  /** For late and stale; 1 s by default. */
+  /** For late, delayed and stale; 1 s by default. */
   readonly delayMs?: number;
 }
 

@@ -24,6 +24,12 @@ export const CORPUS: readonly CorpusSeed[] = [
       'an operator gave up the lost machine of a Machine for an hour, and within that hour the state of its runtime was lost again: a third machine was made',
   },
   {
+    seed: 5014,
+    world: 'ironcore',
+    showed:
+      'a machine was lost before the first list of its runtime that could have shown it: no list has missed it, and its Machine waited forever',
+  },
+  {
     seed: 8,
     world: 'cells',
     phases: 2,

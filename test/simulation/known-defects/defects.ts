@@ -36,6 +36,11 @@ const happens =
 const acts = happens(({ act }) => act / 3);
 const mishaps = happens(({ mishap }) => mishap / 2);
 const answersLost = happens(({ rates }) => rates.answerLost);
+/** Watches show changes seconds after they were made. */
+const lags = happens(({ rates }) => rates.watchLagMs / 60_000);
+/** The answer to a creation is lost, and watches do not show soon what became of it. */
+const losesSight = ({ phases }: Script): boolean =>
+  phases.some(({ plan: { act, rates } }) => act > 0.2 && rates.answerLost > OFTEN && rates.watchLagMs > 4_000);
 const pauses = happens(({ pause }) => pause);
 const outages = happens(({ outage }) => outage);
 /** A leader that has ended, or is cut off, is followed soon. */
@@ -89,6 +94,11 @@ const hasSelector = ({ world }: Script): boolean => world.flags?.['cells'] !== u
 /** What cells with one target cluster must not do to one another. */
 const HARM =
   /healthy Machine|nobody deleted its Machine|has gone before|belongs to no Machine|has label|has become that of|was marked|writes|still has|as asked for|does not manage|are left|nobody's/;
+
+const elects = ({ world }: Script): boolean => world.flags?.['leader-elect'] !== 'false';
+/** A restore forgets what has been made since the backup. */
+const forgetsSome = ({ phases }: Script): boolean =>
+  phases.some(({ plan }) => plan.setBack > 0.05 && (plan.act > 0.2 || plan.mishap > 0.2));
 
 /** A restore forgets what users have made meanwhile. */
 const forgets = ({ phases }: Script): boolean =>
@@ -148,7 +158,7 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
       to: 'if (names !== null) return satisfied',
       why: 'What was asked for and is not shown yet is asked for again: more Machines are made than wanted.',
     },
-    mayShow: acts,
+    mayShow: losesSight,
     shows: TOO_MANY,
   },
   {
@@ -225,7 +235,7 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
       to: 'if (trust.trustedForMs([]) === 0 || old === undefined || old.metadata.uid === current?.metadata.uid) return',
       why: 'VMs of Machines that a long restore has forgotten are deleted when they are few.',
     },
-    mayShow: all(setBacks, hasShortLeases, acts),
+    mayShow: all(elects, hasShortLeases, forgetsSome),
     shows: FORGOTTEN,
   },
   {
@@ -391,10 +401,7 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
       to: "observed.metadata.uid !== '' ||",
       why: 'What a late cache does not show is taken from a machine.',
     },
-    mayShow: all(
-      happens(({ rates }) => rates.watchLagMs / 60_000),
-      doesAll('attach', 'detach'),
-    ),
+    mayShow: all(lags, doesAll('attach', 'detach')),
     shows: /although its Machine (names it|is to be)/,
   },
   {
@@ -461,13 +468,13 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     'scaled-pool-set-back',
     'A pool that is scaled is set back to what an autoscaler chose.',
     doesAll('scalePool'),
-    STUCK,
+    /^the pool was given/,
     'mirantis',
   ),
   row(
     'broken-post-made-again',
     'A connection that broke counts as "surely not created", and the Machine is made twice.',
-    all(acts, answersLost),
+    losesSight,
     TOO_MANY,
   ),
   row(
@@ -516,7 +523,12 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     all(isHonest, acts),
     VM_LEFT,
   ),
-  row('unanswered-creation-leaks', 'The VM of a creation without answer leaks.', all(isHonest, acts), VM_LEFT),
+  row(
+    'unanswered-creation-leaks',
+    'The VM of a creation without answer leaks.',
+    all(isHonest, acts, driverDoes('delayed')),
+    VM_LEFT,
+  ),
   row(
     'creation-not-noted',
     'After a crash nobody knows that a CreateMachine was sent, and a second one makes a second VM.',
@@ -595,9 +607,16 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     'ironcore',
   ),
   row(
+    'gone-between-lists',
+    'A machine that has come and gone between two lists is never missed.',
+    mishaps,
+    STUCK,
+    'ironcore',
+  ),
+  row(
     'place-given-twice',
     'A machine whose binding has no answer has its place given to another.',
-    all(answersLost, doesAll('make', 'room')),
+    all(losesSight, doesAll('make', 'room')),
     /was placed in/,
     'ironcore',
   ),

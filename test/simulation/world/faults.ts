@@ -7,6 +7,8 @@ import { FINE, type FaultRates } from './weather.ts';
 export interface FaultPlan {
   readonly rates: FaultRates;
   readonly driver: readonly FaultRule[];
+  /** Of each step, that a user acts right when the process changes something. */
+  readonly encounter: number;
   /** Of each step, that the process dies. */
   readonly death: number;
   /** Of each step, that the process stands still while another one is started. */
@@ -49,6 +51,7 @@ const DRIVER_FAULTS: readonly FaultRule[] = [
 export const FAULT_KINDS = [
   ...(Object.keys(FINE) as (keyof FaultRates)[]),
   'driver',
+  'encounter',
   'death',
   'pause',
   'outage',
@@ -68,11 +71,14 @@ const DENSER = 4;
 /** Of steps. */
 const PACES_MS = [5_000, 15_000, 30_000, 45_000];
 
+/** After a creation that was given up its VM may show for two minutes. */
+const MOST_DELAY_MS = 115_000;
+
 /** What a provider does that does not say what is not true. */
 const HONEST: ReadonlySet<string> = new Set(['fail', 'fail-after', 'late', 'hang']);
 
-/** What is drawn before roles are. */
-interface Drawn extends Omit<FaultPlan, 'rates'> {
+/** What is drawn before roles, encounters and delayed VMs are. */
+interface Drawn extends Omit<FaultPlan, 'rates' | 'encounter'> {
   readonly rates: Omit<FaultRates, 'refused403'>;
 }
 
@@ -80,6 +86,19 @@ interface Drawn extends Omit<FaultPlan, 'rates'> {
 export function drawForbidden(random: Random, without: readonly FaultKind[] = []): number {
   const drawn = random() < 0.3 ? 0.02 + random() * 0.15 : 0;
   return without.includes('refused403') ? 0 : drawn;
+}
+
+/** How often users who act at all do so right when the process does. */
+export function drawEncounters(random: Random, { act }: Pick<FaultPlan, 'act'>, without: readonly FaultKind[]): number {
+  const drawn = random() < 0.4 ? random() : 0;
+  return act === 0 || without.includes('encounter') ? 0 : drawn * 0.5;
+}
+
+/** Rule by which VMs show that nobody waits for any more: within the time that a driver has for that. */
+export function drawDelayedVMs(random: Random, without: readonly FaultKind[]): readonly FaultRule[] {
+  const [isThere, probability, delayMs] = [random() < 0.4, random() * 0.6, random() * MOST_DELAY_MS];
+  if (!isThere || without.includes('driver')) return [];
+  return [{ method: 'CreateMachine', effect: 'delayed', delayMs: Math.round(delayMs), probability }];
 }
 
 /** What the seed has in store for a while. */

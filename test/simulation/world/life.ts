@@ -4,7 +4,7 @@ import type { FaultPlan } from './faults.ts';
 import type { MachinesWorld } from './machines-world.ts';
 import type { Population } from './population.ts';
 import type { Phase } from './script.ts';
-import { integerIn, seededRandom } from './seeded-random.ts';
+import { integerIn, oneOf, seededRandom } from './seeded-random.ts';
 import { FINE, type SeededWeather } from './weather.ts';
 
 const MINUTE_MS = 60_000;
@@ -23,11 +23,15 @@ const JUMP_MS = 3_600_000;
 const BACKUP_RATE = 0.08;
 /** What concerns all places. */
 const NOT_IN_ONE_PLACE = { death: 0, pause: 0, jump: 0, setBack: 0 };
+/** How long after a request a user acts at most who meets it: before its answer has come, or soon after. */
+const ENCOUNTERS_MS = [15, 2_000];
 /** How long an end of the process is noticed by what starts it again. */
 const RESTART_MS = 3_000;
 
 /** Each has its own numbers, so that what does not happen changes nothing else. */
-type Streams = Readonly<Record<'time' | 'acts' | 'mishaps' | 'death' | 'pause' | 'jump' | 'backup' | 'outage', Random>>;
+type Streams = Readonly<
+  Record<'time' | 'acts' | 'mishaps' | 'encounter' | 'death' | 'pause' | 'jump' | 'backup' | 'outage', Random>
+>;
 
 /** One life of a population: phases of trouble, each followed by a calm in which all has to become as asked for. */
 export class Life {
@@ -37,6 +41,8 @@ export class Life {
   readonly #streams: Streams;
   readonly #endsWithFinding: boolean;
   #backup: Backup | undefined;
+  /** The trouble in which users may act; undefined: they rest. */
+  #meetsIn: FaultPlan | undefined;
   /** That of the present trouble. */
   #weather: SeededWeather;
 
@@ -54,6 +60,7 @@ export class Life {
       time: stream('time'),
       acts: stream('acts'),
       mishaps: stream('mishaps'),
+      encounter: stream('encounter'),
       death: stream('death'),
       pause: stream('pause'),
       jump: stream('jump'),
@@ -88,6 +95,8 @@ export class Life {
     weather.rates = plan.rates;
     for (const { simulation } of troubled === undefined ? cells : [troubled]) simulation.faults.set(plan.driver);
     for (let i = 0; i < steps && !this.#isOver; i++) await this.#step(plan);
+    this.#meetsIn = undefined;
+    this.#world.processes.turn = undefined;
     if (troubled !== undefined) await this.#expectOthers(weather);
     this.#world.processes.death = undefined;
     this.#world.processes.pause = undefined;
@@ -117,6 +126,7 @@ export class Life {
     const { acts, mishaps, death, pause, jump, backup, outage, time } = this.#streams;
     if (acts() < plan.act) this.#population.act(plan.acts, acts);
     if (mishaps() < plan.mishap) this.#population.mishap(mishaps);
+    if (this.#streams.encounter() < plan.encounter) this.#meet(plan);
     if (death() < plan.death) {
       world.processes.death = { ...drawBlow(death), how: death() < 0.5 ? 'before' : 'after' };
     }
@@ -135,6 +145,18 @@ export class Life {
       });
     }
     await this.#advance(time() * 2 * plan.stepMs);
+  }
+
+  /** A user acts between a request of the process and its answer, or soon after that. */
+  #meet(plan: FaultPlan): void {
+    const { encounter } = this.#streams;
+    const { processes, time } = this.#world;
+    const afterMs = encounter() * oneOf(encounter, ENCOUNTERS_MS);
+    const act = (): void => {
+      if (this.#meetsIn === plan) this.#population.act(plan.acts, encounter);
+    };
+    this.#meetsIn = plan;
+    processes.turn = { ...drawBlow(encounter), how: () => void time.schedule(afterMs, act) };
   }
 
   #jump(): void {

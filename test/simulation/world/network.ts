@@ -141,7 +141,7 @@ class Exchange {
     // Its first byte is written by the process, and takes its time from then on.
     this.#stops.push(
       time.schedule(0, () =>
-        clock.deliver(() => {
+        clock.perform(() => {
           if (this.#isOver) return;
           this.#sentAtMs = time.elapsedMs;
           try {

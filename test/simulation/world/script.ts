@@ -1,5 +1,5 @@
 import type { Random } from '../../../pkg/base/random/random.ts';
-import { drawForbidden, drawPlan, type FaultKind, type FaultPlan } from './faults.ts';
+import { drawDelayedVMs, drawEncounters, drawForbidden, drawPlan, type FaultKind, type FaultPlan } from './faults.ts';
 import { drawStrategy } from './acts.ts';
 import type { MachinesWorldOptions } from './machines-world.ts';
 import { integerIn, seededRandom } from './seeded-random.ts';
@@ -75,7 +75,7 @@ export function scriptOf(seed: number, limits: ScriptLimits = {}): Script {
     idempotentCreate: random() < 0.6,
     ...(kind === WORLDS.machines && joiningOf(seed)),
   };
-  const phases = phasesOf(seed, isHonest, limits);
+  const phases = phasesOf(seed, world, limits);
   const isHarder = world.initializesVMs === true && limits.without?.includes('driver') !== true;
   return {
     world: kind.adapt(world, seededRandom(seed, 'kind of world')),
@@ -110,7 +110,7 @@ function podsOf(random: Random): MachinesWorldOptions['pods'] {
 
 function phasesOf(
   seed: number,
-  isHonest: boolean,
+  { isHonest = false, idempotentCreate }: MachinesWorldOptions,
   { world = 'machines', phases = Infinity, steps = Infinity, without = [] }: ScriptLimits,
 ): Phase[] {
   const kind: WorldKind = WORLDS[world];
@@ -118,8 +118,19 @@ function phasesOf(
   const plan = (): FaultPlan => {
     const drawn = drawPlan(random, limits);
     const rates = { ...drawn.rates, refused403: drawForbidden(forbids, limits.without) };
-    return { ...drawn, rates, acts: [...new Set([...drawn.acts, ...kind.usual])] };
+    const encounter = drawEncounters(encounters, drawn, limits.without);
+    // Of a driver that makes no second VM the next call finds the first.
+    const delayed = idempotentCreate === false ? drawDelayedVMs(delays, limits.without) : [];
+    return {
+      ...drawn,
+      rates,
+      encounter,
+      driver: [...drawn.driver, ...delayed],
+      acts: [...new Set([...drawn.acts, ...kind.usual])],
+    };
   };
+  const encounters = seededRandom(seed, 'encounters');
+  const delays = seededRandom(seed, 'slow creations');
   const forbids = seededRandom(seed, 'forbidden verbs');
   const random = seededRandom(seed, 'plan');
   const count = Math.min(integerIn(random, 1, 3), phases);

@@ -138,6 +138,12 @@ export class VirtualClock implements ProcessClock {
     else if (this.#state !== 'dead') this.#late.push(run);
   }
 
+  /** What the process does itself at this moment: also while it catches up, and when it goes on if it stands still. */
+  perform(run: () => void): void {
+    if (this.#state === 'resuming') run();
+    else this.deliver(run);
+  }
+
   /** The process stands still: no timer of its fires, no answer reaches it. */
   pause(): void {
     if (this.#state !== 'dead') this.#state = 'paused';

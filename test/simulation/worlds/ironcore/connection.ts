@@ -204,7 +204,12 @@ export class RuntimeConnection implements IronCoreRuntime {
     const isMutation = !READS.has(method);
     const name = `IRI ${method}`;
     if (caller.clock.isDead) return new Promise(() => undefined);
-    if (isMutation) trace.add(`${caller.name} ${name} ${uid} ${of.what}`);
+    if (isMutation) {
+      trace.add(`${caller.name} ${name} ${uid} ${of.what}`);
+      const { beforeChange } = runtime;
+      runtime.beforeChange = undefined;
+      beforeChange?.();
+    }
     if (!caller.asked(name, `${runtime.pool} ${uid}`, isMutation)) return new Promise(() => undefined);
     const fates = this.#fates(method, uid);
     const sentAtMs = time.elapsedMs;

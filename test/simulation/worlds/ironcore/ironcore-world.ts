@@ -58,7 +58,7 @@ class IronCoreMachines implements Population {
     this.#runtimes = Runtimes.of(world, seed);
     this.ledger = new IronCoreLedger(world, this.#runtimes);
     this.#truths = new Truths(world, this.#runtimes);
-    this.#mishaps = new Mishaps(world, this.#runtimes);
+    this.#mishaps = new Mishaps(world, this.#runtimes, seed);
     this.#acts = {
       make: (random) => (this.#machines.length < MOST_MACHINES ? this.#make(random) : undefined),
       deleteMachine: (random) => this.#ofOne(random, (machine) => this.#delete(machine)),
@@ -106,6 +106,7 @@ class IronCoreMachines implements Population {
     for (const runtime of this.#runtimes.all) {
       this.#room(runtime, ROOM);
       runtime.isDown = false;
+      runtime.beforeChange = undefined;
       this.#mishaps.remember(runtime);
     }
     for (const pool of POOLS) this.#taint(pool, '');
@@ -146,6 +147,7 @@ class IronCoreMachines implements Population {
     return (
       this.#runtimes.machines.length === machines.length &&
       machines.every((machine) => this.#truths.wants(machine).length === 0) &&
+      this.#claimsLeft().length === 0 &&
       this.#pools.every((pool) => readyCondition(pool)?.status === 'True')
     );
   }
@@ -159,17 +161,23 @@ class IronCoreMachines implements Population {
     // Nobody asks anything.
   }
 
+  /** Whoever comes after the process that saw a Machine go asks a user about what that has claimed. */
+  #claimsLeft(): readonly string[] {
+    const uids = new Set(this.#machines.map(({ metadata }) => metadata.uid));
+    return this.#truths.used.flatMap((one) => {
+      const claim = resourceClaimantOf(one);
+      if (claim === undefined || uids.has(claim.uid)) return [];
+      return [`${one.metadata.name} is claimed by ${claim.name}, which is gone`];
+    });
+  }
+
   leftovers(): readonly string[] {
     const uids = new Set(this.#machines.map(({ metadata }) => metadata.uid));
     return [
       ...this.#runtimes.machines
         .filter(({ metadata }) => !uids.has(metadata.labels[UID_LABEL] ?? ''))
         .map(({ metadata }) => `machine ${metadata.id} belongs to no Machine`),
-      ...this.#truths.used.flatMap((one) => {
-        const claim = resourceClaimantOf(one);
-        if (claim === undefined || uids.has(claim.uid)) return [];
-        return [`${one.metadata.name} is claimed by ${claim.name}, which is gone`];
-      }),
+      ...this.#claimsLeft(),
       ...this.#truths.used
         .filter(({ metadata }) => metadata.ownerReferences?.some(({ uid }) => !uids.has(uid)))
         .map(({ metadata }) => `${metadata.name} was made for a Machine that is gone`),

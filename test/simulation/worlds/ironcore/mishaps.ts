@@ -2,22 +2,35 @@ import { MachineState } from '../../../../pkg/worlds/ironcore/runtime/gen/ironco
 import type { RuntimeMachine } from '../../../../pkg/worlds/ironcore/runtime/runtime.ts';
 import type { Random } from '../../../../pkg/base/random/random.ts';
 import type { MachinesWorld } from '../../world/machines-world.ts';
-import { oneOf } from '../../world/seeded-random.ts';
+import { oneOf, seededRandom } from '../../world/seeded-random.ts';
 import type { Runtime } from './runtime.ts';
 import type { Runtimes } from './runtimes.ts';
+
+/** Share of what happens by itself. */
+const POWER_CUTS = 0.15;
+/** What was sent right before may still be carried out. */
+const ON_ITS_WAY_MS = 30;
+
+/** How long a runtime is without its state. */
+function drawAbsence(random: Random): number {
+  return 30_000 + random() * 600_000;
+}
 
 /** What happens at runtimes by itself. */
 export class Mishaps {
   readonly #world: MachinesWorld;
   readonly #runtimes: Runtimes;
+  readonly #powerCuts: Random;
 
-  constructor(world: MachinesWorld, runtimes: Runtimes) {
+  constructor(world: MachinesWorld, runtimes: Runtimes, seed: number) {
     this.#world = world;
     this.#runtimes = runtimes;
+    this.#powerCuts = seededRandom(seed, 'power cuts');
   }
 
   /** One of them happens. */
   happen(random: Random): void {
+    if (this.#powerCuts() < POWER_CUTS) return this.#cutPower(oneOf(this.#powerCuts, this.#runtimes.all));
     const runtime = oneOf(random, this.#runtimes.all);
     const mishaps = [
       () => this.#ofMachine(random, (at, { metadata }) => at.lose(metadata.id)),
@@ -25,7 +38,7 @@ export class Mishaps {
       () => this.#ofMachine(random, (_at, machine) => this.#shutDown(machine, random() * 300_000)),
       () => runtime.restart(),
       () => this.#goDown(runtime, random() * 600_000),
-      () => this.#forget(runtime, 30_000 + random() * 600_000),
+      () => this.#forget(runtime, drawAbsence(random)),
     ];
     oneOf(random, mishaps)();
   }
@@ -63,6 +76,15 @@ export class Mishaps {
     runtime.hidden = new Set(runtime.store.all().map(({ metadata }) => metadata.id));
     runtime.restart();
     this.#world.time.schedule(forMs, () => this.remember(runtime));
+  }
+
+  /** At its next change, whoever asks for that dies with the runtime, which is started without its state: both were on one host. */
+  #cutPower(runtime: Runtime): void {
+    const random = this.#powerCuts;
+    runtime.beforeChange = () => {
+      this.#world.processes.death = { after: 1, countsChanges: true, how: random() < 0.5 ? 'before' : 'after' };
+      this.#world.time.schedule(random() * ON_ITS_WAY_MS, () => this.#forget(runtime, drawAbsence(random)));
+    };
   }
 
   /** It has its state again, if that was away. */

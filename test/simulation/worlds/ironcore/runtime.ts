@@ -37,6 +37,8 @@ export class Runtime {
   readonly store: MachineStore;
   /** Whether nobody can reach it. */
   isDown = false;
+  /** Called once, right before a process asks it for a change. */
+  beforeChange: (() => void) | undefined;
   /** Ids of machines that it does not show: its state is away. */
   hidden: ReadonlySet<string> = new Set();
   readonly #world: MachinesWorld;

@@ -1,4 +1,8 @@
-import { DELETION_POLICY_ANNOTATION, MAINTENANCE_ANNOTATION } from '../../../../pkg/apis/machine/v1alpha1/labels.ts';
+import {
+  DELETION_POLICY_ANNOTATION,
+  FRONT_END_REPLICAS_ANNOTATION,
+  MAINTENANCE_ANNOTATION,
+} from '../../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import { controllerOf } from '../../../../pkg/apis/meta.ts';
@@ -32,6 +36,10 @@ export class MirantisLedger {
   readonly #wantedGoneMs = new Map<string, number>();
   /** The policy of deletions of Machines, by name. */
   readonly #policies = new Map<string, { readonly policy: string; readonly sinceMs: number }>();
+  /** What a user has asked of the pool last. */
+  #scaledTo: number | undefined;
+  /** Sizes that somebody has chosen past the pool, and until when it may take them over. */
+  readonly #chosenUntilMs = new Map<number, number>();
   /** When Machines might be taken into maintenance last. */
   #mayMaintainMs = -Infinity;
 
@@ -43,7 +51,11 @@ export class MirantisLedger {
       if (event === 'deleted') this.#lookAtVM(vm);
     });
     world.servers.control.objects.onChange((kind, { type, object, previous }) => {
-      if (isOf(kind, 'machinepools')) return this.#observePool(type === 'DELETED' ? undefined : object);
+      if (isOf(kind, 'machinepools')) {
+        if (type === 'MODIFIED') this.#lookAtSize(object, previous);
+        return this.#observePool(type === 'DELETED' ? undefined : object);
+      }
+      if (kind.plural === 'machinedeployments') return this.#noteSize(object as unknown as MachineDeployment);
       if (isOf(kind, 'clusters')) return this.#noteMaintenance();
       if (isOf(kind, 'machines')) return this.#lookAtFront(object, type === 'DELETED');
       if (kind.plural !== 'machines') return;
@@ -72,8 +84,14 @@ export class MirantisLedger {
     this.#asked.add(name);
   }
 
-  /** A user is about to choose the size of the pool past the pool. */
+  /** A user is about to choose the size of the pool. */
+  scales(replicas: number): void {
+    this.#scaledTo = replicas;
+  }
+
+  /** The same, past the pool. */
   resizes(replicas: number): void {
+    this.#chosenUntilMs.set(replicas, Infinity);
     const [pool] = objectsOf(this.#world, 'machinepools');
     if (pool !== undefined) this.#bounds.observe(asDeployment(pool, replicas));
   }
@@ -91,6 +109,23 @@ export class MirantisLedger {
 
   get #nowMs(): number {
     return this.#world.time.elapsedMs;
+  }
+
+  /** A pool has the size that a user gives it, or what somebody has given its MachineDeployment. */
+  #lookAtSize({ spec }: MachinePool, before: MachinePool | undefined): void {
+    const size = Number(spec?.replicas);
+    if (size === Number(before?.spec?.replicas) || size === this.#scaledTo) return;
+    if ((this.#chosenUntilMs.get(size) ?? -Infinity) < this.#nowMs)
+      this.find(`the pool was given ${size} replicas, and nobody asked for it: a user has asked for ${this.#scaledTo}`);
+  }
+
+  /** Where both sides agree, what was chosen before counts no more; what is on its way may still arrive. */
+  #noteSize({ metadata, spec }: MachineDeployment): void {
+    const [pool] = objectsOf(this.#world, 'machinepools');
+    const size = String(spec?.replicas);
+    if (metadata.annotations?.[FRONT_END_REPLICAS_ANNOTATION] !== size || String(pool?.spec?.replicas) !== size) return;
+    for (const [chosen, untilMs] of this.#chosenUntilMs)
+      this.#chosenUntilMs.set(chosen, Math.min(untilMs, this.#nowMs + UNSEEN_MS));
   }
 
   #observePool(pool: MachinePool | undefined): void {

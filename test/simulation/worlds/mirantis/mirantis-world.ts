@@ -48,7 +48,7 @@ class MirantisMachines implements Population {
       label: setOfSingle((random) => ({ nodeLabels: drawLabels(random) })),
       policy: setOfSingle((random) => ({ deletionPolicy: oneOf(random, POLICIES) })),
       upgradeIndex: setOfSingle((random) => ({ upgradeIndex: integerIn(random, 1, 9) })),
-      scalePool: (random) => this.#changePool({ replicas: integerIn(random, 0, MOST_REPLICAS) }),
+      scalePool: (random) => this.#scale(integerIn(random, 0, MOST_REPLICAS)),
       rollPool: (random) =>
         this.#changePool({ machineSpec: machineSpecOf({ image: `image-${integerIn(random, 1, 4)}` }) }),
       labelPool: (random) => this.#changePool({ machineSpec: machineSpecOf({ nodeLabels: drawLabels(random) }) }),
@@ -56,6 +56,7 @@ class MirantisMachines implements Population {
     };
     const random = seededRandom(seed, 'first machines');
     const replicas = integerIn(random, 0, 4);
+    this.ledger.scales(replicas);
     const pool = made('machinepools', 'MachinePool', POOL, { replicas, machineSpec: machineSpec() });
     world.act('POST', pathTo('machinepools'), pool);
     const count = integerIn(random, 1, 3);
@@ -219,6 +220,11 @@ class MirantisMachines implements Population {
 
   #maintainCluster(maintenance: boolean): void {
     this.#try('PATCH', pathTo('clusters', CLUSTER), { spec: { providerSpec: { value: { maintenance } } } });
+  }
+
+  #scale(replicas: number): void {
+    this.ledger.scales(replicas);
+    this.#changePool({ replicas });
   }
 
   #autoscale(replicas: number): void {
