@@ -1,5 +1,6 @@
 import { reachPresent } from '../kube/cache/reach-present.ts';
 import { type ApiError, isConflict } from '../kube/client/errors.ts';
+import { outageReasonOf } from '../kube/gate/outage.ts';
 import type { Target } from '../kube/targets/targets.ts';
 import type { ClusterAccess } from './clusters.ts';
 import { probesOf } from './probes.ts';
@@ -8,14 +9,22 @@ import { TargetCluster, type TargetClusterOptions } from './target-cluster.ts';
 import type { OpenTargetOptions, TargetClustersOptions } from './target-clusters.ts';
 import { readClusterUID } from './cluster-uid.ts';
 
-/** Whether what is known of a cluster is of the present; `sinceMs` (monotonic): when it was, for the last time. */
+/**
+ * Whether what is known of a cluster is of the present. Monotonic: `sinceMs` is when it was, for the last time; `lostSinceMs`, when its API server
+ * has answered a probe for the last time; undefined: it may be well, and still be read, be set back, or have refused our credentials.
+ */
 export type WorkloadState =
   | {
       readonly kind: 'reached';
       /** UID of its Namespace kube-system, which tells it from others. */
       readonly identity: string;
     }
-  | { readonly kind: 'unreachable'; readonly why: string; readonly sinceMs: number };
+  | {
+      readonly kind: 'unreachable';
+      readonly why: string;
+      readonly sinceMs: number;
+      readonly lostSinceMs: number | undefined;
+    };
 
 /** The way to a cluster in which some Machines have their Nodes, until it is closed. */
 export interface WorkloadCluster {
@@ -59,11 +68,13 @@ export class OpenWorkload {
   get state(): WorkloadState {
     const { outage, silentSinceMs, lastError } = this.#options.outages.state(this.cluster.access.cluster) ?? {};
     const sinceMs = silentSinceMs ?? this.#unusedMs;
-    if (outage !== undefined) return { kind: 'unreachable', why: outage.why, sinceMs };
+    const isSilent = outage !== undefined && outageReasonOf(outage) === 'unreachable';
+    const since = { sinceMs, lostSinceMs: isSilent ? silentSinceMs : undefined };
+    if (outage !== undefined) return { kind: 'unreachable', why: outage.why, ...since };
     if (this.#identity !== undefined) return { kind: 'reached', identity: this.#identity };
     const err = this.#refusal ?? this.#failure;
     const why = err instanceof Error ? err.message : (lastError ?? 'loading is still in progress');
-    return { kind: 'unreachable', why, sinceMs };
+    return { kind: 'unreachable', why, ...since };
   }
 
   /** Resolves when nothing of it runs any more; never rejects. */

@@ -278,6 +278,29 @@ test('a Machine that was never provisioned does not wait for a cluster that does
   await machineGone('never-2');
 });
 
+test('a Machine that was never provisioned waits for a kubeconfig of no use, whose cluster may be well, and two minutes for one that is missing', async () => {
+  await createCluster('useless', 'clusters: [');
+  await createMachine('useless', 'useless-1', {}, {}, false);
+  await says('useless-1', 'Paused', 'False', 'NotPaused');
+  await takeAway('useless-1');
+  await says('useless-1', 'Deleting', 'True', 'DrainingNode', 'Secret useless-kubeconfig is not usable');
+  const paused = (value: string | null) => ({ metadata: { annotations: { 'cluster.x-k8s.io/paused': value } } });
+  await home.send('PATCH', machines('useless-1'), paused(''));
+  await says('useless-1', 'Paused', 'True', 'Paused');
+  clock.aheadMs += 120_000;
+  await home.send('PATCH', machines('useless-1'), paused(null));
+  await says('useless-1', 'Paused', 'False', 'NotPaused');
+  await says('useless-1', 'Deleting', 'True', 'DrainingNode', 'Secret useless-kubeconfig is not usable');
+
+  await home.send('DELETE', secretPath('useless'));
+  await says('useless-1', 'Deleting', 'True', 'DrainingNode', 'Secret useless-kubeconfig is missing');
+  expect((await sim.read(SIM_MACHINE, 'useless-1'))?.metadata.deletionTimestamp).toBeUndefined();
+  clock.aheadMs += 120_000;
+  await home.send('PATCH', machines('useless-1'), { metadata: { labels: { 'node.cluster.x-k8s.io/x': 'z' } } });
+  await machineGone('useless-1');
+  expect(await sim.read(SIM_MACHINE, 'useless-1')).toBeUndefined();
+});
+
 async function told(name: string): Promise<string> {
   const selector = encodeURIComponent(`involvedObject.kind=Machine,involvedObject.name=${name}`);
   const at = `/api/v1/namespaces/${ns.name}/events?fieldSelector=${selector}`;

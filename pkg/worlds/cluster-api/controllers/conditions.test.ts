@@ -306,7 +306,7 @@ test.each<{ known: readonly string[]; isOver: boolean; want: string }>([
     message: 'of the time before',
     lastTransitionTime: '2026-01-01T00:00:00Z',
   }));
-  const outOfReach = { kind: 'unreachable', why: 'no answer', isOver: row.isOver } as const;
+  const outOfReach = { kind: 'unreachable', why: 'no answer', isOver: row.isOver, isLost: false } as const;
 
   const it = machine({}, { ...PROVISIONED, conditions });
   const after = clusterAPIMachineConditions(facts({ machine: it, node: outOfReach }), NOW_MS);

@@ -41,7 +41,14 @@ const withNode = target(
   node((n) => void Object.assign(n, { metadata: { ...n.metadata, name: 'n' }, spec: { providerID: ID } })),
 );
 const reached = (of: Target): NodeCluster => ({ kind: 'reached', target: of, identity: 'u' });
-const lost = (agoMs: number): NodeCluster => ({ kind: 'unreachable', why: 'w', sinceMs: clock.monotonicMs() - agoMs });
+const away = (sinceMs: number, lostSinceMs?: number): NodeCluster => ({
+  kind: 'unreachable',
+  why: 'w',
+  sinceMs,
+  lostSinceMs,
+});
+const lost = (agoMs: number): NodeCluster => away(clock.monotonicMs() - agoMs, clock.monotonicMs() - agoMs);
+const agoMs = (ms: number): number => clock.monotonicMs() - ms;
 
 const ABSENT: ObservedInfrastructure = { kind: 'absent' };
 const THERE = { kind: 'found', external: { object: machine('i') }, report: {} } as unknown as ObservedInfrastructure;
@@ -419,11 +426,35 @@ test.each<{
     what: 'that was found elsewhere',
     nodeCluster: reached(empty),
     own: 'n',
-    want: { kind: 'unreachable', isOver: true },
+    want: { kind: 'unreachable', isOver: true, isLost: false },
   },
-  { what: 'that was not looked for there', nodeCluster: lost(0), want: { kind: 'unreachable', isOver: false } },
-  { what: 'of 119 s ago', nodeCluster: lost(119_000), own: 'n', want: { kind: 'unreachable', isOver: false } },
-  { what: 'of 2 minutes ago', nodeCluster: lost(120_000), own: 'n', want: { kind: 'unreachable', isOver: true } },
+  {
+    what: 'that was not looked for there',
+    nodeCluster: lost(0),
+    want: { kind: 'unreachable', isOver: false, isLost: false },
+  },
+  {
+    what: 'of 119 s ago',
+    nodeCluster: lost(119_000),
+    own: 'n',
+    want: { kind: 'unreachable', isOver: false, isLost: false },
+  },
+  {
+    what: 'of 2 minutes ago',
+    nodeCluster: lost(120_000),
+    own: 'n',
+    want: { kind: 'unreachable', isOver: true, isLost: true },
+  },
+  {
+    what: 'of a cluster of which nothing was ever known, and which may respond',
+    nodeCluster: away(-Infinity),
+    want: { kind: 'unreachable', isOver: true, isLost: false },
+  },
+  {
+    what: 'of a cluster that has refused us for 2 minutes',
+    nodeCluster: away(agoMs(120_000)),
+    want: { kind: 'unreachable', isOver: true, isLost: false },
+  },
   { what: 'of no provider id', nodeCluster: lost(0), providerID: '', want: { kind: 'none' } },
 ])('a Node $what is $want', ({ nodeCluster, own, providerID = ID, annotations = {}, want }) => {
   const one = machine('m', own);
@@ -435,4 +466,23 @@ test.each<{
   };
 
   expect(nodeByProviderID(depsOf([one]), pass)).toMatchObject(want);
+});
+
+test.each([
+  { what: 'has just gone away', nodeCluster: lost(20_000), wakesInMs: 100_000 },
+  {
+    what: 'was never known, and whose Secret is missing',
+    nodeCluster: away(-Infinity, agoMs(20_000)),
+    wakesInMs: 100_000,
+  },
+  { what: 'was never known, and may respond', nodeCluster: away(-Infinity), wakesInMs: undefined },
+  { what: 'is lost', nodeCluster: lost(120_000), wakesInMs: undefined },
+])('the pass of a Machine whose cluster $what is repeated in $wakesInMs ms', async ({ nodeCluster, wakesInMs }) => {
+  const notes = new PassNotes();
+  const pass = { machine: machine('m'), cluster, nodeCluster, infrastructure: ABSENT, notes } as unknown as MachinePass;
+  await creationSteps(depsOf([]))
+    .find(({ name }) => name === 'node')
+    ?.run(pass);
+
+  expect(notes.resultOf(stop)).toMatchObject(wakesInMs === undefined ? stop : { afterMs: wakesInMs });
 });

@@ -41,8 +41,8 @@ const NODE = nodeOf('drained', true);
 
 const NODE_REF = { name: 'n' };
 const UNDECIDED: ObservedNode = { kind: 'undecided', problem: 'p' };
-const UNREACHABLE = { kind: 'unreachable', why: 'w', isOver: true } as const satisfies ObservedNode;
-const LOST: NodeCluster = { kind: 'unreachable', why: 'w', sinceMs: 0 };
+const UNREACHABLE = { kind: 'unreachable', why: 'w', isOver: true, isLost: true } as const satisfies ObservedNode;
+const LOST: NodeCluster = { kind: 'unreachable', why: 'w', sinceMs: 0, lostSinceMs: 0 };
 
 const controlPlaneWith = (more: object, status: object = {}): ExternalLookup => ({
   kind: 'found',
@@ -496,7 +496,12 @@ describe('a deletion', () => {
     },
     ...[
       { what: 'in which a Node was found', node: UNREACHABLE, nodeRef: NODE_REF },
-      { what: 'that has just stopped responding', node: { ...UNREACHABLE, isOver: false }, nodeRef: undefined },
+      {
+        what: 'that has just stopped responding',
+        node: { ...UNREACHABLE, isOver: false, isLost: false },
+        nodeRef: undefined,
+      },
+      { what: 'that may respond', node: { ...UNREACHABLE, isLost: false }, nodeRef: undefined },
     ].map(({ what, node: seen, nodeRef }) => ({
       title: `waits for a cluster all the same ${what}`,
       change: { node: seen, isProvisioned: false, ...(nodeRef !== undefined && { nodeRef }) },

@@ -10,6 +10,7 @@ import { GateClosedError } from '../../../kube/gate/gate.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import type { Patch } from '../../../kube/client/patch.ts';
 import { apiVersionOf, providerResource } from '../../../kube/client/resource.ts';
+import { CLUSTER_API_MACHINE_INDEXES } from './kinds.ts';
 import { ClusterAPIMachineController, type ClusterAPIMachineControllerDeps } from './machine-controller.ts';
 
 const HELD = ['machine.cluster.x-k8s.io'];
@@ -50,7 +51,7 @@ async function reconcile(
   const resource = providerResource({ group: 'g', version: 'v1', plural: 'sims', kind: 'Sim' });
   const deps = {
     clock: new FakeClock(),
-    machines: new MemoryInformer([object]),
+    machines: new MemoryInformer([object], CLUSTER_API_MACHINE_INDEXES),
     clusters: new MemoryInformer<ClusterAPICluster>(cluster.metadata.name === '' ? [] : [cluster]),
     externals: {
       use: () => undefined,
@@ -124,6 +125,22 @@ describe('a Cluster with a kubeconfig', () => {
     });
   });
 });
+
+// Its cluster may be well, with the Node of the Machine in it.
+test.each([429, 500])(
+  'a Machine that was never provisioned is not let go undrained because a write about its Cluster got %d',
+  async (code) => {
+    clusterFailure = new ApiError(code, 'Failed', 'not now');
+    const going = machine({ deletionTimestamp: '2026-01-01T00:00:00Z' });
+    await reconcile({ ...going, spec: { ...going.spec, providerID: 'sim:///1' } }, { isApart: true });
+
+    const told = writes.at(-1)?.body as Pick<ClusterAPIMachine, 'status'> | undefined;
+    expect(told?.status?.conditions?.find(({ type }) => type === 'Deleting')).toMatchObject({
+      reason: 'DrainingNode',
+      message: expect.stringContaining('not now'),
+    });
+  },
+);
 
 describe('a Machine', () => {
   test('is held before anything that it names is touched', async () => {

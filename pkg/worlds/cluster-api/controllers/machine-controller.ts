@@ -175,7 +175,8 @@ export class ClusterAPIMachineController {
       if (!(err instanceof ApiError)) throw err;
       if (!news.includes(HAD_KUBECONFIG_ANNOTATION)) return undefined;
       const why = `annotation ${HAD_KUBECONFIG_ANNOTATION} cannot be written on Cluster ${cluster.metadata.name}: ${err.message}`;
-      return { kind: 'unreachable', why, sinceMs: Number.NEGATIVE_INFINITY };
+      // It is not used; whether it would answer is another question.
+      return { kind: 'unreachable', why, sinceMs: Number.NEGATIVE_INFINITY, lostSinceMs: undefined };
     }
   }
 

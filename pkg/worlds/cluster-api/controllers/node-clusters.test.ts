@@ -193,12 +193,46 @@ test('a cluster that does not answer is told with its Secret', async () => {
   const all = nodeClusters();
   all.use('a', 'ns/c');
   await store('1', 'k1');
-  state = { kind: 'unreachable', why: 'no answer', sinceMs: 7 };
+  state = { kind: 'unreachable', why: 'no answer', sinceMs: 7, lostSinceMs: 7 };
 
   expect(all.of(cluster, named('m'))).toEqual({
     kind: 'unreachable',
     why: 'the API server in Secret c-kubeconfig: no answer',
     sinceMs: 7,
+    lostSinceMs: 7,
+  });
+});
+
+test('a cluster is lost for as long as its Secret is missing, not while its kubeconfig is read, is of no use, or its Nodes are elsewhere', async () => {
+  const had = named('c', { [HAD_KUBECONFIG_ANNOTATION]: 'true' });
+  const all = nodeClusters();
+  all.use('a', 'ns/c');
+  const missingMs = clock.monotonicMs();
+  clock.advance(120_000);
+  expect(all.of(had, named('m'))).toMatchObject({ why: expect.stringContaining('missing'), lostSinceMs: missingMs });
+
+  live = secret('1', 'bad');
+  secrets.put(secret('1'));
+  expect(all.of(had, named('m'))).toMatchObject({ why: 'Reading Secret c-kubeconfig', lostSinceMs: undefined });
+  await settled();
+  expect(all.of(had, named('m'))).toMatchObject({
+    why: expect.stringContaining('exec'),
+    sinceMs: Number.NEGATIVE_INFINITY,
+    lostSinceMs: undefined,
+  });
+
+  clock.advance(120_000);
+  secrets.remove('ns/c-kubeconfig');
+  expect(all.of(had, named('m'))).toMatchObject({
+    why: expect.stringContaining('missing'),
+    sinceMs: Number.NEGATIVE_INFINITY,
+    lostSinceMs: clock.monotonicMs(),
+  });
+
+  await store('2', 'k2');
+  expect(all.of(had, named('m', { [MARK]: 'x' }))).toMatchObject({
+    why: expect.stringContaining('another cluster'),
+    lostSinceMs: undefined,
   });
 });
 

@@ -13,11 +13,17 @@ import type { Target } from '../../../kube/targets/targets.ts';
 
 /**
  * The cluster in which the Nodes of a Cluster's Machines are. reached: what its caches show is the present; without an identity it is the
- * target cluster of the manager. unreachable: nothing about its Nodes is known any more; `sinceMs` (monotonic) when it was, for the last time.
+ * target cluster of the manager. unreachable: nothing about its Nodes is known any more; `sinceMs` (monotonic) when it was, for the last time;
+ * `lostSinceMs`, since when nothing leads to it, because its API server does not answer or its Secret is missing; undefined: it may well answer.
  */
 export type NodeCluster =
   | { readonly kind: 'reached'; readonly target: Target; readonly identity: string | undefined }
-  | { readonly kind: 'unreachable'; readonly why: string; readonly sinceMs: number }
+  | {
+      readonly kind: 'unreachable';
+      readonly why: string;
+      readonly sinceMs: number;
+      readonly lostSinceMs: number | undefined;
+    }
   | { readonly kind: 'none' };
 
 export interface NodeClustersDeps {
@@ -48,6 +54,8 @@ interface Entry {
   problem: string | undefined;
   /** Since when there is no connection; a kubeconfig that was of no use from the beginning has lost none. */
   lostMs: number;
+  /** Since when there is no Secret, if there is none. */
+  missingMs: number | undefined;
 }
 
 /** A Secret that could not be read is read again. */
@@ -107,6 +115,7 @@ export class NodeClusters {
       wasOpen: false,
       problem: undefined,
       lostMs: this.#deps.clock.monotonicMs(),
+      missingMs: undefined,
     };
     this.#entries.set(cluster, entry);
     this.#follow(entry);
@@ -146,21 +155,23 @@ export class NodeClusters {
     const secretName = `${cluster.metadata.name}${KUBECONFIG_SECRET_SUFFIX}`;
     const sinceMs = entry?.lostMs ?? this.#deps.clock.monotonicMs();
     if (!this.isApart(keyOf(cluster))) {
+      const since = { sinceMs, lostSinceMs: entry?.missingMs };
       if (mark !== undefined) {
         const why = `Secret ${secretName} is missing (kubeconfig for the cluster of the Node): create it again`;
-        return { kind: 'unreachable', why, sinceMs };
+        return { kind: 'unreachable', why, ...since };
       }
       if (cluster.metadata.annotations?.[HAD_KUBECONFIG_ANNOTATION] !== undefined) {
         const why =
           `Secret ${secretName} is missing (kubeconfig for the cluster of the Nodes): create it again, or remove annotation ` +
           `${HAD_KUBECONFIG_ANNOTATION} of the Cluster if they are in the target cluster of the manager`;
-        return { kind: 'unreachable', why, sinceMs };
+        return { kind: 'unreachable', why, ...since };
       }
       const { target } = this.#deps;
       return target === undefined ? { kind: 'none' } : { kind: 'reached', target, identity: undefined };
     }
     if (entry?.open === undefined) {
-      return { kind: 'unreachable', why: entry?.problem ?? `Reading Secret ${secretName}`, sinceMs };
+      const why = entry?.problem ?? `Reading Secret ${secretName}`;
+      return { kind: 'unreachable', why, sinceMs, lostSinceMs: undefined };
     }
     const { state, target } = entry.open;
     if (state.kind === 'unreachable') {
@@ -170,7 +181,7 @@ export class NodeClusters {
       const why =
         `Secret ${secretName} refers to another cluster than that of the Node: correct it, or remove annotation ` +
         `${NODE_CLUSTER_ANNOTATION} if the other cluster no longer exists`;
-      return { kind: 'unreachable', why, sinceMs: Number.NEGATIVE_INFINITY };
+      return { kind: 'unreachable', why, sinceMs: Number.NEGATIVE_INFINITY, lostSinceMs: undefined };
     }
     return { kind: 'reached', target, identity: state.identity };
   }
@@ -179,12 +190,14 @@ export class NodeClusters {
   #follow(entry: Entry): void {
     const secret = this.#deps.secrets.get(`${entry.key}${KUBECONFIG_SECRET_SUFFIX}`);
     if (secret === undefined) {
+      entry.missingMs ??= this.#deps.clock.monotonicMs();
       if (entry.version === undefined && entry.problem === undefined) return;
       entry.version = undefined;
       entry.problem = undefined;
       this.#close(entry);
       return this.#wakeAll(entry);
     }
+    entry.missingMs = undefined;
     const { resourceVersion } = secret.metadata;
     if (entry.version === resourceVersion) return;
     entry.version = resourceVersion;

@@ -18,10 +18,11 @@ export type ObservedBootstrap = ObservedObject<BootstrapReport>;
 /**
  * The Node of a Machine, as a pass has found it. gone: there was one. unknown: none is its own as far as can be told. undecided: there is one, and
  * that it is its own cannot be told yet: nothing is destroyed. unreachable: nothing is known of the
- * cluster that it is in; for so long (isOver) that what was known is not to be told any more.
+ * cluster that it is in; for so long (isOver) that what was known is not to be told any more. isLost: for so long nothing has led to that cluster,
+ * whereas one that is out of reach for another reason, or for a reason of ours, may be well.
  */
 export type ObservedNode =
   | { readonly kind: 'found'; readonly node: Node }
   | { readonly kind: 'absent' | 'gone' | 'none' }
   | { readonly kind: 'unknown' | 'undecided'; readonly problem: string }
-  | { readonly kind: 'unreachable'; readonly why: string; readonly isOver: boolean };
+  | { readonly kind: 'unreachable'; readonly why: string; readonly isOver: boolean; readonly isLost: boolean };

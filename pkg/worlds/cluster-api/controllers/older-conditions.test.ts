@@ -96,7 +96,7 @@ test.each<{ what: string; change?: Partial<MachineFacts>; type: string; want: st
   },
   {
     what: 'its cluster is out of reach',
-    change: { node: { kind: 'unreachable', why: 'w', isOver: true } },
+    change: { node: { kind: 'unreachable', why: 'w', isOver: true, isLost: true } },
     type: 'NodeHealthy',
     want: undefined,
   },

@@ -26,7 +26,7 @@ export function rivalsOf(deps: NodeDeps, { metadata, spec }: ClusterAPIMachine):
     }));
 }
 
-/** What is known of Nodes is told for so long after their cluster was reached for the last time. */
+/** What is known of Nodes is told for so long after their cluster was reached for the last time; for so long, too, a cluster may be away and not be lost. */
 const GRACE_MS = 120_000;
 
 /** How long what was known of Nodes is still told, in ms. */
@@ -36,6 +36,15 @@ export function graceLeftMs(
 ): number {
   if (nodeCluster.kind !== 'unreachable') return 0;
   return Math.max(0, nodeCluster.sinceMs + GRACE_MS - clock.monotonicMs());
+}
+
+/** In how many ms a cluster that nothing leads to is lost; undefined: it is not known to be away. */
+export function lostInMs(
+  { clock }: Pick<StepDeps, 'clock'>,
+  { nodeCluster }: Pick<MachinePass, 'nodeCluster'>,
+): number | undefined {
+  if (nodeCluster.kind !== 'unreachable' || nodeCluster.lostSinceMs === undefined) return undefined;
+  return Math.max(0, nodeCluster.lostSinceMs + GRACE_MS - clock.monotonicMs());
 }
 
 /**
@@ -54,7 +63,8 @@ export function nodeByProviderID(
   }
   if (providerID === '' || infrastructure.kind === 'foreign') return { kind: 'none' };
   if (nodeCluster.kind === 'unreachable') {
-    return { kind: 'unreachable', why: nodeCluster.why, isOver: graceLeftMs(deps, pass) === 0 };
+    const isOver = graceLeftMs(deps, pass) === 0;
+    return { kind: 'unreachable', why: nodeCluster.why, isOver, isLost: lostInMs(deps, pass) === 0 };
   }
   const contested = contestedNode({ machine, infrastructure }, rivalsOf(deps, machine));
   if (contested !== undefined) return contested;
@@ -74,7 +84,7 @@ export function nodeByProviderID(
       `Node ${known} was found in another cluster, before Secret ${secretName} was changed to a cluster that does not contain it: correct the Secret, or delete it ` +
       `and annotation ${HAD_KUBECONFIG_ANNOTATION} of the Cluster; ` +
       `if the Node no longer exists, set annotation ${NODE_CLUSTER_ANNOTATION}=${nodeCluster.identity}`;
-    return { kind: 'unreachable', why, isOver: true };
+    return { kind: 'unreachable', why, isOver: true, isLost: false };
   }
   return { kind: known === undefined ? 'absent' : 'gone' };
 }

@@ -11,7 +11,7 @@ import { nodePatch } from '../node-patch.ts';
 import { isOutdated } from '../outdated.ts';
 import { contestOf, type ProviderIDClaim } from '../provider-id-claims.ts';
 import type { ObservedInfrastructure, ObservedNode } from '../observed.ts';
-import { graceLeftMs, nodeByProviderID, rivalsOf, type NodeDeps } from './node-by-provider-id.ts';
+import { graceLeftMs, lostInMs, nodeByProviderID, rivalsOf, type NodeDeps } from './node-by-provider-id.ts';
 
 /** How often what other Machines name is looked at again: when it changes, they are woken, and not this one. */
 const RECHECK_MS = 20_000;
@@ -23,8 +23,10 @@ export function nodeStep(deps: NodeDeps & Pick<StepDeps, 'synced'>): ClusterAPIM
     async run(pass) {
       const { machine, notes, signal, nodeCluster } = pass;
       pass.node = await findNewNode(deps, pass);
-      if (pass.node.kind === 'unreachable' && !pass.node.isOver) {
-        pass.notes.alsoAfter(graceLeftMs(deps, pass), 'the cluster of its Node to respond');
+      if (pass.node.kind === 'unreachable') {
+        for (const leftMs of [graceLeftMs(deps, pass), lostInMs(deps, pass) ?? 0]) {
+          if (leftMs > 0) pass.notes.alsoAfter(leftMs, 'the cluster of its Node to respond');
+        }
       }
       if (pass.node.kind === 'undecided' && rivalsOf(deps, machine).some(isUnread)) {
         pass.notes.alsoAfter(RECHECK_MS, 'the references of the other Machine with the same provider ID');

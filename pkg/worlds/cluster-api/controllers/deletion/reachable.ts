@@ -24,12 +24,13 @@ export const decided: ClusterAPIMachineStep = {
 
 /**
  * Whether there is a Node, as far as is known. Where the API server of its cluster has never answered anybody, none has joined. Nor is one expected
- * of a VM that was never provisioned: it may be what is to bring that API server back, and waits for it only as long as for one that is away for a moment.
+ * of a VM that was never provisioned once that cluster is lost: it may be what is to bring the API server back, and does not wait for it for ever.
+ * Its kubelet may have joined all the same: what only keeps us from looking, such as a refused write or an invalid kubeconfig, is no reason.
  */
 export function mayHaveNode({ node, machine: { status }, cluster }: MachinePass): boolean {
   if (node.kind !== 'unreachable') return node.kind === 'found';
   if (status.nodeRef !== undefined) return true;
-  if (node.isOver && status.initialization?.infrastructureProvisioned !== true) return false;
+  if (node.isLost && status.initialization?.infrastructureProvisioned !== true) return false;
   return conditionOf(cluster.status?.conditions, 'ControlPlaneInitialized')?.status !== 'False';
 }
 
