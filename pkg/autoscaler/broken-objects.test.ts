@@ -7,10 +7,13 @@ import { membershipOf, nodeGroup } from '../../test/node-group.ts';
 import { API_VERSION } from '../apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../apis/machine/v1alpha1/machine-set.ts';
+import { observeDeployment } from '../controllers/machine-deployment/observed.ts';
 import { controllerReference } from '../work/reconcile/ownership.ts';
 import { CloudProvider } from './cloud-provider.ts';
 import { NodeGroups } from './groups.ts';
 import { LearnedShapes } from './learned.ts';
+import { owedBy } from './mutations/group-state.ts';
 import { mutations } from './mutations/index.ts';
 import { Places } from './places.ts';
 import { RunningChanges } from './running-changes.ts';
@@ -20,11 +23,14 @@ const call = { peer: 'x', signal: new AbortController().signal, leftMs: () => In
 
 const broken = (kind: string) => BROKEN_OBJECTS.filter(({ object }) => object.kind === kind);
 
-/** What is asked about a group of this MachineDeployment, with one Machine. */
-function asked(deployment: MachineDeployment, member: Machine): readonly (() => unknown)[] {
-  const set = machineSet(({ metadata }) => {
-    metadata.ownerReferences = [controllerReference(deployment, API_VERSION, 'MachineDeployment')];
-  });
+/** What is asked about a group of this MachineDeployment, with one MachineSet and one Machine. */
+function asked(
+  deployment: MachineDeployment,
+  member: Machine,
+  of: MachineSet = machineSet(),
+): readonly (() => unknown)[] {
+  const controller = [controllerReference(deployment, API_VERSION, 'MachineDeployment')];
+  const set = { ...of, metadata: { ...of.metadata, ownerReferences: controller } };
   const owner = [controllerReference(set, API_VERSION, 'MachineSet')];
   const owned = { ...member, metadata: { ...member.metadata, ownerReferences: owner } };
   const deps = new ReplicasWorld({ deployments: [deployment], sets: [set], machines: [owned] });
@@ -52,7 +58,7 @@ function asked(deployment: MachineDeployment, member: Machine): readonly (() => 
       changes: new RunningChanges(),
     }),
     places,
-    owed: () => 0,
+    owed: (one) => owedBy(seen, observeDeployment(seen, one)),
     catchUp: () => Promise.resolve(),
     gpu: { gpuLabel: '', gpuTypes: [] },
     clock,
@@ -88,6 +94,10 @@ async function faults(questions: readonly (() => unknown)[]): Promise<readonly u
 describe('an autoscaler gets an answer about what the CRDs of the original store', () => {
   test.each(broken('MachineDeployment'))('a MachineDeployment: $what', async ({ object }) => {
     expect(await faults(asked(object as MachineDeployment, machine()))).toEqual([]);
+  });
+
+  test.each(broken('MachineSet'))('a MachineSet: $what', async ({ object }) => {
+    expect(await faults(asked(machineDeployment(), machine(), object as MachineSet))).toEqual([]);
   });
 
   test.each(broken('Machine'))('a Machine: $what', async ({ object }) => {

@@ -10,6 +10,7 @@ import {
 } from '../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import type { KubeObject } from '../apis/meta.ts';
+import type { Node } from '../apis/wire.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { nodeAccess } from '../controllers/machine-facts/node-access.ts';
 import { MACHINE_INDEXES, NODE_INDEXES } from '../operator/indexes/machine-indexes.ts';
@@ -56,7 +57,7 @@ const named = (name: string, of = set, change: (m: BuiltMachine) => void = () =>
   return of === undefined ? built : owned(built, of);
 };
 
-function provider(list?: string, more: readonly Machine[] = []): CloudProvider {
+function provider(list?: string, more: readonly Machine[] = [], moreNodes: readonly Node[] = []): CloudProvider {
   const exhausted = named('exhausted', set, (m) => {
     m.status.currentStatus.phase = 'CrashLoopBackOff';
     m.status.lastOperation = { type: 'Create', state: 'Failed', errorCode: 'ResourceExhausted', description: 'full' };
@@ -76,6 +77,7 @@ function provider(list?: string, more: readonly Machine[] = []): CloudProvider {
         n.metadata.labels = { [MACHINE_NAME_LABEL]: 'running' };
         n.spec = { providerID: 'cloud:///running' };
       }),
+      ...moreNodes,
     ],
     NODE_INDEXES,
   );
@@ -141,6 +143,28 @@ describe('what an autoscaler is told', () => {
     expect(() => asked.nodeGroupGetOptions({ id: 'group', defaults })).toThrow('has no settings');
 
     expect([before, codeOf('requested://late')]).toEqual([undefined, 'DeadlineExceeded']);
+  });
+
+  test('no error of a Machine that has several Nodes', () => {
+    const twice = named('twice', set, (m) => {
+      m.metadata.creationTimestamp = '2025-12-31T23:59:00Z';
+      m.status.currentStatus.phase = 'Pending';
+    });
+    const its = ['a', 'b'].map((name) =>
+      node((n) => {
+        Object.assign(n.metadata, { name, uid: name, labels: { [MACHINE_NAME_LABEL]: 'twice' } });
+        n.spec = { providerID: 'cloud:///twice' };
+      }),
+    );
+    const defaults = NodeGroupAutoscalingOptions.fromPartial({ maxNodeProvision: { seconds: 60n } });
+    const errorWith = (nodes: readonly Node[]) => {
+      const asked = provider(undefined, [twice], nodes);
+      expect(() => asked.nodeGroupGetOptions({ id: 'group', defaults })).toThrow('has no settings');
+      const { instances } = asked.nodeGroupNodes({ id: 'group' });
+      return instances?.find(({ id }) => id === 'requested://twice')?.status?.errorInfo?.errorCode;
+    };
+
+    expect([errorWith([]), errorWith(its)]).toEqual(['DeadlineExceeded', undefined]);
   });
 
   test('that what is listed to go is going, and that another is missing for it', () => {

@@ -206,12 +206,14 @@ export class CloudProvider implements Rpcs {
     const owned = membership.machinesOf(deployment);
     const chosen = new Set(chosenIn(deployment, owned, nowMs).map(({ machine }) => machine.metadata.name));
     const machines = owned.map((machine) => ({ machine, node: membership.nodeOf(machine) }));
+    const ambiguous = machines.filter(({ machine, node }) => node === undefined && membership.hasNode(machine));
     return instancesOf({
       id: group.id,
       replicas: replicasOf(deployment),
       min: group.min,
       owed: owed(deployment),
       machines,
+      ambiguous: new Set(ambiguous.map(({ machine }) => machine.metadata.name)),
       chosen,
       places: (count) => places.see(uid, count),
       provisionMs: provisionMsOf(this.#optionsOf(deployment), this.#defaults),

@@ -29,7 +29,17 @@ const preserved = (m: BuiltMachine): void => {
 const REQUESTED = 'requested://m';
 
 const pool = (facts: Pick<GroupFacts, 'replicas' | 'machines'> & Partial<GroupFacts>) =>
-  instancesOf({ id: 'pool', min: 0, owed: 0, chosen: new Set(), places, provisionMs: undefined, nowMs: NOW, ...facts });
+  instancesOf({
+    id: 'pool',
+    min: 0,
+    owed: 0,
+    ambiguous: new Set(),
+    chosen: new Set(),
+    places,
+    provisionMs: undefined,
+    nowMs: NOW,
+    ...facts,
+  });
 
 function one(each: NodeOfMachine, chosen: readonly string[] = []) {
   return pool({ replicas: 1, machines: [each], chosen: new Set(chosen) }).slice(0, 1);
@@ -158,6 +168,20 @@ describe('a Machine for whose Node an autoscaler waits 10 minutes', () => {
     },
   );
 
+  test('has failed at most two minutes before the end of a longer time: what takes long may still join', () => {
+    const hour = { provisionMs: 3_600_000 };
+
+    expect(errorOf(ago(3_479_000, inPhase('Pending')), hour)).toBeUndefined();
+    expect(errorOf(ago(3_480_000, inPhase('Pending')), hour)?.message).toMatch(/^no Node has joined within 58m0s: /);
+  });
+
+  test('has not failed when it has several Nodes, as its deletion would be refused', () => {
+    const ambiguous = new Set(['m']);
+
+    expect(errorOf(ago(600_000, inPhase('Pending')), { ambiguous })).toBeUndefined();
+    expect(errorOf(ago(600_000, failedCreate('ResourceExhausted')), { ambiguous })).toBeUndefined();
+  });
+
   test('says what it waits for', () => {
     expect(errorOf(ago(600_000, failedCreate('Unavailable', 'try later')))?.message).toBe(
       'no Node has joined within 9m0s: try later',
@@ -239,6 +263,21 @@ describe('the instances of a group', () => {
         expect.objectContaining({ id: 'requested://m-0', error: expect.anything() }),
       ]);
     });
+  });
+
+  test('one of several Nodes is none to be taken back', () => {
+    const late = ['a', 'b'].map((name) => ({
+      machine: built((m) => {
+        failedCreate('ResourceExhausted')(m);
+        m.metadata.name = name;
+      }),
+      node: undefined,
+    }));
+    const erring = (ambiguous: readonly string[]): number =>
+      pool({ replicas: 2, min: 1, machines: late, ambiguous: new Set(ambiguous) }).filter(({ error }) => error).length;
+
+    expect([erring([]), erring(['a'])]).toEqual([1, 1]);
+    expect(pool({ replicas: 1, machines: late, ambiguous: new Set(['a']) }).some(({ error }) => error)).toBe(false);
   });
 
   describe('of which a rollout is under way', () => {

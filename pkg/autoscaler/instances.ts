@@ -33,6 +33,8 @@ export interface GroupFacts {
   /** Of a rollout: see `owedBy`. */
   readonly owed: number;
   readonly machines: readonly NodeOfMachine[];
+  /** Names of Machines that have several Nodes, of which nobody can tell the right one. */
+  readonly ambiguous: ReadonlySet<string>;
   /** Names of Machines that an autoscaler has chosen to go. */
   readonly chosen: ReadonlySet<string>;
   /** Names for so many replicas without a Machine. */
@@ -49,11 +51,11 @@ export interface GroupFacts {
 export const MOST_PLACES = 10_000;
 
 /**
- * After this part of the time that an autoscaler waits, a Machine without a Node has failed. When all of it is over, those from 1.36 on take
- * the request for fulfilled, as they no longer expect what has not come: they delete it, request as many from the same group at once, and
- * never try another one. The rest of the time is for one of their loops to see the error.
+ * So long before an autoscaler stops to wait, a Machine without a Node has failed. When the time is over, those from 1.36 on take the request
+ * for fulfilled, as they no longer expect what has not come: they delete it, request as many from the same group at once, and never try
+ * another one. The margin is for one of their loops to see the error: they list instances in each loop while a group grows.
  */
-const PATIENCE = 0.9;
+const MARGIN = { part: 0.1, longestMs: 120_000 } as const;
 
 /** What trying again does not cure: somebody has to change a class, a permission or a quota. */
 const INCURABLE: ReadonlySet<string> = new Set<DriverCode>([
@@ -120,15 +122,18 @@ function createdMsOf({ metadata }: Machine): number {
  * groups. Without an error it waits, and leaves what does not come as it is.
  */
 function reportedErrors(facts: GroupFacts): ReadonlyMap<string, InstanceError> {
-  const { replicas, min, owed, machines, nowMs } = facts;
-  const failed = machines.flatMap(({ machine, node }) => {
+  const { replicas, min, owed, machines, ambiguous, nowMs } = facts;
+  const hasNode = ({ machine, node }: NodeOfMachine): boolean =>
+    node !== undefined || ambiguous.has(machine.metadata.name);
+  const failed = machines.flatMap((each) => {
+    const { machine } = each;
     const error = creationError(machine) ?? lateError(machine, facts);
-    const isKept = node !== undefined || isLeaving(machine, facts) || isPreserved(machine, nowMs);
+    const isKept = hasNode(each) || isLeaving(machine, facts) || isPreserved(machine, nowMs);
     if (isKept || error === undefined) return [];
     return [{ machine, error }];
   });
   const youngest = failed.toSorted((a, b) => youngestFirst(a.machine, b.machine));
-  const joined = machines.filter(({ machine, node }) => node !== undefined && !isLeaving(machine, facts)).length;
+  const joined = machines.filter((each) => hasNode(each) && !isLeaving(each.machine, facts)).length;
   const removable = Math.max(0, replicas - Math.max(min, joined + owed));
   return new Map(youngest.slice(0, removable).map(({ machine, error }) => [machine.metadata.name, error]));
 }
@@ -165,10 +170,11 @@ export function creationError(machine: Machine): InstanceError | undefined {
 /** That a Machine which has never had a Node is about to be given up. One that has lost its Node may get it back. */
 function lateError(machine: Machine, { provisionMs, nowMs }: GroupFacts): InstanceError | undefined {
   const isExpected = isBeingCreated(machine) || (phaseOf(machine) === 'Pending' && !showsNode(machine));
-  if (!isExpected || provisionMs === undefined || nowMs - createdMsOf(machine) < PATIENCE * provisionMs)
-    return undefined;
+  if (!isExpected || provisionMs === undefined) return undefined;
+  const patienceMs = provisionMs - Math.min(MARGIN.part * provisionMs, MARGIN.longestMs);
+  if (nowMs - createdMsOf(machine) < patienceMs) return undefined;
   const code = 'DeadlineExceeded' satisfies DriverCode;
   const why = machine.status?.lastOperation?.description ?? '';
-  const message = `no Node has joined within ${formatDuration(PATIENCE * provisionMs)}${why === '' ? '' : `: ${why}`}`;
+  const message = `no Node has joined within ${formatDuration(patienceMs)}${why === '' ? '' : `: ${why}`}`;
   return { code, message: truncated(message), class: 'other' };
 }

@@ -77,6 +77,11 @@ export class Membership {
     return others.length === 0 ? only : undefined;
   }
 
+  /** Whether it has become any Node, even if nobody can tell which. */
+  hasNode(machine: Machine): boolean {
+    return this.#deps.nodesOf(machine).length > 0;
+  }
+
   /**
    * By provider id, else by name; a Node of that name and another VM is another Node. Of several Nodes or Machines that claim one VM only the
    * name can tell: anyone else of them may be well.

@@ -101,7 +101,7 @@ export class ServedGroups {
       announced: (machineClass, signal) => this.#announced(machineClass, signal),
       mutations: mutations({ ...deps, reader: operator.reader, recorder: this.#events, changes: this.#changes }),
       places,
-      owed: (deployment) => owedBy(observeDeployment(deps, deployment)),
+      owed: (deployment) => owedBy(deps, observeDeployment(deps, deployment)),
       catchUp: (signal) => this.#catchUp(AbortSignal.any([signal, this.#ending.signal])),
       gpu: config,
       clock,

@@ -9,7 +9,7 @@ import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import { refOf } from '../../pkg/apis/meta.ts';
 import { ApiError } from '../../pkg/kube/client/errors.ts';
 import type { Interceptor } from '../../pkg/kube/gate/interceptor.ts';
-import { machineDeployments } from '../../pkg/kube/client/resource.ts';
+import { machineDeployments, machineSets } from '../../pkg/kube/client/resource.ts';
 import { eventually } from '../expect/eventually.ts';
 import { GroupChanger } from './group-changer.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
@@ -133,6 +133,42 @@ test('what has not come is taken back by name, and what has come stays', async (
     expect(spec.replicas).toBe(2);
     expect(Object.keys(metadata.annotations ?? {})).not.toContain(TRIGGER_DELETION_ANNOTATION);
   }, PATIENCE);
+});
+
+test('replicas of a rollout whose Machines the API server rejects are taken back, and cost no Machine that works', async () => {
+  await using world = await MachineSetWorld.start({ withNodes: true });
+  await using changer = new GroupChanger(world.connection, world.namespace.name);
+  await world.createDeployment(3);
+  const before = await settled(world, changer, 3);
+  await world.killManager();
+  await world.startManager({
+    intercept: ({ text }, send) => {
+      if (text.startsWith('POST machines ')) throw new ApiError(403, 'Forbidden', 'exceeded quota');
+      return send();
+    },
+  });
+  const untilSizes = async (...sizes: readonly number[]): Promise<void> =>
+    eventually(async () => {
+      const sets = await world.list(machineSets);
+      const bySet = new Map(sets.map(({ spec }) => [spec.template?.spec?.class?.name, spec.replicas]));
+      expect([bySet.get('c'), bySet.get('c2')]).toEqual(sizes);
+    }, PATIENCE);
+
+  await world.patch(machineDeployments, 'd', {
+    spec: { template: { spec: { class: { kind: 'MachineClass', name: 'c2' } } } },
+  });
+  await untilSizes(3, 1);
+  await changer.increase(2);
+  await untilSizes(3, 3);
+  await expect(changer.decrease(-1)).resolves.toMatchObject({ before: 5, after: 4 });
+  await untilSizes(3, 2);
+  await expect(changer.decrease(-3)).resolves.toMatchObject({ before: 4, after: 3 });
+  await untilSizes(3, 1);
+
+  expect(names(world)).toEqual(before);
+  await expect(changer.decrease(-1)).rejects.toMatchObject({
+    details: expect.stringContaining('none of which can be removed'),
+  });
 });
 
 /** What happens in one round, at the same time: the autoscaler and a person. */

@@ -43,8 +43,8 @@ export const AUTOSCALER_ANSWERS: readonly Mutation[] = [
   },
   {
     in: 'lateError',
-    from: 'PATIENCE * provisionMs) return',
-    to: 'provisionMs) return',
+    from: '< patienceMs) return',
+    to: '< provisionMs) return',
     why: 'The autoscaler never tries another group when Machines of the first never join.',
   },
   {

@@ -27,6 +27,12 @@ export const AUTOSCALER: readonly Mutation[] = [
     why: 'By an old list the autoscaler takes back what a rollout makes, and a working Machine goes for the size.',
   },
   {
+    in: 'owedBy',
+    from: 'newSet === undefined || !isRolling) return 0',
+    to: 'newSet === undefined) return limits.unavailable',
+    why: 'What the autoscaler cannot get from a group that waits for its rollout is neither given up nor sought elsewhere.',
+  },
+  {
     in: 'decideIncrease',
     from: 'max ?',
     to: 'max + 1 ?',

@@ -81,6 +81,12 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
     why: 'Unavailable machines of old sets go beyond what the rollout allows.',
   },
   {
+    in: 'shrinkInProportion',
+    from: 'set.size - set.living',
+    to: 'set.size - set.size',
+    why: 'For replicas of a rollout that cannot be created, Machines that work go.',
+  },
+  {
     in: 'rollingUpdate',
     from: 'if ((await markNodesOfRollout(deps, pass, { taint: true })).hasMore) return AGAIN',
     to: 'await markNodesOfRollout(deps, pass, { taint: true })',

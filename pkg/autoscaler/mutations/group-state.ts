@@ -6,6 +6,7 @@ import { type RolloutStage, rolloutStage } from '../../controllers/machine-deplo
 import { namesListed } from '../../controllers/machine-deployment/scaling/scaler-handoff.ts';
 import { isFailed, isPreserved, isPreservedFailed, isTerminating } from '../../controllers/replicas/machine-state.ts';
 import { observeDeployment, type Observed, ownedMachines } from '../../controllers/machine-deployment/observed.ts';
+import { sumOf } from '../../controllers/machine-deployment/sets/set-facts.ts';
 import { nodeAccess } from '../../controllers/machine-facts/node-access.ts';
 
 export interface GroupMember {
@@ -40,10 +41,20 @@ export function isReplacedBySet(machine: Machine, nowMs: number): boolean {
 
 /**
  * How many replicas a rollout may have emptied whose new Machines have yet to come. They cannot be taken back: for a smaller size the rollout
- * would empty others, and where nothing can be created, one after the other until the minimum is reached.
+ * would empty others, and where nothing can be created, one after the other until the minimum is reached. Only a RollingUpdate empties
+ * replicas, and gives each of them to the new set.
  */
-export function owedBy(observed: Pick<Observed, 'deployment' | 'newSet' | 'facts' | 'limits'>): number {
-  return rolloutStage(observed) === 'choosing' ? observed.limits.unavailable : 0;
+export function owedBy(
+  sight: Pick<GroupSources, 'targets' | 'machines'>,
+  observed: Pick<Observed, 'deployment' | 'newSet' | 'facts' | 'limits' | 'machinesOf'>,
+): number {
+  const { deployment, newSet, facts, limits, machinesOf } = observed;
+  const isRolling = deployment.spec.strategy?.type === 'RollingUpdate' && rolloutStage(observed) === 'choosing';
+  if (newSet === undefined || !isRolling) return 0;
+  const joined = machinesOf(newSet).filter((machine) => !isTerminating(machine) && hasNode(sight, machine)).length;
+  const givenUp = limits.replicas - joined - sumOf(facts.oldSets, ({ size, named }) => Math.max(0, size - named));
+  const going = sumOf(facts.oldSets, ({ existing, living }) => existing - living);
+  return Math.max(0, Math.min(limits.unavailable, givenUp, replicasOf(newSet) - joined + going));
 }
 
 /** What the group cannot be smaller than without a loss: Machines with a Node, but for these, and what a rollout owes. */
@@ -68,7 +79,7 @@ export function groupStateOf(
     .map((machine): [string, GroupMember] => [machine.metadata.name, { machine, hasNode: hasNode(sight, machine) }]);
   const members = new Map(owned);
   const nowMs = sight.clock.now();
-  const [rollout, owed] = [rolloutStage(observed), owedBy(observed)];
+  const [rollout, owed] = [rolloutStage(observed), owedBy(sight, observed)];
   return { deployment, members, ...filledBy(members, deployment, nowMs), rollout, owed, nowMs };
 }
 
@@ -86,7 +97,7 @@ export function filledBy(
 }
 
 /** One that runs has a Node, even if the cache of Nodes does not show it yet. */
-function hasNode({ targets, machines }: GroupSources, machine: Machine): boolean {
+function hasNode({ targets, machines }: Pick<GroupSources, 'targets' | 'machines'>, machine: Machine): boolean {
   const target = targets.of(machine);
   const isUp = phaseOf(machine) === 'Running' || phaseOf(machine) === 'Available';
   return isUp || (target !== undefined && nodeAccess(target, machines).ofMachine(machine).length > 0);

@@ -44,14 +44,39 @@ describe('a rollout', () => {
     expect(groupStateOf(new ReplicasWorld({ sets, machines }), paused, new Map()).rollout).toBe(want);
   });
 
+  const limits = { maxSurge: 1, maxUnavailable: 2 };
+  const rolling = { type: 'RollingUpdate', rollingUpdate: limits } as const;
+  const inPlace = { type: 'InPlaceUpdate', inPlaceUpdate: { ...limits, orchestrationType: 'Manual' } } as const;
+  const three = setOf('new', 3);
+  const membersOfNew = (['Running', 'Running', 'Pending'] as const).map((phase, i) =>
+    machineOf(three, (m) => {
+      Object.assign(m.metadata, { name: `n-${i}`, uid: `n-${i}` });
+      m.status.currentStatus.phase = phase;
+    }),
+  );
+  const gone = membersOfNew.map((one) => ({
+    ...one,
+    metadata: { ...one.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
+  }));
   test.each([
-    { title: 'as many as may be missing', sets: [newSet, old], want: 2 },
-    { title: 'nothing when it is complete', sets: [newSet], want: 0 },
-  ])('owes $title', ({ sets, want }) => {
-    const strategy = { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 2 } } as const;
-    const rolled = { ...deployment, spec: { ...deployment.spec, replicas: 3, strategy } };
+    { title: 'as many as may be missing', sets: [three, old], want: 2 },
+    { title: 'what its new machines do not make up for', sets: [three, old], machines: membersOfNew, want: 1 },
+    { title: 'also for new machines that are going', sets: [three, old], machines: gone, want: 2 },
+    {
+      title: 'what goes before a machine may come for it',
+      sets: [setOf('new', 0), empty],
+      machines: [leaving, living],
+      want: 1,
+    },
+    { title: 'nothing while old machines fill all', sets: [three, setOf('old', 4, 'class-0')], want: 0 },
+    { title: 'nothing before it has a set', sets: [old], want: 0 },
+    { title: 'nothing while its set waits to grow', sets: [setOf('new', 0), old], want: 0 },
+    { title: 'nothing when it is complete', sets: [three], want: 0 },
+    { title: 'nothing in place', sets: [three, old], strategy: inPlace, want: 0 },
+  ])('owes $title', ({ sets, machines = [], strategy = rolling, want }) => {
+    const rolled = { ...deployment, spec: { ...deployment.spec, replicas: 4, strategy } };
 
-    expect(groupStateOf(new ReplicasWorld({ sets, machines: [] }), rolled, new Map()).owed).toBe(want);
+    expect(groupStateOf(new ReplicasWorld({ sets, machines }), rolled, new Map()).owed).toBe(want);
   });
 });
 

@@ -56,7 +56,7 @@ export function observeDeployment(
     unacknowledged(set, (choices ??= chosenIn(deployment, sets.flatMap(machinesOf), nowMs)));
   const factsAs = (view: (machine: Machine) => Machine): Observed['facts'] => {
     const facts = (set: MachineSet): SetFacts => {
-      const isReplaced = !equalTemplate(set.spec.template, deployment.spec.template);
+      const isReplaced = !equalTemplate(set.spec?.template, deployment.spec.template);
       return factsOf(set, machinesOf(set).map(view), { isReplaced, named: untold(set).length }, nowMs);
     };
     return { newSet: newSet && facts(newSet), oldSets: oldSets.map(facts) };
@@ -82,7 +82,7 @@ export function observeDeployment(
 
 /** The set whose template is the MachineDeployment's; of several the oldest. All others are old sets. */
 export function findNewSet(deployment: MachineDeployment, sets: readonly MachineSet[]): MachineSet | undefined {
-  return oldestFirst(sets).find((set) => equalTemplate(set.spec.template, deployment.spec.template));
+  return oldestFirst(sets).find((set) => equalTemplate(set.spec?.template, deployment.spec.template));
 }
 
 /** Sets from the oldest to the newest; equally old ones by name. */

@@ -113,7 +113,8 @@ function spread({ newSet, oldSets, strategy, limits }: ScalingFacts, active: rea
 
 /** What an autoscaler has named goes from its own set, whatever the shares are. */
 function withoutNamed(set: SetFacts): SetFacts {
-  return { ...set, size: Math.max(0, set.size - set.named) };
+  const { size, living, named } = set;
+  return { ...set, size: Math.max(0, size - named), living: Math.max(0, living - named) };
 }
 
 /** In place nothing is won by taking Machines that were updated already: the oldest sets give up all, the new one the rest. */
@@ -159,7 +160,10 @@ function isSaturated({ size, desiredNote, available }: SetFacts, replicas: numbe
   return size === replicas && desiredNote === replicas && available === replicas;
 }
 
-/** Takes `excess` from the sets, largest first, so that exactly `allowed` stay. */
+/**
+ * Takes `excess` from the sets, so that exactly `allowed` stay: first replicas without a Machine, as another set would give up Machines for
+ * what the new one cannot create; the rest largest first.
+ */
 function shrinkInProportion(
   active: readonly SetFacts[],
   { replicas }: RolloutLimits,
@@ -168,7 +172,12 @@ function shrinkInProportion(
 ): Resizes {
   const existing = sumOf(active, (set) => set.existing);
   let left = excess;
-  const largestFirst = active.toSorted((a, b) => b.size - a.size || byAge(a, b));
+  const made = active.toSorted(byAge).map((set) => {
+    const loss = Math.min(left, Math.max(0, set.size - set.living));
+    left -= loss;
+    return { ...set, size: set.size - loss };
+  });
+  const largestFirst = made.toSorted((a, b) => b.size - a.size || byAge(a, b));
   const shrunk = largestFirst.map(({ name, size, maxNote }) => {
     const whole = maxNote ?? existing;
     const share = replicas === 0 || whole <= 0 ? size : size - Math.round((size * allowed) / whole);

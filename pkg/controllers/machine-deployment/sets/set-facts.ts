@@ -1,3 +1,4 @@
+import { replicasOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import {
@@ -66,7 +67,7 @@ export function factsOf(
   { isReplaced, named }: Role,
   nowMs: number,
 ): SetFacts {
-  const size = set.spec.replicas ?? 0;
+  const size = replicasOf(set);
   const staying = stayingOf(set, machines, isReplaced, nowMs);
   const criteria = isReplaced ? rolloutVictimCriteria : victimCriteria;
   const missed = staying.filter((machine) => !isAvailable(machine));
@@ -97,7 +98,7 @@ function stayingOf(
   isReplaced: boolean,
   nowMs: number,
 ): readonly Machine[] {
-  const size = set.spec.replicas ?? 0;
+  const size = replicasOf(set);
   const living = machines.filter((machine) => !isTerminating(machine));
   const scalerChangedAtMs = fromTimestamp(set.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION]);
   // Below its size a set first fills up; what was marked goes right after.
