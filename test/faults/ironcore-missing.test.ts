@@ -295,11 +295,10 @@ test.concurrent(
   async () => {
     await using pool = await PoolUnderTest.start('passed-on');
     await using session = await pool.serve();
-    const serves = async (value: 0 | 1): Promise<void> =>
-      await eventually(async () => {
-        const metrics = await (await fetch(`${session.url}/metrics`)).text();
-        expect(metrics).toContain(`machinist_ironcore_pool_served{pool="passed-on"} ${value}\n`);
-      }, PATIENCE);
+    const serves = async (value: 0 | 1): Promise<void> => {
+      const metrics = await (await fetch(`${session.url}/metrics`)).text();
+      expect(metrics).toContain(`machinist_ironcore_pool_served{pool="passed-on"} ${value}\n`);
+    };
     await pool.run('passed-on');
     pool.runtime.store.habits.deletesAtOnce = false;
     await remove('passed-on');
@@ -307,10 +306,13 @@ test.concurrent(
       expect(metadata.annotations?.[DELETION_SENT_ANNOTATION]).toBe(`accepted ${metadata.uid}`),
     );
 
-    await pool.editLease({ holderIdentity: 'passed-on_poollet', renewTime: toMicroTimestamp(clock.now()) });
-    await serves(0);
+    await eventually(async () => {
+      // Renewed until that is seen, however long a busy host takes.
+      await pool.editLease({ holderIdentity: 'passed-on_poollet', renewTime: toMicroTimestamp(clock.now()) });
+      await serves(0);
+    }, PATIENCE);
     pool.runtime.store.settle();
-    await serves(1);
+    await eventually(() => serves(1), PATIENCE);
 
     await areGone('passed-on');
     expect(pool.runtime.asked('DeleteMachine')).toHaveLength(1);

@@ -4,8 +4,8 @@ import type { Mutation } from '../mutation.ts';
 export const MACHINE_CREATION: readonly Mutation[] = [
   {
     in: 'mayGiveUp',
-    from: 'if (!isWell) return true;',
-    to: 'if (isWell !== undefined) return true;',
+    from: "if (typeof node !== 'object' && !isUnidentified) return true;",
+    to: 'if (node !== null) return true;',
     why: 'All machines that join are given up together when nothing sets up their Nodes.',
     tests: ['creation-timeout.test.ts'],
   },

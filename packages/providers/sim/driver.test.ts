@@ -112,8 +112,9 @@ describe('SimDriver', () => {
     expect(cloud.all().map(({ machineName }) => machineName)).toEqual(['m-1']);
   });
 
-  test('makes a second VM where creations are not idempotent', async () => {
-    const { driver, cloud } = simulated({ capabilities: { idempotentCreate: false } });
+  test('makes a second VM where creations find nothing', async () => {
+    const { driver, cloud } = simulated();
+    driver.settings = { ...driver.settings, createsBlindly: true };
 
     await driver.createMachine(requestFor('m-1'), call);
     await driver.createMachine(requestFor('m-1'), call);

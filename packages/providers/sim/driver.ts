@@ -197,9 +197,9 @@ export class SimDriver implements Driver {
     return onlyOne(this.#cloud.of(machine), machine);
   }
 
-  /** What a creation finds that was asked for before: where it does not promise that, nothing. */
+  /** What a creation finds that was asked for before. */
   #made(machine: MachineIdentity): SimVM | undefined {
-    return this.#capabilities.idempotentCreate ? this.#find(machine) : undefined;
+    return this.settings.createsBlindly === true ? undefined : this.#find(machine);
   }
 
   #make(request: MachineRequest, machine: MachineIdentity, spec: SimProviderSpec): SimVM {

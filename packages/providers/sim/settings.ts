@@ -14,6 +14,8 @@ export interface SimSettings {
   readonly latencyMs: Latencies;
   /** VMs that may exist at once; a creation beyond is ResourceExhausted. */
   readonly quota: number;
+  /** CreateMachine makes a VM whatever there is already, as with a provider that has no unique names and shows VMs late. */
+  readonly createsBlindly?: boolean;
 }
 
 /** A quick cloud without limits. */

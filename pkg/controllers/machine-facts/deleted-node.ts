@@ -1,5 +1,8 @@
 import type { Node, NodeCondition } from '../../apis/wire.ts';
-import { fromTimestamp } from '../../base/clock/clock.ts';
+import { fromTimestamp, MINUTE_MS } from '../../base/clock/clock.ts';
+
+/** What the clock of a kubelet may be behind that of the API server: a VM that stood still may go on with the time of then. */
+const CLOCK_SKEW_MS = 5 * MINUTE_MS;
 
 /**
  * Whether a deleted Node was not ready then, or is not now: it may have been deleted by somebody who does not see its VM. Follows from the
@@ -10,8 +13,8 @@ export function wasDeletedUnready(node: Node): boolean {
   if (ready?.status !== 'True') return true;
   const readyMs = fromTimestamp(ready.lastTransitionTime);
   const deletedMs = fromTimestamp(node.metadata.deletionTimestamp);
-  // Both are whole seconds: of the same one nobody knows.
-  return readyMs !== undefined && deletedMs !== undefined && readyMs >= deletedMs;
+  // Without a time nobody knows.
+  return readyMs === undefined || deletedMs === undefined || readyMs >= deletedMs - CLOCK_SKEW_MS;
 }
 
 /** When a deleted Node was deleted, or became ready or not ready since. */

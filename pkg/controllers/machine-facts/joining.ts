@@ -24,7 +24,7 @@ export function runsOnceHealthy(machine: Pick<Machine, 'status'>, node: Node): b
  * Whether the machine has a VM that its driver has not initialized, by its last operation: a code says so also while that tells of something
  * else. Where several VMs match, its driver initializes none: such a machine does not wait for that, and the other VMs are found as orphans.
  */
-function awaitsInitialization({ status }: Pick<Machine, 'status'>): boolean {
+export function awaitsInitialization({ status }: Pick<Machine, 'status'>): boolean {
   const { lastOperation } = status ?? {};
   if (lastOperation?.errorCode === 'VMBeingInitialized') return true;
   return failedCallOf(lastOperation) === 'initialize' && !reportsSeveralVMs(lastOperation);

@@ -33,13 +33,17 @@ export class ReplacementBudget {
     this.#deps = deps;
   }
 
-  /** A grant to fail this machine; undefined while too many others of its pool are being replaced. */
-  tryAcquire(machine: Machine): Disposable | undefined {
+  /**
+   * A grant to fail this machine; undefined while too many others of its pool are being replaced. `isStuck`: which of those that join are not
+   * on their way any more.
+   */
+  tryAcquire(machine: Machine, isStuck: (other: Machine) => boolean = () => false): Disposable | undefined {
     const { uid } = machine.metadata;
     const pool = this.poolOf(machine);
     if (pool === undefined) return { [Symbol.dispose]: () => undefined };
     const condemned = this.#condemned.get(pool.key) ?? new Set();
-    if (!mayReplace(pool.others, condemned, pool.limit)) return undefined;
+    const counted = pool.others.filter((other) => condemned.has(other.metadata.uid) || !isStuck(other));
+    if (!mayReplace(counted, condemned, pool.limit)) return undefined;
     condemned.add(uid);
     this.#condemned.set(pool.key, condemned);
     return { [Symbol.dispose]: () => this.#release(pool.key, uid) };

@@ -534,14 +534,19 @@ export class MachinesWorld implements AsyncDisposable {
   /** A cloud like its own, whose VMs become Nodes of its target cluster; whoever opens it ends it. */
   async openAccount(seed: string): Promise<Simulation> {
     const clock = new VirtualClock(this.time);
+    const { idempotentCreate } = this.#options;
     const calm = new SeededWeather(this.#random('kubelets'), () => 1);
     const observer = { asked: () => true, answered: () => undefined };
     return await Simulation.start({
       clock,
       log: silentLogger,
       seed,
-      settings: { latencyMs: { ...LATENCIES, ...this.#options.latencyMs }, quota: 10_000 },
-      capabilities: { idempotentCreate: this.#options.idempotentCreate },
+      settings: {
+        latencyMs: { ...LATENCIES, ...this.#options.latencyMs },
+        quota: 10_000,
+        createsBlindly: !idempotentCreate,
+      },
+      capabilities: { idempotentCreate },
       cluster: {
         kubeconfig: 'target',
         nodeLeases: false,

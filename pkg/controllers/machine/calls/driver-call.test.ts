@@ -172,7 +172,11 @@ describe.each(KINDS)('a call of kind %s', (kind) => {
     const { seen, pass } = start(kind, () => Promise.reject(new StaleCallError('gone')));
     await pass();
 
-    expect(await pass()).toMatchObject({ kind: 'stop', waitingFor: 'the latest version of the Machine' });
+    expect(await pass()).toMatchObject({
+      kind: 'requeue',
+      afterMs: 0,
+      waitingFor: 'the latest version of the Machine',
+    });
     expect(seen).toEqual({ sent: 1, shown: 0, unprepared: 0, ended: 1 });
   });
 });

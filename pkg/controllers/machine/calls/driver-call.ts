@@ -178,7 +178,8 @@ export class DriverCalls {
 
   #failed<K extends CallKind>(ctx: MachineContext, call: MachineCall<K>, input: CallInput, error: unknown): StepResult {
     call.ended?.(error);
-    if (error instanceof StaleCallError) return waitFor('the latest version of the Machine');
+    // The pass for what has changed may have been while the call waited for its turn.
+    if (error instanceof StaleCallError) return requeue(0, 'the latest version of the Machine');
     if (wasGivenUp(error)) {
       this.#retries.postpone(input, GIVEN_UP_RETRY_MS);
       return requeue(GIVEN_UP_RETRY_MS, 'the clusters to be reachable');

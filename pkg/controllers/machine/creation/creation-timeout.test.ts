@@ -282,6 +282,26 @@ describe('a machine whose Node is healthy, and whose VM is not initialized', () 
     },
   );
 
+  test.each(['Unimplemented', 'NotFound'] as const)(
+    'is asked for again after a restart, also when GetMachineStatus answers %s',
+    async (code) => {
+      const world = joined();
+      fail(world, 'initialize', 'Internal');
+      await runFor(world, 2);
+      world.restart();
+      fail(world, 'status', code);
+      const { length } = world.driver.calls;
+
+      await runFor(world, 3);
+      expect(machineOf(world).status.currentStatus.phase).toBe('CrashLoopBackOff');
+      expect(world.driver.calls.slice(length)).toContain('initialize');
+
+      world.driver.failures = {};
+      await runFor(world, 5);
+      expect(machineOf(world).status.currentStatus.phase).toBe('Running');
+    },
+  );
+
   test.each([{ restarts: false }, { restarts: true }])(
     'waits for that when CreateMachine had failed before (the manager restarts: $restarts)',
     async ({ restarts }) => {
@@ -324,11 +344,16 @@ describe('a machine past its creation timeout, whose Node is healthy and not set
     uid: 'set-uid',
     controller: true,
   };
+  const JOINING = { phase: 'Pending', since: '2026-01-01T00:20:00Z' };
+  interface Other {
+    readonly phase: string;
+    readonly since?: string;
+  }
   const TAINT = { key: 'node.cloudprovider.kubernetes.io/uninitialized', effect: 'NoSchedule' };
 
-  function late({ others }: { readonly others: readonly string[] }): FakeWorld {
+  function late({ others }: { readonly others: readonly Other[] }): FakeWorld {
     const world = start();
-    const place = (name: string, phase: string): unknown =>
+    const place = (name: string, { phase, since = '2026-01-01T00:00:00Z' }: Other): unknown =>
       world.machines.put(
         machine((m) => {
           Object.assign(m.metadata, { name, uid: `uid-of-${name}`, finalizers: [FINALIZER], ownerReferences: [owner] });
@@ -337,13 +362,13 @@ describe('a machine past its creation timeout, whose Node is healthy and not set
           m.spec.providerID = `sim:///${name}`;
           const operation = { type: 'Create', state: 'Processing', description: 'Creating machine on cloud provider' };
           m.status = {
-            currentStatus: { phase, lastUpdateTime: '2026-01-01T00:00:00Z' },
+            currentStatus: { phase, lastUpdateTime: since },
             lastOperation: { ...operation, lastUpdateTime: '2026-01-01T00:00:00Z' },
           } as typeof m.status;
         }),
       );
-    place('m-1', 'Pending');
-    for (const [i, phase] of others.entries()) place(`other-${i}`, phase);
+    place('m-1', { phase: 'Pending' });
+    for (const [i, other] of others.entries()) place(`other-${i}`, other);
     world.nodes.cache.put(setUp([TAINT]));
     world.nodes.live.set('m-1', setUp([TAINT]));
     world.clock.advance(21 * MINUTE);
@@ -360,9 +385,10 @@ describe('a machine past its creation timeout, whose Node is healthy and not set
 
   test.each([
     { what: 'it is the only one', others: [], phase: 'Failed' },
-    { what: 'all others run', others: ['Running', 'Running'], phase: 'Failed' },
-    { what: 'another one has not joined either', others: ['Running', 'Pending'], phase: 'Pending' },
-    { what: 'another one is being replaced', others: ['Failed'], phase: 'Pending' },
+    { what: 'all others run', others: [{ phase: 'Running' }], phase: 'Failed' },
+    { what: 'all others are overdue, too', others: [{ phase: 'Pending' }, { phase: 'Pending' }], phase: 'Failed' },
+    { what: 'another one may still join', others: [{ phase: 'Running' }, JOINING], phase: 'Pending' },
+    { what: 'another one is being replaced', others: [{ phase: 'Failed' }], phase: 'Pending' },
   ])('is $phase when $what', async ({ others, phase }) => {
     const world = late({ others });
 
@@ -371,8 +397,77 @@ describe('a machine past its creation timeout, whose Node is healthy and not set
     expect(machineOf(world).status.currentStatus.phase).toBe(phase);
   });
 
+  test.each([
+    {
+      what: 'not healthy',
+      conditions: [{ type: 'Ready', status: 'False', reason: 'KubeletNotReady' }],
+      says: 'is not healthy, Ready is False (KubeletNotReady)',
+    },
+    { what: 'without conditions', conditions: [], says: 'reports no conditions' },
+  ])('waits for its turn, too, when its Node is $what', async ({ conditions, says }) => {
+    const world = late({ others: [{ phase: 'Failed' }] });
+    const joined = setUp([]);
+    joined.status.conditions = conditions;
+    world.nodes.cache.put(joined);
+    world.nodes.live.set('m-1', joined);
+
+    await world.reconcile();
+
+    expect(machineOf(world).status.currentStatus.phase).toBe('Pending');
+    expect(machineOf(world).status.lastOperation.description).toContain(`Node m-1 ${says}. Not replaced yet: `);
+  });
+
+  test('waits for its turn, too, when it is not known whose Node it is', async () => {
+    const world = late({ others: [{ phase: 'Failed' }] });
+    Object.assign(world.machines, { reachesAcross: true });
+    const joined = setUp([]);
+    Object.assign(joined, { spec: {}, metadata: { ...joined.metadata, labels: {} } });
+    world.nodes.cache.put(joined);
+    world.nodes.live.set('m-1', joined);
+
+    await runFor(world, 30);
+
+    expect(machineOf(world).status.currentStatus.phase).toBe('Pending');
+    expect(machineOf(world).status.lastOperation.errorCode).toBe('NodeUnidentified');
+  });
+
+  test('is not given up when it has all that it needs, and its driver is being asked', async () => {
+    const world = late({ others: [] });
+    world.nodes.cache.put(setUp([]));
+    const current = machineOf(world);
+    const told = { type: 'Create', state: 'Failed', description: 'Cloud provider message - no.' };
+    world.machines.put({
+      ...current,
+      metadata: { ...current.metadata, resourceVersion: newVersion() },
+      status: { currentStatus: { phase: 'CrashLoopBackOff' }, lastOperation: told },
+    } as typeof current);
+    world.driver.hold = new Promise(() => undefined);
+
+    await runFor(world, 30);
+
+    expect(machineOf(world).status.currentStatus.phase).toBe('CrashLoopBackOff');
+  });
+
+  test('is given up one at a time when several are overdue', async () => {
+    const world = late({ others: [{ phase: 'Pending' }, { phase: 'Pending' }, { phase: 'Pending' }] });
+    const failed = (): number => world.machines.list().filter((one) => phaseOf(one) === 'Failed').length;
+    for (const name of ['other-0', 'other-1', 'other-2']) {
+      const joined = setUp([TAINT]);
+      Object.assign(joined.metadata, { name, uid: `node-${name}`, resourceVersion: newVersion() });
+      joined.metadata.labels['node.gardener.cloud/machine-name'] = name;
+      joined.spec.providerID = `sim:///${name}`;
+      world.nodes.cache.put(joined);
+      world.nodes.live.set(name, joined);
+    }
+
+    for (let i = 0; i < 3; i++)
+      for (const { metadata } of world.machines.list()) await world.reconcile(`default/${metadata.name}`);
+
+    expect(failed()).toBe(1);
+  });
+
   test('says why it is not given up, once, and runs when it is set up', async () => {
-    const world = late({ others: ['Pending'] });
+    const world = late({ others: [{ phase: 'Failed' }] });
     await world.reconcile();
 
     expect(machineOf(world).status.lastOperation).toMatchObject({

@@ -1,8 +1,11 @@
 import { phaseOf, providerIDOf, vmClassNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { Node } from '../../../apis/wire.ts';
 import { formatDuration } from '../../../apis/duration.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { next, requeue, stop } from '../../../work/reconcile/result.ts';
-import { isHealthy, SETUP_TAINTS } from '../../machine-facts/node-health.ts';
+import { runsOnceHealthy } from '../../machine-facts/joining.ts';
+import { badConditions, describeConditions, isHealthy, SETUP_TAINTS } from '../../machine-facts/node-health.ts';
 import { hold } from '../../machine-facts/replacement-hold.ts';
 import { creationTimeoutMsOf, watchedConditionsOf } from '../../machine-facts/settings.ts';
 import { isBeingCreated, isUnderWay, setOperation } from '../../machine-facts/status.ts';
@@ -24,8 +27,8 @@ type Waiting = Pick<MachineContext, 'machine' | 'observed' | 'nodes'>;
  * first is counted from the Machine's creation, the second from when the VM was confirmed. Time in which we could see nothing does
  * not count. Its MachineSet replaces it. Before that Machine and Node are read live: a Node that changed unseen is looked at first.
  *
- * One whose Node is healthy, and only not set up, is given up no faster than unhealthy machines are replaced: what sets up Nodes, or
- * initializes VMs, mostly fails for all of them, and new ones would not help.
+ * One whose Node has joined is given up no faster than unhealthy machines are replaced: what sets up Nodes, or initializes VMs, mostly fails for
+ * all of them, and new ones would not help.
  */
 export const creationTimeout = (deps: Deps): MachineStep => ({
   name: 'creation-timeout',
@@ -68,27 +71,45 @@ export function creationTime(
   return { startMs, timeoutMs, leftMs: Math.max(timeoutMs - (waitingMs - unseenMs), trust.graceLeftMs(clusters)) };
 }
 
-/** Whether the machine may be given up now. One that may not says why, unless it tells of a failure, which says more. */
+/**
+ * Whether the machine may be given up now: one that has joined, in its turn. Machines of its pool that are overdue too are not on their way, or they would
+ * wait for one another; the one that comes in place of the last is. One that may not says why, unless it tells of a failure, which says more.
+ */
 function mayGiveUp(deps: Deps, ctx: MachineContext, timeoutMs: number): boolean {
   const { budget, machines, settings } = deps;
-  const { machine, observed, pass } = ctx;
+  const { machine, observed, pass, nodes } = ctx;
   const node = namedNode(ctx, machines);
-  const isWell =
-    typeof node === 'object' && isHealthy(node.status?.conditions ?? [], watchedConditionsOf(machine, settings));
-  if (!isWell) return true;
-  const grant = budget.tryAcquire(observed);
+  const isUnidentified = machine.status.lastOperation?.errorCode === 'NodeUnidentified';
+  if (typeof node !== 'object' && !isUnidentified) return true;
+  const watched = watchedConditionsOf(machine, settings);
+  // Its VM works, and is confirmed as soon as its driver answers.
+  if (typeof node === 'object' && isHealthy(node.status?.conditions ?? [], watched) && runsOnceHealthy(machine, node))
+    return false;
+  const isOverdue = ({ spec = {}, status = {}, ...other }: Machine): boolean => {
+    const copy = { ...other, spec, status };
+    return creationTime(deps, { machine: copy, observed: copy, nodes })?.leftMs === 0;
+  };
+  const grant = budget.tryAcquire(observed, isOverdue);
   if (grant !== undefined) {
     // Held until the write has been made and is visible to the next pass.
     pass.hold(grant);
     return true;
   }
-  const taints = node.spec?.taints?.filter(({ key }) => SETUP_TAINTS.includes(key)).map(({ key }) => key) ?? [];
-  if (phaseOf(machine) === 'Pending' && taints.length > 0) {
-    const { name } = machine.metadata;
-    const cause = `Machine ${name} has not joined the cluster in ${formatDuration(timeoutMs)}: Node ${node.metadata.name} is healthy, and still has taint ${taints.join(' and ')}.`;
+  if (phaseOf(machine) === 'Pending' && typeof node === 'object') {
+    const cause = `Machine ${machine.metadata.name} has not joined the cluster in ${formatDuration(timeoutMs)}: Node ${node.metadata.name} ${describeWant(node, watched)}.`;
     reportHold(deps, ctx, hold(budget.poolOf(observed)?.limit === 0 ? 'stopped' : 'limit'), cause);
   }
   return false;
+}
+
+/** Why a Node that has joined is not used. */
+function describeWant({ spec, status }: Node, watched: readonly string[]): string {
+  const { conditions = [] } = status ?? {};
+  const bad = badConditions(conditions, watched);
+  if (bad.length > 0) return `is not healthy, ${describeConditions(bad)}`;
+  const taints = spec?.taints?.filter(({ key }) => SETUP_TAINTS.includes(key)).map(({ key }) => key) ?? [];
+  if (taints.length > 0) return `is healthy, and still has taint ${taints.join(' and ')}`;
+  return conditions.length === 0 ? 'reports no conditions' : 'is healthy, and its VM is not initialized';
 }
 
 /** What speaks against it, read live; undefined when nothing does. */

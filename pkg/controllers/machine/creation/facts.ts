@@ -147,8 +147,8 @@ function explainPending(machine: Machine): Explanation {
     return explanation(
       'NodeNotSetUp',
       descriptionOf(machine),
-      `taints ${SETUP_TAINTS.join(' and ')} to be removed`,
-      'It becomes Running. Until then, it is replaced only when no other machine of its MachineDeployment is being created or replaced, as annotation machine.sapcloud.io/max-replacements allows.',
+      `${its} to become usable`,
+      'It becomes Running. Until then, it is replaced only in its turn, as annotation machine.sapcloud.io/max-replacements of its MachineDeployment allows.',
     );
   if (conditions.length === 0) {
     return explanation(

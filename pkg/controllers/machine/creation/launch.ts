@@ -6,7 +6,7 @@ import { repeatableTimeoutMs, wholeTimeoutMs } from '../../../driver/deadlines.t
 import { DRIVER_CODES, DriverError } from '../../../driver/error.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { next, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
-import { failureOfCreation } from '../../machine-facts/joining.ts';
+import { awaitsInitialization, failureOfCreation } from '../../machine-facts/joining.ts';
 import { CREATE_FAILED, failedCallOf, providerTextOf } from '../../machine-facts/original-texts.ts';
 import { creationTimeoutMsOf } from '../../machine-facts/settings.ts';
 import { beginPhase, setFailure } from '../../machine-facts/status.ts';
@@ -199,7 +199,8 @@ async function findVM(
       return { ...recorded, how: 'uninitialized', providerID, nodeName, needsInitialize: canInitialize };
     }
     if (reaction === 'create') return undefined;
-    if (reaction === 'trust') return { ...recorded, how: 'known' };
+    if (reaction === 'trust')
+      return { ...recorded, how: 'known', needsInitialize: canInitialize && awaitsInitialization(machine) };
     throw err;
   }
 }

@@ -128,7 +128,7 @@ describe('explain', () => {
         };
       },
       reason: 'NodeNotSetUp',
-      waitingFor: expect.stringContaining('critical-components'),
+      waitingFor: 'Node m-1 to become usable',
     },
     {
       what: 'a VM that is not initialized, and another failure',

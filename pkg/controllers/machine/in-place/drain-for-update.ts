@@ -89,7 +89,9 @@ export const inPlaceProgress = (deps: HoldDeps & Pick<Collaborators, 'machines'>
 function cancelDrain({ drains, clock }: HoldDeps, ctx: MachineContext): void {
   drains.end(ctx, 'in-place-update');
   const { machine } = ctx;
-  if (machine.status.lastOperation?.type !== 'DrainNode') return;
+  const { type, state } = machine.status.lastOperation ?? {};
+  // The original says nothing else until the update itself has ended.
+  if (type !== 'DrainNode' || state === 'Successful') return;
   setOperation(machine, { type: 'DrainNode', state: 'Processing', description: CANCELED_TEXT }, clock.now());
 }
 
