@@ -25,9 +25,14 @@ const NEVER_ASKED: ReadonlySet<string | undefined> = new Set<OperationCode>([
 
 const UNDER_WAY: ReadonlySet<string | undefined> = new Set<OperationCode>(['VMBeingCreated', 'VMBeingInitialized']);
 
-/** A copy of a cached Machine for one pass. The CRD makes neither spec nor status mandatory; the copy has both. */
+/** A copy of a cached Machine for one pass. */
 export function copyOf(machine: Machine): MachineCopy {
-  const { spec, status, ...rest }: Partial<Machine> & Pick<Machine, 'metadata'> = copyOfObject(machine);
+  return wholeOf(copyOfObject(machine));
+}
+
+/** A Machine to look at. The CRD makes neither spec nor status mandatory; this one has both. */
+export function wholeOf(machine: Machine): MachineCopy {
+  const { spec, status, ...rest }: Partial<Machine> & Pick<Machine, 'metadata'> = machine;
   return { ...rest, spec: spec ?? {}, status: status ?? {} };
 }
 

@@ -8,7 +8,7 @@ import { runsOnceHealthy } from '../../machine-facts/joining.ts';
 import { badConditions, describeConditions, isHealthy, SETUP_TAINTS } from '../../machine-facts/node-health.ts';
 import { hold } from '../../machine-facts/replacement-hold.ts';
 import { creationTimeoutMsOf, watchedConditionsOf } from '../../machine-facts/settings.ts';
-import { isBeingCreated, isUnderWay, setOperation } from '../../machine-facts/status.ts';
+import { isBeingCreated, isUnderWay, setOperation, wholeOf } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { becomeFailed, clustersOf, type FailDeps } from '../failure/fail.ts';
@@ -85,10 +85,8 @@ function mayGiveUp(deps: Deps, ctx: MachineContext, timeoutMs: number): boolean 
   // Its VM works, and is confirmed as soon as its driver answers.
   if (typeof node === 'object' && isHealthy(node.status?.conditions ?? [], watched) && runsOnceHealthy(machine, node))
     return false;
-  const isOverdue = ({ spec = {}, status = {}, ...other }: Machine): boolean => {
-    const copy = { ...other, spec, status };
-    return creationTime(deps, { machine: copy, observed: copy, nodes })?.leftMs === 0;
-  };
+  const isOverdue = (other: Machine): boolean =>
+    creationTime(deps, { machine: wholeOf(other), observed: other, nodes })?.leftMs === 0;
   const grant = budget.tryAcquire(observed, isOverdue);
   if (grant !== undefined) {
     // Held until the write has been made and is visible to the next pass.
