@@ -3,11 +3,15 @@ import { describe, expect, test } from '@jest/globals';
 import { LEVELS, optionalProgramsOf, runsOf } from './levels.ts';
 
 describe('runs of a test command', () => {
-  test('takes the unit level first, and all that need a server together', () => {
+  test('takes the unit level with half of the cores, or two, and beside it all that need a server together', () => {
     expect(runsOf(LEVELS, 2)).toEqual([
       { levels: ['unit'], needsControlPlane: false, workers: 2 },
       { levels: ['integration', 'faults', 'e2e', 'openstack'], needsControlPlane: true, workers: 6 },
     ]);
+  });
+
+  test('takes the unit level alone with all cores', () => {
+    expect(runsOf(['unit'], 4)).toEqual([{ levels: ['unit'], needsControlPlane: false, workers: 4 }]);
   });
 
   test.each(LEVELS)('takes one level alone: %s', (level) => {

@@ -73,15 +73,22 @@ export interface Run {
   readonly workers: number;
 }
 
+/** With a single worker, jest runs all files in its own process, which then keeps the modules of all of them. */
+const LEAST_WORKERS = 2;
+
 /**
- * What is run for these levels, and in which order: the unit level first, so that a plain mistake is seen at once, then all others
- * together, so that both cores of a small machine have work until the end. Their tests wait for two thirds of their time: four files keep
- * 1.3 cores busy, six keep two.
+ * What is run for these levels, side by side. Tests with a server wait for two thirds of their time, and six of their files leave cores of a
+ * small machine idle: the unit level, which never waits, takes what they leave. Alone, it takes all cores.
  */
 export function runsOf(levels: readonly Level[], cores: number = availableParallelism()): readonly Run[] {
   const withServer = levels.filter((level) => level !== 'unit');
+  const ofUnits = withServer.length === 0 ? cores : Math.floor(cores / 2);
   const runs: Run[] = [
-    { levels: levels.filter((level) => level === 'unit'), needsControlPlane: false, workers: Math.max(1, cores) },
+    {
+      levels: levels.filter((level) => level === 'unit'),
+      needsControlPlane: false,
+      workers: Math.max(LEAST_WORKERS, ofUnits),
+    },
     { levels: withServer, needsControlPlane: true, workers: 6 },
   ];
   return runs.filter((run) => run.levels.length > 0);

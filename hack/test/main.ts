@@ -25,8 +25,8 @@ import { bundlePrograms } from './programs.ts';
 import { sumUp } from './summary.ts';
 
 /**
- * The test command: `main.ts [level] [--all-rows] [jest arguments…]`. Builds the control plane when a level needs it, runs the levels in as
- * few jests as they allow, and prints the sum as the last line. Exit code 1 when anything failed or nothing ran. Of tables that something
+ * The test command: `main.ts [level] [--all-rows] [jest arguments…]`. Builds the control plane when a level needs it, runs the levels in two
+ * jests side by side, and prints the sum as the last line. Exit code 1 when anything failed or nothing ran. Of tables that something
  * cheaper explores, the commit decides which rows are run, unless all are asked for: see sample.ts.
  */
 const root = path.resolve(import.meta.dirname, '../..');
@@ -65,22 +65,22 @@ async function main(argv: readonly string[]): Promise<number> {
   const summary = path.join(directory, 'summary');
   const programs = path.join(directory, 'programs');
   try {
-    if (runs.some(({ needsControlPlane }) => needsControlPlane)) {
-      const optional = optionalProgramsOf(levels, jestArguments);
-      const code = await run([path.join(root, 'hack/control-plane/build.ts'), ...optional], {});
-      if (code !== 0) return code;
-    }
-    if (levels.some((level) => level !== 'unit')) await bundlePrograms(programs);
-    const codes: number[] = [];
-    for (const one of runs)
-      codes.push(
-        await runLevels(one, jestArguments, {
+    const codes = await Promise.all(
+      runs.map(async (one) => {
+        if (one.needsControlPlane) {
+          const optional = optionalProgramsOf(levels, jestArguments);
+          const code = await run([path.join(root, 'hack/control-plane/build.ts'), ...optional], {});
+          if (code !== 0) return code;
+          await bundlePrograms(programs);
+        }
+        return await runLevels(one, jestArguments, {
           MACHINIST_TEST_SUMMARY: summary,
           MACHINIST_TEST_PROGRAMS: programs,
           MACHINIST_TEST_LEFT_OUT: leftOut,
           [SAMPLE_VARIABLE]: sample,
-        }),
-      );
+        });
+      }),
+    );
     const total = sumUp(readFileSync(summary, { encoding: 'utf8', flag: 'a+' }));
     if (withoutChromium !== undefined) console.log(`\nThe tests of the status page did not run: ${withoutChromium}.`);
     console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
