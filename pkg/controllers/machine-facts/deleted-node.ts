@@ -1,8 +1,5 @@
 import type { Node, NodeCondition } from '../../apis/wire.ts';
-import { fromTimestamp, MINUTE_MS } from '../../base/clock/clock.ts';
-
-/** What the clock of a kubelet may be behind that of the API server: a VM that stood still may go on with the time of then. */
-const CLOCK_SKEW_MS = 5 * MINUTE_MS;
+import { fromTimestamp } from '../../base/clock/clock.ts';
 
 /**
  * Whether a deleted Node was not ready then, or is not now: it may have been deleted by somebody who does not see its VM. Follows from the
@@ -13,8 +10,8 @@ export function wasDeletedUnready(node: Node): boolean {
   if (ready?.status !== 'True') return true;
   const readyMs = fromTimestamp(ready.lastTransitionTime);
   const deletedMs = fromTimestamp(node.metadata.deletionTimestamp);
-  // Without a time nobody knows.
-  return readyMs === undefined || deletedMs === undefined || readyMs >= deletedMs - CLOCK_SKEW_MS;
+  // Both are whole seconds: of the same one nobody knows.
+  return readyMs !== undefined && deletedMs !== undefined && readyMs >= deletedMs;
 }
 
 /** When a deleted Node was deleted, or became ready or not ready since. */

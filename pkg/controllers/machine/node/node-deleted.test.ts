@@ -247,10 +247,13 @@ describe('Nodes of a zone that were deleted while they were not ready', () => {
     expect(zone.deleted).toEqual(['m-1', 'm-2']);
   });
 
-  test('take them along one by one when all are ready again, and work', async () => {
+  test.each([
+    { clock: 'that is right', since: undefined },
+    { clock: 'that is behind', since: EARLIER },
+  ])('take them along one by one when all are ready again, by a clock $clock, and work', async ({ since }) => {
     const { zone, names } = silentZone(11, 20);
     await zone.sweep(names);
-    for (const name of names.slice(0, 11)) zone.say(name, readySince(toTimestamp(zone.world.clock.now())));
+    for (const name of names.slice(0, 11)) zone.say(name, readySince(since ?? toTimestamp(zone.world.clock.now())));
     const passes = [...(await zone.sweep(names)), ...(await zone.sweep(names))];
     zone.world.clock.advance(MINUTE);
     passes.push(...(await zone.sweep(names)));

@@ -102,7 +102,15 @@ function isHeld(deps: Deps, ctx: MachineContext, node: Node, told: Told): boolea
 
 /** Whether the Machine of this deleted Node is replaced as by the health timeout. */
 function waitsForItsTurn(machine: Machine, node: Node): boolean {
-  return WERE_WELL.has(phaseOf(machine)) && wasDeletedUnready(node);
+  return WERE_WELL.has(phaseOf(machine)) && (wasDeletedUnready(node) || becameWellAfter(machine, node));
+}
+
+/** Whether the Machine says so. The Node says it by the clock of its kubelet, and a VM that stood still may go on with the time of then. */
+function becameWellAfter(machine: Machine, { metadata }: Node): boolean {
+  if (phaseOf(machine) === 'Unknown') return true;
+  const deletedMs = fromTimestamp(metadata.deletionTimestamp);
+  const sinceMs = fromTimestamp(machine.status?.currentStatus?.lastUpdateTime);
+  return deletedMs !== undefined && sinceMs !== undefined && sinceMs > deletedMs;
 }
 
 type Waiting = Omit<NotYet, 'held'> & Partial<Pick<NotYet, 'held'>>;
