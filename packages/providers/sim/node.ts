@@ -13,6 +13,11 @@ const PRESSURES = ['MemoryPressure', 'DiskPressure', 'PIDPressure'];
 /** Until a cloud controller manager takes it away, no pods are scheduled on a Node that registers with it. */
 export const UNINITIALIZED_TAINT = { key: 'node.cloudprovider.kubernetes.io/uninitialized', effect: 'NoSchedule' };
 
+/** Whether a Node, as an API server stores it, still has it. */
+export function isUninitialized(node: object): boolean {
+  return (node as Node).spec?.taints?.some(({ key }) => key === UNINITIALIZED_TAINT.key) === true;
+}
+
 /** How Nodes register. */
 export interface Registration {
   /** With provider ids of another form than the driver reports, as some cloud controllers write them. */

@@ -1,14 +1,14 @@
 import type { Node, NodeCondition } from '../../apis/wire.ts';
 import { fromTimestamp } from '../../base/clock/clock.ts';
+import { isReady } from './node-health.ts';
 
 /**
  * Whether a deleted Node was not ready then, or is not now: it may have been deleted by somebody who does not see its VM. Follows from the
  * Node alone, also once it is ready again: the condition says since when.
  */
 export function wasDeletedUnready(node: Node): boolean {
-  const ready = readyOf(node);
-  if (ready?.status !== 'True') return true;
-  const readyMs = fromTimestamp(ready.lastTransitionTime);
+  if (!isReady(node)) return true;
+  const readyMs = fromTimestamp(readyOf(node)?.lastTransitionTime);
   const deletedMs = fromTimestamp(node.metadata.deletionTimestamp);
   // Both are whole seconds: of the same one nobody knows.
   return readyMs !== undefined && deletedMs !== undefined && readyMs >= deletedMs;

@@ -50,7 +50,15 @@ export const SETUP_TAINTS: readonly string[] = [
 
 /** Whether pods are kept off the Node because it is not set up yet; a machine joins only without these taints. */
 export function isBeingSetUp(node: Node): boolean {
-  return node.spec?.taints?.some(({ key, effect }) => SETUP_TAINTS.includes(key) && effect === 'NoSchedule') ?? false;
+  return setupTaintsOf(node).length > 0;
+}
+
+/** Keys of the taints because of which a Node is not set up yet. */
+export function setupTaintsOf({ spec }: Node): readonly string[] {
+  const taints = spec?.taints ?? [];
+  return taints
+    .filter(({ key, effect }) => SETUP_TAINTS.includes(key) && effect === 'NoSchedule')
+    .map(({ key }) => key);
 }
 
 /** Conditions for people: `Ready is Unknown (NodeStatusUnknown: the kubelet has been silent since 2026-01-01T00:00:00Z), DiskPressure is True`. */

@@ -1,6 +1,6 @@
 import type { Node } from '../../../pkg/apis/wire.ts';
 import type { Random } from '../../../pkg/base/random/random.ts';
-import { UNINITIALIZED_TAINT } from '../../../packages/providers/sim/node.ts';
+import { isUninitialized, UNINITIALIZED_TAINT } from '../../../packages/providers/sim/node.ts';
 import type { SimulatedAPIServer } from '../api-server/api-server.ts';
 import type { VirtualTime } from './virtual-clock.ts';
 
@@ -13,8 +13,6 @@ const AWAY_MS = 30 * MINUTE_MS;
 
 /** As a cloud controller manager does with Nodes that register: it takes their taint away, unless it is away itself. */
 export function initializeNodes(server: SimulatedAPIServer, time: VirtualTime, random: Random): void {
-  const isTainted = (node: object): boolean =>
-    (node as Node).spec?.taints?.some(({ key }) => key === UNINITIALIZED_TAINT.key) ?? false;
   /** The break that is over last, or to come next; from then on it is drawn when it is due. */
   let away = { fromMs: random() * AT_WORK_MS, untilMs: 0 };
   const backInMs = (): number => {
@@ -28,7 +26,7 @@ export function initializeNodes(server: SimulatedAPIServer, time: VirtualTime, r
     time.schedule(backInMs() + random() * LONGEST_MS, () => {
       const path = `/api/v1/nodes/${name}`;
       const found = server.handle({ method: 'GET', path });
-      if ('watch' in found || found.code !== 200 || !isTainted(found.body as object)) return;
+      if ('watch' in found || found.code !== 200 || !isUninitialized(found.body as object)) return;
       if (backInMs() > 0) return initialize(name);
       const taints = (found.body as Node).spec?.taints?.filter(({ key }) => key !== UNINITIALIZED_TAINT.key);
       const contentType = 'application/merge-patch+json';
@@ -36,7 +34,7 @@ export function initializeNodes(server: SimulatedAPIServer, time: VirtualTime, r
     });
   };
   server.objects.onChange(({ plural }, { type, object, previous }) => {
-    if (plural !== 'nodes' || type === 'DELETED' || !isTainted(object)) return;
-    if (previous === undefined || !isTainted(previous)) initialize(object.metadata.name);
+    if (plural !== 'nodes' || type === 'DELETED' || !isUninitialized(object)) return;
+    if (previous === undefined || !isUninitialized(previous)) initialize(object.metadata.name);
   });
 }

@@ -3,7 +3,7 @@ import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machi
 import type { Node } from '../../../pkg/apis/wire.ts';
 import { fromTimestamp } from '../../../pkg/base/clock/clock.ts';
 import { canonicalIDOf } from '../../../packages/providers/sim/vm.ts';
-import { UNINITIALIZED_TAINT } from '../../../packages/providers/sim/node.ts';
+import { isUninitialized } from '../../../packages/providers/sim/node.ts';
 import type { SimVM } from '../../../packages/providers/sim/vm.ts';
 import { at } from '../api-server/json.ts';
 import type { StoredObject } from '../api-server/stored-object.ts';
@@ -206,7 +206,6 @@ export class Ledger {
 
   /** Machines with a VM are given up one after the other, and none where most have fallen ill together. */
   #lookAtFailure(machine: Machine, before: Machine): void {
-    const phase = (one: Machine): string | undefined => one.status?.currentStatus?.phase;
     if (phase(machine) !== 'Failed' || phase(before) !== 'Unknown') return;
     const { cloud, machines, time } = this.#world;
     const { uid, name } = machine.metadata;
@@ -234,7 +233,6 @@ export class Ledger {
 
   /** A machine runs at first with a VM and a Node that were initialized, and those whose Nodes only lack that are given up one after the other. */
   #lookAtJoining(machine: Machine, before: Machine): void {
-    const phase = (one: Machine): string | undefined => one.status?.currentStatus?.phase;
     if (!['Pending', 'CrashLoopBackOff'].includes(phase(before) ?? '')) return;
     const { cloud, nodes, time } = this.#world;
     const { name, labels } = machine.metadata;
@@ -329,6 +327,6 @@ function isGoing({ metadata }: { readonly metadata: { readonly deletionTimestamp
   return metadata.deletionTimestamp !== undefined;
 }
 
-function isUninitialized({ spec }: Node): boolean {
-  return spec?.taints?.some(({ key }) => key === UNINITIALIZED_TAINT.key) === true;
+function phase({ status }: Machine): string | undefined {
+  return status?.currentStatus?.phase;
 }

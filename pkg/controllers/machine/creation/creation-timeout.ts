@@ -5,8 +5,7 @@ import { formatDuration } from '../../../apis/duration.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { next, requeue, stop } from '../../../work/reconcile/result.ts';
 import { runsOnceHealthy } from '../../machine-facts/joining.ts';
-import { badConditions, describeConditions, isHealthy, SETUP_TAINTS } from '../../machine-facts/node-health.ts';
-import { hold } from '../../machine-facts/replacement-hold.ts';
+import { badConditions, describeConditions, isHealthy, setupTaintsOf } from '../../machine-facts/node-health.ts';
 import { creationTimeoutMsOf, watchedConditionsOf } from '../../machine-facts/settings.ts';
 import { isBeingCreated, isUnderWay, setOperation, wholeOf } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
@@ -14,6 +13,7 @@ import type { MachineContext, MachineStep } from '../context.ts';
 import { becomeFailed, clustersOf, type FailDeps } from '../failure/fail.ts';
 import { REPLACEMENT_RETRY_MS, reportHold } from '../failure/held-back.ts';
 import { CATCH_UP_MS, liveCheck, type LiveCheckDeps } from '../failure/live-check.ts';
+import { takeGrant } from '../failure/turn.ts';
 import { namedNode } from '../node/named-node.ts';
 import { initializingSinceMs, refusedSinceMs } from './waiting-since.ts';
 
@@ -76,8 +76,8 @@ export function creationTime(
  * wait for one another; the one that comes in place of the last is. One that may not says why, unless it tells of a failure, which says more.
  */
 function mayGiveUp(deps: Deps, ctx: MachineContext, timeoutMs: number): boolean {
-  const { budget, machines, settings } = deps;
-  const { machine, observed, pass, nodes } = ctx;
+  const { machines, settings } = deps;
+  const { machine, nodes } = ctx;
   const node = namedNode(ctx, machines);
   const isUnidentified = machine.status.lastOperation?.errorCode === 'NodeUnidentified';
   if (typeof node !== 'object' && !isUnidentified) return true;
@@ -87,25 +87,21 @@ function mayGiveUp(deps: Deps, ctx: MachineContext, timeoutMs: number): boolean 
     return false;
   const isOverdue = (other: Machine): boolean =>
     creationTime(deps, { machine: wholeOf(other), observed: other, nodes })?.leftMs === 0;
-  const grant = budget.tryAcquire(observed, isOverdue);
-  if (grant !== undefined) {
-    // Held until the write has been made and is visible to the next pass.
-    pass.hold(grant);
-    return true;
-  }
+  const notYet = takeGrant(deps, ctx, isOverdue);
+  if (notYet === undefined) return true;
   if (phaseOf(machine) === 'Pending' && typeof node === 'object') {
     const cause = `Machine ${machine.metadata.name} has not joined the cluster in ${formatDuration(timeoutMs)}: Node ${node.metadata.name} ${describeWant(node, watched)}.`;
-    reportHold(deps, ctx, hold(budget.poolOf(observed)?.limit === 0 ? 'stopped' : 'limit'), cause);
+    reportHold(deps, ctx, notYet.held, cause);
   }
   return false;
 }
 
 /** Why a Node that has joined is not used. */
-function describeWant({ spec, status }: Node, watched: readonly string[]): string {
-  const { conditions = [] } = status ?? {};
+function describeWant(node: Node, watched: readonly string[]): string {
+  const { conditions = [] } = node.status ?? {};
   const bad = badConditions(conditions, watched);
   if (bad.length > 0) return `is not healthy, ${describeConditions(bad)}`;
-  const taints = spec?.taints?.filter(({ key }) => SETUP_TAINTS.includes(key)).map(({ key }) => key) ?? [];
+  const taints = setupTaintsOf(node);
   if (taints.length > 0) return `is healthy, and still has taint ${taints.join(' and ')}`;
   return conditions.length === 0 ? 'reports no conditions' : 'is healthy, and its VM is not initialized';
 }

@@ -33,12 +33,16 @@ export function paced({ pace }: Pick<Collaborators, 'pace'>, facts: PaceFacts | 
   };
 }
 
-/** Takes one of the replacements that its MachineDeployment allows, until the write has been made and is visible to the next pass. */
+/**
+ * Takes one of the replacements that its MachineDeployment allows, until the write has been made and is visible to the next pass. `isStuck`: see
+ * ReplacementBudget.
+ */
 export function takeGrant(
   { budget }: Pick<Collaborators, 'budget'>,
   { observed, pass }: MachineContext,
+  isStuck?: (other: Machine) => boolean,
 ): NotYet | undefined {
-  const grant = budget.tryAcquire(observed);
+  const grant = budget.tryAcquire(observed, isStuck);
   if (grant !== undefined) {
     pass.hold(grant);
     return undefined;
