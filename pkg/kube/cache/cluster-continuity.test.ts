@@ -28,6 +28,8 @@ function start(options?: ConstructorParameters<typeof ClusterContinuity>[1]) {
   const server = {
     at: '100',
     remembers: true,
+    /** Whether it answers for a version that it has not reached. */
+    waitsForVersions: false,
     /** What lists of these kinds end with. */
     failures: new Map<Resource<KubeObject>, Error>(),
     lists: 0,
@@ -52,6 +54,7 @@ function start(options?: ConstructorParameters<typeof ClusterContinuity>[1]) {
         if (isByName)
           return { metadata: { resourceVersion: server.at }, items: server.stored === undefined ? [] : [last] };
         if (resourceVersionMatch === undefined) return { metadata: { resourceVersion: server.at }, items: [] };
+        if (server.waitsForVersions) return await new Promise<never>(() => undefined);
         if (!server.remembers) throw new ApiError(410, 'Expired', 'compacted');
         return { metadata: { resourceVersion: '90' }, items: [last] };
       };
@@ -187,6 +190,15 @@ test('a kind of which nothing was ever seen, and whose watch broke, is listed an
 
   await expect(empty.untilVerified(signal)).resolves.toBe('unknown');
   await expect(ofMachines.untilVerified(signal)).resolves.toBe('same');
+});
+
+test('finds a server that was set back although it does not answer for the version of the last change, which is yet to come', async () => {
+  const { continuity, server, ofNodes } = start();
+  server.at = '80';
+  server.waitsForVersions = true;
+  ofNodes.broke();
+
+  await expect(continuity.verify(signal)).rejects.toBeInstanceOf(SetBackError);
 });
 
 describe('etcd that was set back while the API server goes on', () => {

@@ -270,11 +270,13 @@ export function verdictOn({ mustList, isBroken, result, isHistoryLost, refusedFo
 
 /** Throws SetBackError, and ApiError when the server does not answer; the refusal of a kind that is not probed is an answer. */
 async function lookAt(kind: HistoricKind, isProbed: boolean, signal: AbortSignal): Promise<KindCheck['found']> {
-  const [reached, compared, stored] = await Promise.allSettled([
+  const reads = [
     requireNotOlder(kind, signal),
     compareLastChange(kind, signal),
     lookAtStored(kind, isProbed, signal),
-  ]);
+  ] as const;
+  // A server that was set back never answers the second in time: it asks for a version that is yet to come.
+  const [reached, compared, stored] = await Promise.race([Promise.allSettled(reads), setBackIn(reads)]);
   const failures = [reached, compared, stored].flatMap((one) =>
     one.status === 'rejected' ? [one.reason as unknown] : [],
   );
@@ -285,6 +287,13 @@ async function lookAt(kind: HistoricKind, isProbed: boolean, signal: AbortSignal
   if (refusal !== undefined) return refusal;
   if (kind.history.lastChange === undefined) return 'empty';
   return [compared, stored].some((one) => one.status === 'fulfilled' && one.value === 'same') ? 'same' : 'unknown';
+}
+
+/** Rejects with the first SetBackError of these reads, as soon as there is one. */
+function setBackIn(reads: readonly Promise<unknown>[]): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    for (const read of reads) read.catch((err: unknown) => err instanceof SetBackError && reject(err));
+  });
 }
 
 /** A GET that fails tells nothing (it may not be granted, or its decryption fails) unless it is of the kind that is probed. */

@@ -43,4 +43,11 @@ export const CORPUS: readonly CorpusSeed[] = [
     showed:
       'a kubeconfig named the target cluster of another namespace by mistake: all machines were replaced one after the other, since their Nodes were missing there',
   },
+  {
+    seed: 7021,
+    world: 'machines',
+    phases: 1,
+    showed:
+      'a control cluster that was set back was never found to be: it was asked for a version that it would reach much later, and all answers were awaited',
+  },
 ];
