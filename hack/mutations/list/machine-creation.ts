@@ -99,9 +99,9 @@ export const MACHINE_CREATION: readonly Mutation[] = [
     tests: ['health.test.ts'],
   },
   {
-    in: 'isHeld',
-    from: 'pass.alsoAfter(afterMs, waitingFor)',
-    to: 'void [afterMs, waitingFor]',
+    in: 'nodeDeleted',
+    from: 'pass.alsoAfter(kept.afterMs, kept.waitingFor)',
+    to: 'void kept.waitingFor',
     why: 'The machine of a deleted Node waits forever after its zone has recovered.',
   },
   {

@@ -12,6 +12,8 @@ export const MACHINE_CONDITION_TYPES = [
   'VMDeletionRequested',
   /** Whether the VM has become a Node. */
   'NodeJoined',
+  /** The Node was deleted, and why the Machine [is kept](../concepts/machine-lifecycle.md#deleted-nodes) for now. */
+  'NodeDeleted',
   /** Whether the machine is healthy: True in phases Running and Available, Unknown in phase Unknown. */
   'Healthy',
   /** During a deletion, whether the Node is drained, and what the drain waits for. */

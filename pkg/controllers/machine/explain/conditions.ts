@@ -10,6 +10,7 @@ import { NODE_SYNC_REFUSED, refusedFor } from '../../machine-facts/node-refusal.
 import { isBeingCreated, hasMachineFinalizer } from '../../machine-facts/status.ts';
 import { VM_DELETION_REQUESTED } from '../../machine-facts/vm-states.ts';
 import { failedCallOf } from '../../machine-facts/original-texts.ts';
+import { NODE_DELETED } from '../node/deleted-node-condition.ts';
 import { explain } from './explain.ts';
 import type { MachineExplanation } from '../explanation.ts';
 
@@ -31,6 +32,9 @@ const EXPLAINED: ReadonlySet<MachineConditionType> = new Set([
 ]);
 const REPORTED_BY_STEPS: ReadonlySet<string> = new Set(MACHINE_CONDITION_TYPES.filter((type) => !EXPLAINED.has(type)));
 
+/** What is said of machines that are kept, and over when they are deleted. */
+const OF_KEPT_MACHINES: ReadonlySet<string> = new Set([VM_DELETION_REQUESTED, NODE_DELETED]);
+
 /**
  * The machine's explanation as conditions, for `kubectl describe` and `kubectl wait`. Display only: nothing is decided from them,
  * because the original prunes them. They are written along with other changes of the status, never for their own sake.
@@ -50,7 +54,7 @@ export function machineConditions(machine: Machine, nowMs: number, recordRefused
   // Their definition does not keep one from being there twice.
   const byType = new Map(recorded.map((one) => [one.type, one]));
   const others = [...byType.values()].filter(
-    ({ type }) => REPORTED_BY_STEPS.has(type) && !(type === VM_DELETION_REQUESTED && isBeingDeleted(machine)),
+    ({ type }) => REPORTED_BY_STEPS.has(type) && !(OF_KEPT_MACHINES.has(type) && isBeingDeleted(machine)),
   );
   return [...conditions.map((current) => dated(current, recorded, nowMs)), ...others];
 }

@@ -15,6 +15,7 @@ import {
 import { HEALTH } from '../health/facts.ts';
 import { explainInPlace } from '../in-place/facts.ts';
 import { inMaintenance } from '../maintenance/facts.ts';
+import { whileNodeDeleted } from '../node/deleted-node-condition.ts';
 import { inOutage } from '../outage-fact.ts';
 import { explainPreparation } from '../preparation/facts.ts';
 import { preserved } from '../preservation/facts.ts';
@@ -29,6 +30,7 @@ const FACTS: readonly Fact[] = [
   preserved,
   fact(explainInPlace),
   whileVMDeletionRequested,
+  whileNodeDeleted,
   ...CREATION,
   ...HEALTH,
   TERMINATING,

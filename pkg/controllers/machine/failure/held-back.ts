@@ -10,20 +10,25 @@ export const REPLACEMENT_RETRY_MS = 10_000;
  * Says why the machine is held back, once for as long as it is for the same reason; a young process says it without an Event. The first reason
  * of a pass is the one that counts. `cause`: what is wrong with it, where its last operation does not say that.
  */
-export function reportHold(
+export function reportHold(deps: Pick<Collaborators, 'clock'>, ctx: MachineContext, held: Hold, cause?: string): void {
+  const isNews = noteHold(deps, ctx, held, cause);
+  if (isNews && held.kind !== 'grace') ctx.pass.event('ReplacementDelayed', `Not replaced yet: ${held.text}`);
+}
+
+/** The same in the last operation alone; whether that is news. */
+export function noteHold(
   { clock }: Pick<Collaborators, 'clock'>,
   ctx: MachineContext,
   held: Hold,
   cause?: string,
-): void {
-  if (ctx.held !== undefined) return;
+): boolean {
+  if (ctx.held !== undefined) return false;
   ctx.held = held;
-  const { machine, observed, pass } = ctx;
+  const { machine, observed } = ctx;
   const { type = 'HealthCheck', state = 'Processing', description = '' } = machine.status.lastOperation ?? {};
   const told = { type, state, errorCode: held.code, description: withHold(cause ?? description, held) };
   setOperation(machine, told, clock.now());
-  const isNews = machine.status.lastOperation?.description !== observed.status?.lastOperation?.description;
-  if (isNews && held.kind !== 'grace') pass.event('ReplacementDelayed', `Not replaced yet: ${held.text}`);
+  return machine.status.lastOperation?.description !== observed.status?.lastOperation?.description;
 }
 
 /** Takes back what a machine says of a hold, unless this pass has said it. */

@@ -703,6 +703,11 @@ describe('the Node of a machine', () => {
   test.each([
     { what: 'without our finalizer', change: () => undefined, counts: true },
     {
+      what: 'without our finalizer, and not ready: by somebody who may not have seen its VM',
+      change: (n: ReturnType<typeof node>) => void (n.status.conditions = [{ type: 'Ready', status: 'Unknown' }]),
+      counts: false,
+    },
+    {
       what: 'with it: somebody took it away by force, or the cluster lost its data',
       change: (n: ReturnType<typeof node>) => void n.metadata.finalizers.push(NODE_FINALIZER),
       counts: false,

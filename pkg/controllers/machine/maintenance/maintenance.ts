@@ -3,7 +3,6 @@ import {
   MAINTENANCE_NODE_ANNOTATION as EMPTIED,
   MAINTENANCE_SINCE_ANNOTATION as SINCE,
 } from '../../../apis/machine/v1alpha1/labels.ts';
-import { isBeingDeleted } from '../../../apis/meta.ts';
 import { toTimestamp } from '../../../base/clock/clock.ts';
 import { next } from '../../../work/reconcile/result.ts';
 import { problemWith } from '../../machine-facts/annotation-rule.ts';
@@ -63,9 +62,7 @@ export const maintenance = (deps: HoldDeps & Pick<Collaborators, 'machines'>): M
   name: 'maintenance',
 
   async run(ctx) {
-    const named = namedNode(ctx, deps.machines);
-    if (typeof named === 'object' && isBeingDeleted(named)) return next;
-    const hold = new NodeHold(MAINTENANCE_HOLD, deps, ctx, named);
+    const hold = new NodeHold(MAINTENANCE_HOLD, deps, ctx, namedNode(ctx, deps.machines));
     const plan = planOf(hold);
     if (plan !== 'empty') deps.drains.end(ctx, 'maintenance');
     await carryOut(hold, plan);

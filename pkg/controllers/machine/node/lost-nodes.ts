@@ -4,6 +4,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { NODE_FINALIZER, NOT_MANAGED_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../../apis/wire.ts';
 import type { Clock } from '../../../base/clock/clock.ts';
+import { isReady } from '../../machine-facts/node-health.ts';
 import { isRemovedWith, type MachineIndex } from '../../machine-facts/node-owner.ts';
 
 /** A DELETE takes no longer at the API server than this, its `--request-timeout`. */
@@ -13,9 +14,13 @@ const REQUEST_TIMEOUT_MS = 60_000;
  * Whether the deletion of a Node, last seen like this, was one of a Node of this machine that our finalizer did not keep: it was
  * not on it, or came `protectedForMs` ago, which a DELETE on its way does not notice: both succeed, and the Node is gone without
  * ever being marked as deleted (kubernetes/kubernetes#77988).
+ *
+ * One that was not ready may have been deleted with a whole zone, by somebody who does not see its VM: that is a matter of health, which has its
+ * limits, or of the time to join.
  */
 export function wasUnprotected(node: Node, machine: Machine, machines: MachineIndex, protectedForMs: number): boolean {
   if (!isManaged(node) || isBeingDeleted(machine) || !isRemovedWith(node, machine, machines)) return false;
+  if (!isReady(node)) return false;
   if (!hasFinalizer(node, NODE_FINALIZER)) return true;
   return !isBeingDeleted(node) && protectedForMs < REQUEST_TIMEOUT_MS;
 }

@@ -8,13 +8,16 @@ import {
   MACHINE_FINALIZER,
   MACHINE_NAME_LABEL,
   MAINTENANCE_ANNOTATION,
+  MAINTENANCE_SINCE_ANNOTATION,
   MAX_REPLACEMENTS_ANNOTATION,
   NODE_FINALIZER,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
-import type { NodeCondition } from '../../../apis/wire.ts';
+import type { Node, NodeCondition } from '../../../apis/wire.ts';
 import { toTimestamp } from '../../../base/clock/clock.ts';
+import { ApiError } from '../../../kube/client/errors.ts';
+import { isUnderMaintenance } from '../../machine-facts/maintenance.ts';
 import { ReplacementPace } from '../../machine-facts/pace.ts';
 import { ReplacementBudget } from '../../machine-facts/replacement-budget.ts';
 import { replacementHold } from '../../machine-facts/replacement-held-condition.ts';
@@ -128,6 +131,7 @@ class Zone {
 }
 
 const numbered = (count: number): string[] => Array.from({ length: count }, (_, i) => `m-${i + 1}`);
+const conditionTypes = (zone: Zone): string[] => (zone.get().status?.machineConditions ?? []).map(({ type }) => type);
 const told = (passes: readonly PassSeen[]): string[] =>
   passes.flatMap(({ events }) => events.map(({ message }) => message));
 
@@ -166,8 +170,8 @@ describe('a deleted Node that is not ready', () => {
   test('keeps its machine while its zone is stopped, and says so now and then; afterwards it takes it along', async () => {
     const { zone, names } = silentZone(2, 4);
     const first = told(await zone.sweep(['m-1']));
-    expect(first).toEqual([expect.stringMatching(/^Not replaced yet: /), expect.stringMatching(KEPT)]);
-    expect(first[1]).toMatch(/delete a Machine to force its replacement\.$/);
+    expect(first).toEqual([expect.stringMatching(KEPT)]);
+    expect(first[0]).toMatch(/delete a Machine to force its replacement\.$/);
     expect(explain(zone.get(), 0)).toMatchObject({ reason: 'ZoneUnhealthy' });
 
     const later: string[] = [];
@@ -175,7 +179,7 @@ describe('a deleted Node that is not ready', () => {
       zone.world.clock.advance(MINUTE);
       later.push(...told(await zone.sweep(['m-1'])));
     }
-    expect(later).toEqual([first[1]]);
+    expect(later).toEqual(first);
     expect([zone.phase, zone.deleted]).toEqual(['Unknown', []]);
 
     zone.put('m-2', 'Running');
@@ -218,13 +222,129 @@ describe('a deleted Node that is not ready', () => {
     expect(zone.get().status?.lastOperation?.errorCode).not.toBe('ZoneUnhealthy');
   });
 
-  test.each(['Pending', 'Failed'] as const)('takes a machine that is %s along at once', async (phase) => {
+  test('takes a machine that has failed along at once', async () => {
     const { zone } = silentZone(4, 4);
-    zone.put('m-1', phase);
+    zone.put('m-1', 'Failed');
 
     await zone.world.reconcile();
 
     expect(zone.deleted).toEqual(['m-1']);
+  });
+
+  test('has the maintenance of its machine ended that is no longer asked for, and takes it along in its turn', async () => {
+    const { zone } = silentZone(1, 4);
+    zone.world.nodes.keepsPatches = true;
+    zone.put('m-1', 'Unknown', (m) => void (m.metadata.annotations[MAINTENANCE_SINCE_ANNOTATION] = START));
+
+    for (let passes = 0; passes < 5; passes++) {
+      expect(zone.deleted).toEqual([]);
+      await zone.sweep(['m-1']);
+      if (!isUnderMaintenance(zone.get())) break;
+    }
+    zone.world.clock.advance(MINUTE);
+    await zone.sweep(['m-1']);
+
+    expect(zone.deleted).toEqual(['m-1']);
+  });
+
+  test('keeps a machine that is in maintenance by a request that only the Node has', async () => {
+    const { zone } = silentZone(1, 4);
+    const [seen] = zone.world.nodes.cache.list().filter(({ metadata: { name } }) => name === 'm-1') as [Node];
+    const annotations = { [MAINTENANCE_ANNOTATION]: 'true' };
+    zone.world.nodes.cache.put({ ...seen, metadata: { ...seen.metadata, resourceVersion: '900', annotations } });
+
+    await zone.sweep(['m-1']);
+
+    expect([zone.deleted, isUnderMaintenance(zone.get())]).toEqual([[], true]);
+  });
+
+  test('keeps a machine without a health timeout, and says how it is replaced', async () => {
+    const zone = new Zone();
+    zone.put('m-1', 'Unknown', (m) => void (m.spec.disableHealthTimeout = true));
+    zone.say('m-1', SILENT);
+    zone.world.clock.advance(60 * MINUTE);
+
+    const messages = told(await zone.sweep(['m-1']));
+
+    expect(messages).toEqual([expect.stringMatching(/spec\.disableHealthTimeout is set; to replace it, delete/)]);
+    expect([zone.deleted, explain(zone.get(), 0).reason]).toEqual([[], 'NodeDeleted']);
+  });
+
+  test('is decided about anew when its Machine has changed unseen', async () => {
+    const { zone } = silentZone(1, 4);
+    zone.world.deleteFailures.push(new ApiError(409, 'Conflict', 'the Machine has changed'));
+
+    const [first] = await zone.sweep(['m-1']);
+    expect([ApiError.is(first?.error, 'Conflict'), zone.deleted]).toEqual([true, []]);
+    await zone.sweep(['m-1']);
+
+    expect(zone.deleted).toEqual(['m-1']);
+  });
+
+  test('does not wait for hours by the clock of a former leader, which was ahead', async () => {
+    const zone = new Zone();
+    zone.put('m-1', 'Unknown', (m) => void (m.status.currentStatus.lastUpdateTime = '2026-01-01T05:00:00Z'));
+    zone.say('m-1', SILENT);
+
+    await zone.sweep(['m-1']);
+
+    expect(zone.deleted).toEqual(['m-1']);
+  });
+});
+
+describe('a deleted Node of a machine that joins, and is not ready', () => {
+  const joining = (zone: Zone, names: readonly string[]): void => {
+    for (const name of names) {
+      zone.put(name, 'Pending', (m) => {
+        m.spec.disableHealthTimeout = true;
+        m.status.lastOperation = { type: 'Create', state: 'Processing', description: 'Creating machine.' };
+      });
+      zone.say(name, SILENT);
+    }
+  };
+
+  test('takes it along a minute later, when it is the only one', async () => {
+    const zone = new Zone();
+    joining(zone, ['m-1']);
+
+    await zone.sweep(['m-1']);
+    expect(zone.deleted).toEqual([]);
+    zone.world.clock.advance(MINUTE);
+    await zone.sweep(['m-1']);
+
+    expect(zone.deleted).toEqual(['m-1']);
+  });
+
+  test.each([
+    { what: 'others join', maxReplacements: '1', reason: 'TooManyReplacements' },
+    { what: 'max-replacements is 0', maxReplacements: '0', reason: 'ReplacementStopped' },
+  ])('keeps it while $what, and says so', async ({ maxReplacements, reason }) => {
+    const zone = new Zone(maxReplacements);
+    const names = numbered(10);
+    joining(zone, names);
+    zone.world.clock.advance(5 * MINUTE);
+
+    const messages = told(await zone.sweep(names));
+
+    expect(zone.deleted).toEqual([]);
+    expect(messages).toHaveLength(10);
+    expect(explain(zone.get(), 0)).toMatchObject({ reason: 'NodeDeleted', message: messages[0] });
+    expect(zone.get().status?.machineConditions).toContainEqual(
+      expect.objectContaining({ type: 'NodeDeleted', reason }),
+    );
+  });
+
+  test('says nothing of it any more when it has another Node', async () => {
+    const zone = new Zone('0');
+    joining(zone, ['m-1']);
+    zone.world.clock.advance(5 * MINUTE);
+    await zone.sweep(['m-1']);
+    expect(conditionTypes(zone)).toContain('NodeDeleted');
+
+    zone.say('m-1', SILENT, { isDeleted: false });
+    await zone.sweep(['m-1']);
+
+    expect(conditionTypes(zone)).not.toContain('NodeDeleted');
   });
 });
 
@@ -313,6 +433,48 @@ describe('Nodes of a zone that were deleted while they were not ready', () => {
     expect(zone.deleted).toEqual(['m-1', 'm-2']);
   });
 
+  test('take them along one by one when nobody saw whether they were ready, which their kubelets say by clocks that may be behind', async () => {
+    const { zone, names } = silentZone(0, 20);
+    for (const name of names.slice(0, 11)) zone.say(name, readySince(EARLIER));
+    zone.restart();
+    zone.world.clock.advance(SECOND);
+
+    const passes = await zone.sweep(names);
+    expect(zone.deleted).toEqual([]);
+    expect(explain(zone.get(), 0).message).toMatch(/^Node m-1 was deleted before this process could observe/);
+    expect(told(passes)).toEqual([]);
+    zone.world.clock.advance(10 * MINUTE);
+    await zone.sweep(names);
+    await zone.sweep(names);
+
+    expect(zone.deleted).toEqual(['m-1']);
+  });
+
+  test('are told of by an Event, too, when a new leader takes long to know them', async () => {
+    const { zone, names } = silentZone(3, 20);
+    zone.world.graceLeftMs = MINUTE;
+    expect(told(await zone.sweep(names))).toEqual([]);
+    zone.world.clock.advance(30 * MINUTE);
+
+    const messages = told(await zone.sweep(['m-1']));
+
+    expect([zone.deleted, messages]).toEqual([[], [expect.stringMatching(KEPT)]]);
+  });
+
+  test('are a matter of health when they are gone at once, because our finalizer was refused', async () => {
+    const { zone, names } = silentZone(10, 10);
+    const { cache } = zone.world.nodes;
+    for (const seen of cache.list()) {
+      const unprotected = { ...seen, metadata: { ...seen.metadata, finalizers: [], deletionTimestamp: undefined } };
+      cache.remove(seen.metadata.name);
+      zone.world.steps.lostNodes.noteDeleted(zone.get(seen.metadata.name), unprotected as unknown as Node);
+    }
+
+    await zone.sweep(names);
+
+    expect([zone.deleted, zone.phase]).toEqual([[], 'Unknown']);
+  });
+
   test('are not judged by a new leader before it has looked for a minute', async () => {
     const { zone } = silentZone(1, 4);
     zone.restart();
@@ -352,5 +514,15 @@ describe('a Node that was ready when it was deleted', () => {
     await zone.sweep(['m-1']);
 
     expect(zone.deleted).toEqual(want);
+  });
+
+  test('takes its machine along at once, although that is unhealthy otherwise', async () => {
+    const zone = new Zone('0');
+    zone.put('m-1', 'Unknown', (m) => void (m.status.conditions = [readySince(EARLIER)]));
+    zone.say('m-1', readySince(EARLIER));
+
+    await zone.sweep(['m-1']);
+
+    expect(zone.deleted).toEqual(['m-1']);
   });
 });

@@ -3,9 +3,11 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp, MINUTE_MS } from '../../../base/clock/clock.ts';
+import { conditionOf } from '../../../work/reconcile/conditions.ts';
 import { next, waitFor } from '../../../work/reconcile/result.ts';
 import { deletedOrChangedMs, wasDeletedUnready } from '../../machine-facts/deleted-node.ts';
-import { isUnderMaintenance } from '../../machine-facts/maintenance.ts';
+import { hasToJoin } from '../../machine-facts/joining.ts';
+import { isMaintenanceRequested, isUnderMaintenance } from '../../machine-facts/maintenance.ts';
 import { isReady } from '../../machine-facts/node-health.ts';
 import { belongsTo } from '../../machine-facts/node-owner.ts';
 import type { PaceFacts } from '../../machine-facts/pace.ts';
@@ -14,8 +16,9 @@ import { deletionPaceOf, type TurnDeps } from '../../machine-facts/replacement-t
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { clustersOf } from '../failure/fail.ts';
-import { reportHold } from '../failure/held-back.ts';
+import { noteHold } from '../failure/held-back.ts';
 import { type NotYet, paced, takeGrant, zoneStopped } from '../failure/turn.ts';
+import { hideNodeDeleted, showNodeDeleted } from './deleted-node-condition.ts';
 import { isManaged } from './lost-nodes.ts';
 import { namedNode } from './named-node.ts';
 
@@ -24,20 +27,20 @@ const TOGETHER_MS = MINUTE_MS;
 /** So often it is told again why a Machine is kept, well before the Event is gone. */
 const TELL_AGAIN_MS = 30 * MINUTE_MS;
 
-/** Phases of machines that were well. */
-const WERE_WELL: ReadonlySet<string> = new Set([
-  'Running',
-  'Unknown',
-  'InPlaceUpdating',
-  'InPlaceUpdateSuccessful',
-  'InPlaceUpdateFailed',
-]);
-
 type Deps = TurnDeps &
-  Pick<Collaborators, 'lostNodes' | 'deleteMachine' | 'machines' | 'clock' | 'trust' | 'budget' | 'pace'>;
+  Pick<
+    Collaborators,
+    'lostNodes' | 'deleteMachine' | 'deleteUnchanged' | 'machines' | 'clock' | 'trust' | 'budget' | 'pace'
+  >;
 
 /** Why its Machine was said to be kept, by the UID of the Machine, and when (monotonic). */
 type Told = Map<string, { readonly text: string; readonly atMs: number }>;
+
+/** What the Machine of a deleted Node waits for; `why` and its reason as soon as they are known. */
+interface Kept extends Pick<NotYet, 'afterMs' | 'waitingFor'> {
+  readonly reason?: string;
+  readonly why?: string;
+}
 
 /**
  * Deletes the Machine of a Node that somebody deleted: our finalizer keeps such a Node until it is drained and its VM gone. One
@@ -46,15 +49,18 @@ type Told = Map<string, { readonly text: string; readonly atMs: number }>;
  *
  * A Node that is not ready may have been deleted by a cloud controller manager that does not see its VM: with a whole zone, if the provider
  * shows nothing of it. Its Machine is replaced as by the health timeout, in its turn, and goes through the other steps meanwhile. A Node that
- * is ready again stays deleted, which nobody can undo: its Machine waits for its turn too. All that follows from the Node and the Machines.
+ * is ready again stays deleted, which nobody can undo: its Machine waits for its turn too. So does that of a Node which was deleted before
+ * this process looked: whether it was ready then, only its kubelet says, by a clock that may have stood still. All that follows from the
+ * Node and the Machines.
  *
- * | Node when it was deleted    | machine                                    | its Machine                      |
- * |-----------------------------|--------------------------------------------|----------------------------------|
- * | ready, and is now           | any                                        | is deleted                       |
- * | not ready, or is not now    | has not been well yet, or has failed       | is deleted                       |
- * | not ready, or is not now    | in maintenance, or its zone is stopped     | waits until that is over         |
- * | not ready, or is not now    | Running or Unknown for less than a minute  | waits for others to be Unknown   |
- * | not ready, or is not now    | any other                                  | is deleted in its turn           |
+ * | Node when it was deleted                | machine                                    | its Machine                      |
+ * |-----------------------------------------|--------------------------------------------|----------------------------------|
+ * | ready before our eyes, and is now       | any                                        | is deleted                       |
+ * | not ready, not seen, or is not ready now | has failed                                | is deleted                       |
+ * | not ready, not seen, or is not ready now | in maintenance, or its zone is stopped    | waits until that is over         |
+ * | not ready, not seen, or is not ready now | was well, without a health timeout        | waits until it is deleted        |
+ * | not ready, not seen, or is not ready now | unhealthy for less than a minute          | waits for others to be Unknown   |
+ * | not ready, not seen, or is not ready now | any other                                 | is deleted in its turn           |
  */
 export function nodeDeleted(deps: Deps): MachineStep {
   const told: Told = new Map();
@@ -64,11 +70,21 @@ export function nodeDeleted(deps: Deps): MachineStep {
     async run(ctx) {
       const { machine, observed, nodes, pass, log, signal } = ctx;
       const deleted = nodes?.ofMachine(machine).find((node) => isBeingDeleted(node) && isManaged(node));
-      if (deleted !== undefined && isHeld(deps, ctx, deleted, told)) return next;
+      const doubt = deleted === undefined ? undefined : ownDoubtOf(deps, ctx, deleted);
+      if (deleted !== undefined && doubt !== undefined) {
+        const kept = keptOf(deps, ctx, deleted);
+        if (kept !== undefined) {
+          pass.alsoAfter(kept.afterMs, kept.waitingFor);
+          tell(deps, ctx, `Node ${deleted.metadata.name} was deleted ${doubt}.`, kept, told);
+          return next;
+        }
+      }
+      hideNodeDeleted(machine);
       const name = deleted?.metadata.name ?? (await lostNodeOf(deps, ctx));
       if (name === undefined) return next;
 
-      await deps.deleteMachine(observed, signal);
+      // What has made us wait may be asked for again, unseen.
+      await (doubt === undefined ? deps.deleteMachine : deps.deleteUnchanged)(observed, signal);
       log.info({ node: name }, 'deleted the machine of a deleted node');
       pass.event('NodeDeleted', `Node ${name} was deleted, so the machine is deleted too.`);
       return waitFor('the deletion to be recorded');
@@ -78,39 +94,48 @@ export function nodeDeleted(deps: Deps): MachineStep {
   };
 }
 
-/** Whether the Machine of this deleted Node is kept for now; says why. */
-function isHeld(deps: Deps, ctx: MachineContext, node: Node, told: Told): boolean {
-  const { machine, observed, pass } = ctx;
+/** How the Node was deleted, if it may not have been ready; health goes by the Node that the Machine names. */
+function ownDoubtOf(deps: Deps, ctx: MachineContext, node: Node): string | undefined {
   const named = namedNode(ctx, deps.machines);
-  // Health goes by the Node that the Machine names.
   const isNamed = typeof named === 'object' && named.metadata.uid === node.metadata.uid;
-  if (!isNamed || !waitsForItsTurn(machine, node)) return false;
-  if (isUnderMaintenance(machine)) {
-    tell(deps, ctx, node, told, 'it is in maintenance; end the maintenance, or delete the Machine.');
-    pass.alsoAfter(TELL_AGAIN_MS, 'the maintenance to end');
-    return true;
-  }
-  const notYet = zoneStopped(deps, observed) ?? ownTurn(deps, ctx, node);
-  if (notYet === undefined) return false;
-  const { held, afterMs, waitingFor } = notYet;
-  pass.alsoAfter(afterMs, waitingFor);
-  if (held === undefined) return true;
-  if (phaseOf(machine) === 'Unknown' && !isReady(node)) reportHold(deps, ctx, held);
-  if (held.kind !== 'grace') tell(deps, ctx, node, told, held.text);
-  return true;
+  return isNamed ? doubtOf(deps, ctx, ctx.machine, node) : undefined;
 }
 
-/** Whether the Machine of this deleted Node is replaced as by the health timeout. */
-function waitsForItsTurn(machine: Machine, node: Node): boolean {
-  return WERE_WELL.has(phaseOf(machine)) && (wasDeletedUnready(node) || becameWellAfter(machine, node));
+function doubtOf({ clock, trust }: Deps, ctx: MachineContext, machine: Machine, node: Node): string | undefined {
+  if (phaseOf(machine) === 'Failed') return undefined;
+  if (wasDeletedUnready(node) || becameWellAfter(machine, node)) return 'while it was not ready';
+  const deletedMs = fromTimestamp(node.metadata.deletionTimestamp) ?? -Infinity;
+  return clock.now() - deletedMs > trust.trustedForMs(clustersOf(ctx))
+    ? 'before this process could observe whether it was ready'
+    : undefined;
 }
 
 /** Whether the Machine says so. The Node says it by the clock of its kubelet, and a VM that stood still may go on with the time of then. */
 function becameWellAfter(machine: Machine, { metadata }: Node): boolean {
-  if (phaseOf(machine) === 'Unknown') return true;
+  const { conditions, currentStatus } = machine.status ?? {};
+  if (phaseOf(machine) === 'Unknown') return conditionOf(conditions, 'Ready')?.status !== 'True';
   const deletedMs = fromTimestamp(metadata.deletionTimestamp);
-  const sinceMs = fromTimestamp(machine.status?.currentStatus?.lastUpdateTime);
+  const sinceMs = fromTimestamp(currentStatus?.lastUpdateTime);
   return deletedMs !== undefined && sinceMs !== undefined && sinceMs > deletedMs;
+}
+
+/** What its Machine waits for; undefined: it has its turn, and has taken it. */
+function keptOf(deps: Deps, ctx: MachineContext, node: Node): Kept | undefined {
+  const { machine, observed } = ctx;
+  if (isUnderMaintenance(machine) || isMaintenanceRequested(machine, node)) {
+    const why = 'it is in maintenance; end the maintenance, or delete the Machine.';
+    return { reason: 'InMaintenance', why, afterMs: TELL_AGAIN_MS, waitingFor: 'the maintenance to end' };
+  }
+  if (machine.spec.disableHealthTimeout === true && !hasToJoin(machine)) {
+    const why = 'spec.disableHealthTimeout is set; to replace it, delete the Machine.';
+    return { reason: 'HealthTimeoutDisabled', why, afterMs: TELL_AGAIN_MS, waitingFor: 'the Machine to be deleted' };
+  }
+  const notYet = zoneStopped(deps, observed) ?? ownTurn(deps, ctx, node);
+  if (notYet === undefined) return undefined;
+  const { held, ...kept } = notYet;
+  if (held === undefined) return kept;
+  if (phaseOf(machine) === 'Unknown' && !isReady(node)) noteHold(deps, ctx, held);
+  return { ...kept, reason: held.code, why: held.text };
 }
 
 type Waiting = Omit<NotYet, 'held'> & Partial<Pick<NotYet, 'held'>>;
@@ -135,7 +160,9 @@ function wait({ clock, trust }: Deps, ctx: MachineContext, node: Node, facts: Pa
   const { machine } = ctx;
   const clusters = clustersOf(ctx);
   const trustedMs = trust.trustedForMs(clusters);
-  const ageMs = ageOf(machine, node, clock.now());
+  const sinceMs = unhealthySinceMs(machine, node);
+  // A time to come is of a clock that was wrong.
+  const ageMs = sinceMs > clock.now() ? trustedMs : clock.now() - sinceMs;
   const isOne = facts.pool.unhealthy === 1 && facts.zone.together === 1;
   const trustMs = isOne ? TOGETHER_MS : Math.max(TOGETHER_MS, facts.healthTimeoutMs);
   const afterMs = Math.max(TOGETHER_MS - ageMs, trustMs - trustedMs, trust.graceLeftMs(clusters));
@@ -144,30 +171,36 @@ function wait({ clock, trust }: Deps, ctx: MachineContext, node: Node, facts: Pa
   return { afterMs, waitingFor, ...(ageMs >= TOGETHER_MS && { held: hold('grace') }) };
 }
 
-/** How long the machine is unhealthy; of one that is not, or whose phase does not show it, others tell nothing. */
-function ageOf(machine: Machine, node: Node, nowMs: number): number {
+/** Since when the machine is unhealthy; of one that is not, or whose phase does not show it, others tell nothing. */
+function unhealthySinceMs(machine: Machine, node: Node): number {
   const phase = phaseOf(machine);
-  if (isReady(node) || (phase !== 'Running' && phase !== 'Unknown')) return Infinity;
-  // What makes a Running machine wait may never make it Unknown.
-  const sinceMs =
-    phase === 'Running' ? deletedOrChangedMs(node) : fromTimestamp(machine.status?.currentStatus?.lastUpdateTime);
-  return nowMs - (sinceMs ?? -Infinity);
+  if (isReady(node)) return -Infinity;
+  if (phase === 'Unknown') return fromTimestamp(machine.status?.currentStatus?.lastUpdateTime) ?? -Infinity;
+  // What makes it wait may never make it Unknown.
+  return phase === 'Running' || hasToJoin(machine) ? (deletedOrChangedMs(node) ?? -Infinity) : -Infinity;
 }
 
 /** Whether another machine waits for its turn because of its deleted Node. */
-function hasDeletedNode({ machines, targets }: Deps, { nodes }: MachineContext, other: Machine): boolean {
+function hasDeletedNode(deps: Deps, ctx: MachineContext, other: Machine): boolean {
+  const { machines, targets } = deps;
+  const { nodes } = ctx;
   if (isBeingDeleted(other) || isUnderMaintenance(other) || targets.of(other)?.cluster !== nodes?.cluster) return false;
   const node = nodes?.get(nodeNameOf(other));
   if (node === undefined || !isBeingDeleted(node) || !isManaged(node)) return false;
-  return waitsForItsTurn(other, node) && belongsTo(node, other, machines);
+  return doubtOf(deps, ctx, other, node) !== undefined && belongsTo(node, other, machines);
 }
 
-function tell({ clock }: Deps, { machine, pass }: MachineContext, { metadata }: Node, told: Told, why: string): void {
+/** Says why the Machine is kept, by a condition and now and then by an Event; that this process is young, only when it stays so. */
+function tell({ clock }: Deps, { machine, pass }: MachineContext, what: string, kept: Kept, told: Told): void {
+  const { reason, why } = kept;
+  if (reason === undefined || why === undefined) return;
   const { uid } = machine.metadata;
-  const text = `Node ${metadata.name} was deleted while it was not ready. The Machine is kept for now: ${why}`;
+  const text = `${what} The Machine is kept for now: ${why}`;
   const [last, atMs] = [told.get(uid), clock.monotonicMs()];
-  if (last?.text === text && atMs - last.atMs < TELL_AGAIN_MS) return;
-  pass.event('ReplacementDelayed', text);
+  const isNews = last?.text !== text;
+  if (!isNews && atMs - last.atMs < TELL_AGAIN_MS) return;
+  showNodeDeleted(machine, reason, text, clock.now());
+  if (!isNews || reason !== hold('grace').code) pass.event('ReplacementDelayed', text);
   pass.afterWrite(() => void told.set(uid, { text, atMs }));
 }
 
