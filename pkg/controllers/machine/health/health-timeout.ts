@@ -65,9 +65,12 @@ export function healthTime(
   if (!LIMITED.has(phaseOf(machine)) || machine.spec.disableHealthTimeout === true) return undefined;
   if (isSuspended(deps, ctx)) return undefined;
   const timeoutMs = healthTimeoutMsOf(machine, settings);
-  const sinceMs = fromTimestamp(machine.status.currentStatus?.lastUpdateTime) ?? clock.now();
   const clusters = clustersOf(ctx);
-  const unhealthyMs = Math.min(clock.now() - sinceMs, trust.trustedForMs(clusters));
+  const trustedMs = trust.trustedForMs(clusters);
+  const toldMs = fromTimestamp(machine.status.currentStatus?.lastUpdateTime) ?? clock.now();
+  // One that is yet to come was written by another process, whose clock was ahead.
+  const sinceMs = toldMs > clock.now() ? clock.now() - trustedMs : toldMs;
+  const unhealthyMs = Math.min(clock.now() - sinceMs, trustedMs);
   return { sinceMs, timeoutMs, leftMs: Math.max(timeoutMs - unhealthyMs, trust.graceLeftMs(clusters)) };
 }
 
