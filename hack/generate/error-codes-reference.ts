@@ -154,7 +154,7 @@ const OPERATION_MEANINGS: Readonly<Record<OperationCode, Meaning & { readonly op
   TooManyReplacements: {
     operation: 'Create, HealthCheck',
     cause:
-      'The maximum number of machines of the MachineDeployment is already being replaced. Create: the Node is Ready, but not set up after the creation timeout.',
+      'The maximum number of machines of the MachineDeployment is already being replaced. Create: the Node has joined, but is not usable after the creation timeout.',
     remedy: 'Wait, or raise annotation `machine.sapcloud.io/max-replacements`.',
   },
   SafetyGrace: {

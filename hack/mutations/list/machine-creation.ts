@@ -10,6 +10,13 @@ export const MACHINE_CREATION: readonly Mutation[] = [
     tests: ['creation-timeout.test.ts'],
   },
   {
+    in: 'takeTurn',
+    from: 'pace.begin(facts)',
+    to: 'void facts',
+    why: 'Where capacity is short, machines that join are given up as fast as they are deleted when nothing sets up their Nodes.',
+    tests: ['creation-timeout.test.ts'],
+  },
+  {
     in: 'findOrCreate',
     from: 'await markSent(deps, ctx, machine, className, signal);',
     to: '',

@@ -20,14 +20,15 @@ export function runsOnceHealthy(machine: Pick<Machine, 'status'>, node: Node): b
   return !awaitsInitialization(machine) && !isBeingSetUp(node);
 }
 
-/**
- * Whether the machine has a VM that its driver has not initialized, by its last operation: a code says so also while that tells of something
- * else. Where several VMs match, its driver initializes none: such a machine does not wait for that, and the other VMs are found as orphans.
- */
-export function awaitsInitialization({ status }: Pick<Machine, 'status'>): boolean {
+/** Where several VMs match, its driver initializes none: such a machine does not wait for that, and the other VMs are found as orphans. */
+function awaitsInitialization(machine: Pick<Machine, 'status'>): boolean {
+  return isUninitialized(machine) && !reportsSeveralVMs(machine.status?.lastOperation);
+}
+
+/** Whether the machine has a VM that its driver has not initialized, by its last operation: a code says so also while that tells of something else. */
+export function isUninitialized({ status }: Pick<Machine, 'status'>): boolean {
   const { lastOperation } = status ?? {};
-  if (lastOperation?.errorCode === 'VMBeingInitialized') return true;
-  return failedCallOf(lastOperation) === 'initialize' && !reportsSeveralVMs(lastOperation);
+  return lastOperation?.errorCode === 'VMBeingInitialized' || failedCallOf(lastOperation) === 'initialize';
 }
 
 /**
@@ -35,5 +36,5 @@ export function awaitsInitialization({ status }: Pick<Machine, 'status'>): boole
  * another one it would run as soon as its Node is healthy, and nothing would initialize the VM any more.
  */
 export function failureOfCreation(machine: Pick<Machine, 'status'>, told: OperationUpdate): OperationUpdate {
-  return awaitsInitialization(machine) ? { ...told, errorCode: 'VMBeingInitialized' } : told;
+  return isUninitialized(machine) ? { ...told, errorCode: 'VMBeingInitialized' } : told;
 }

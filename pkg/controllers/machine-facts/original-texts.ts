@@ -6,6 +6,8 @@ import type { LastOperation } from '../../apis/machine/v1alpha1/machine.ts';
  * (operation-codes.ts). The stages of a deletion are texts of this kind (deletion-stage.ts).
  */
 
+/** A VM is being made, or has not joined as a Node yet. */
+export const CREATING = 'Creating machine on cloud provider';
 /** GetMachineStatus or CreateMachine failed. */
 export const CREATE_FAILED = 'Cloud provider message - ';
 /** InitializeMachine failed. */

@@ -2,6 +2,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { fromTimestamp, MINUTE_MS } from '../../../base/clock/clock.ts';
 import { CONTROL } from '../../../kube/gate/gate.ts';
 import { type StepResult, waitFor } from '../../../work/reconcile/result.ts';
+import { CREATING } from '../../machine-facts/original-texts.ts';
 import { type MachineCopy, setOperation } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 
@@ -19,7 +20,6 @@ export function wasMadeMeanwhile(
 
 /** What the status says of the past must not be true of the future: whoever reads it from now on knows that a VM may be there. */
 export function beginToAsk({ clock }: Pick<Collaborators, 'clock'>, machine: MachineCopy): StepResult {
-  const description = 'Creating machine on cloud provider';
-  setOperation(machine, { type: 'Create', state: 'Processing', description }, clock.now());
+  setOperation(machine, { type: 'Create', state: 'Processing', description: CREATING }, clock.now());
   return waitFor('the start of the creation to be recorded');
 }

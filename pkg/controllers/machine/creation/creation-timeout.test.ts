@@ -6,6 +6,9 @@ import type { FakeWorld, PassSeen } from '../../../../test/fakes/machine-world.t
 import { newMachineWorld } from '../../../../test/fakes/new-machine-world.ts';
 import { type DriverCode, DriverError } from '../../../driver/error.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
+import { ReplacementPace } from '../../machine-facts/pace.ts';
+import { explain } from '../explain/explain.ts';
+import { toTimestamp } from '../../../base/clock/clock.ts';
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
@@ -326,6 +329,45 @@ describe('a machine whose Node is healthy, and whose VM is not initialized', () 
     },
   );
 
+  test.each(['Internal', 'Uninitialized'] as const)(
+    'does not wait for that when it has failed (%s), and then several VMs match',
+    async (code) => {
+      const world = joined();
+      fail(world, 'initialize', code);
+      await runFor(world, 2);
+
+      world.restart();
+      fail(world, 'status', 'OutOfRange');
+      await runFor(world, 5);
+
+      expect(machineOf(world).status.currentStatus.phase).toBe('Running');
+    },
+  );
+
+  test('is initialized when only one VM is left, and it has not run before', async () => {
+    const world = joined();
+    world.nodes.cache.put(
+      node((n) => {
+        Object.assign(n.metadata, world.nodes.cache.get('m-1')?.metadata, { resourceVersion: newVersion() });
+        n.status.conditions = [{ type: 'Ready', status: 'False' }];
+      }),
+    );
+    fail(world, 'initialize', 'Internal');
+    await runFor(world, 2);
+    world.restart();
+    fail(world, 'status', 'OutOfRange');
+    await runFor(world, 5);
+    expect(machineOf(world).status.lastOperation.errorCode).toBe('VMBeingInitialized');
+
+    world.restart();
+    world.driver.failures = {};
+    fail(world, 'status', 'Unimplemented');
+    await runFor(world, 5);
+
+    expect(machineOf(world).status.currentStatus.phase).toBe('Pending');
+    expect(world.driver.calls.at(-1)).toBe('initialize');
+  });
+
   test.each(['Internal', 'Uninitialized'] as const)('stays Failed after the creation timeout (%s)', async (code) => {
     const world = joined();
     world.driver.failures['initialize'] = Array.from({ length: 5_000 }, () => new DriverError(code, 'words'));
@@ -344,31 +386,48 @@ describe('a machine past its creation timeout, whose Node is healthy and not set
     uid: 'set-uid',
     controller: true,
   };
-  const JOINING = { phase: 'Pending', since: '2026-01-01T00:20:00Z' };
   interface Other {
     readonly phase: string;
     readonly since?: string;
+    readonly deleted?: string;
+    /** What its creation has failed with, so that it has no VM. */
+    readonly lacks?: string;
   }
+  const JOINING: Other = { phase: 'Pending', since: '2026-01-01T00:20:00Z' };
+  const EXHAUSTED: Other = {
+    phase: 'CrashLoopBackOff',
+    since: '2026-01-01T00:15:00Z',
+    lacks: 'ResourceExhausted',
+  };
+  const LEAVING: Other = { phase: 'Terminating', deleted: '2026-01-01T00:02:00Z' };
+  const LONG_LEAVING: Other = { phase: 'Terminating', deleted: '2026-01-01T00:01:00Z' };
   const TAINT = { key: 'node.cloudprovider.kubernetes.io/uninitialized', effect: 'NoSchedule' };
+
+  const place = (world: FakeWorld, name: string, { phase, since, deleted, lacks }: Other): void =>
+    void world.machines.put(
+      machine((m) => {
+        Object.assign(m.metadata, { name, uid: `uid-of-${name}`, finalizers: [FINALIZER], ownerReferences: [owner] });
+        m.metadata.resourceVersion = newVersion();
+        m.metadata.creationTimestamp = since ?? '2026-01-01T00:00:00Z';
+        if (deleted !== undefined) m.metadata.deletionTimestamp = deleted;
+        m.metadata.labels = { node: name };
+        if (lacks === undefined) m.spec.providerID = `sim:///${name}`;
+        else delete m.spec.providerID;
+        const operation =
+          lacks === undefined
+            ? { type: 'Create', state: 'Processing', description: 'Creating machine on cloud provider' }
+            : { type: 'Create', state: 'Failed', errorCode: lacks, description: 'Cloud provider message - no.' };
+        m.status = {
+          currentStatus: { phase, lastUpdateTime: since ?? '2026-01-01T00:00:00Z' },
+          lastOperation: { ...operation, lastUpdateTime: '2026-01-01T00:00:00Z' },
+        } as typeof m.status;
+      }),
+    );
 
   function late({ others }: { readonly others: readonly Other[] }): FakeWorld {
     const world = start();
-    const place = (name: string, { phase, since = '2026-01-01T00:00:00Z' }: Other): unknown =>
-      world.machines.put(
-        machine((m) => {
-          Object.assign(m.metadata, { name, uid: `uid-of-${name}`, finalizers: [FINALIZER], ownerReferences: [owner] });
-          m.metadata.resourceVersion = newVersion();
-          m.metadata.labels = { node: name };
-          m.spec.providerID = `sim:///${name}`;
-          const operation = { type: 'Create', state: 'Processing', description: 'Creating machine on cloud provider' };
-          m.status = {
-            currentStatus: { phase, lastUpdateTime: since },
-            lastOperation: { ...operation, lastUpdateTime: '2026-01-01T00:00:00Z' },
-          } as typeof m.status;
-        }),
-      );
-    place('m-1', { phase: 'Pending' });
-    for (const [i, other] of others.entries()) place(`other-${i}`, other);
+    place(world, 'm-1', { phase: 'Pending' });
+    for (const [i, other] of others.entries()) place(world, `other-${i}`, other);
     world.nodes.cache.put(setUp([TAINT]));
     world.nodes.live.set('m-1', setUp([TAINT]));
     world.clock.advance(21 * MINUTE);
@@ -383,19 +442,54 @@ describe('a machine past its creation timeout, whose Node is healthy and not set
       n.status.conditions = [{ type: 'Ready', status: 'True' }];
     });
 
+  function join(world: FakeWorld, name: string): void {
+    const joined = setUp([TAINT]);
+    Object.assign(joined.metadata, { name, uid: `node-${name}`, resourceVersion: newVersion() });
+    joined.metadata.labels['node.gardener.cloud/machine-name'] = name;
+    joined.spec.providerID = `sim:///${name}`;
+    world.nodes.cache.put(joined);
+    world.nodes.live.set(name, joined);
+  }
+
   test.each([
     { what: 'it is the only one', others: [], phase: 'Failed' },
     { what: 'all others run', others: [{ phase: 'Running' }], phase: 'Failed' },
     { what: 'all others are overdue, too', others: [{ phase: 'Pending' }, { phase: 'Pending' }], phase: 'Failed' },
     { what: 'another one may still join', others: [{ phase: 'Running' }, JOINING], phase: 'Pending' },
     { what: 'another one is being replaced', others: [{ phase: 'Failed' }], phase: 'Pending' },
-  ])('is $phase when $what', async ({ others, phase }) => {
-    const world = late({ others });
+    { what: 'another one is being deleted', others: [LEAVING], phase: 'Pending' },
+    {
+      what: 'another one that is overdue, too, has just been deleted',
+      others: [{ phase: 'Pending', deleted: '2026-01-01T00:20:59Z' }],
+      phase: 'Pending',
+    },
+    { what: 'another one is being deleted for a creation timeout', others: [LONG_LEAVING], phase: 'Failed' },
+    {
+      what: 'another one is being deleted for a creation timeout, and one that came for it may still join',
+      others: [LONG_LEAVING, JOINING],
+      phase: 'Pending',
+    },
+    { what: 'others get no VM for lack of capacity', others: [EXHAUSTED, EXHAUSTED], phase: 'Failed' },
+    {
+      what: 'another one that got no VM for lack of capacity is given up',
+      others: [{ ...EXHAUSTED, phase: 'Failed' }],
+      phase: 'Failed',
+    },
+    {
+      what: 'the creation of another one fails for another reason',
+      others: [{ ...EXHAUSTED, lacks: 'Internal' }],
+      phase: 'Pending',
+    },
+  ] satisfies { what: string; others: readonly Other[]; phase: string }[])(
+    'is $phase when $what',
+    async ({ others, phase }) => {
+      const world = late({ others });
 
-    await world.reconcile();
+      await world.reconcile();
 
-    expect(machineOf(world).status.currentStatus.phase).toBe(phase);
-  });
+      expect(machineOf(world).status.currentStatus.phase).toBe(phase);
+    },
+  );
 
   test.each([
     {
@@ -429,6 +523,10 @@ describe('a machine past its creation timeout, whose Node is healthy and not set
 
     expect(machineOf(world).status.currentStatus.phase).toBe('Pending');
     expect(machineOf(world).status.lastOperation.errorCode).toBe('NodeUnidentified');
+    expect(world.events.filter(({ reason }) => reason === 'ReplacementDelayed')).toMatchObject([
+      { message: expect.stringMatching(/^Not replaced yet: .* no more replacements/) },
+    ]);
+    expect(explain(machineOf(world), world.clock.now()).nextStep).toContain('it is replaced only in its turn');
   });
 
   test('is not given up when it has all that it needs, and its driver is being asked', async () => {
@@ -446,24 +544,74 @@ describe('a machine past its creation timeout, whose Node is healthy and not set
     await runFor(world, 30);
 
     expect(machineOf(world).status.currentStatus.phase).toBe('CrashLoopBackOff');
+    expect(explain(machineOf(world), world.clock.now()).nextStep).toContain('it is replaced only in its turn');
   });
 
   test('is given up one at a time when several are overdue', async () => {
     const world = late({ others: [{ phase: 'Pending' }, { phase: 'Pending' }, { phase: 'Pending' }] });
     const failed = (): number => world.machines.list().filter((one) => phaseOf(one) === 'Failed').length;
-    for (const name of ['other-0', 'other-1', 'other-2']) {
-      const joined = setUp([TAINT]);
-      Object.assign(joined.metadata, { name, uid: `node-${name}`, resourceVersion: newVersion() });
-      joined.metadata.labels['node.gardener.cloud/machine-name'] = name;
-      joined.spec.providerID = `sim:///${name}`;
-      world.nodes.cache.put(joined);
-      world.nodes.live.set(name, joined);
-    }
+    for (const name of ['other-0', 'other-1', 'other-2']) join(world, name);
 
     for (let i = 0; i < 3; i++)
       for (const { metadata } of world.machines.list()) await world.reconcile(`default/${metadata.name}`);
 
     expect(failed()).toBe(1);
+  });
+
+  test.each([
+    { process: 'the process that has given up the last', restarts: false },
+    { process: 'another process', restarts: true },
+  ])(
+    'is given up one creation timeout after the last when what came in its place lacks capacity, by $process',
+    async ({ restarts }) => {
+      const world = late({ others: [{ phase: 'Pending' }] });
+      join(world, 'other-0');
+      await world.reconcile('default/other-0');
+      expect(phaseOf(world.machines.get('default/other-0') as ReturnType<typeof machine>)).toBe('Failed');
+      world.machines.remove('default/other-0');
+      let trustedMs = 60 * MINUTE;
+      if (restarts) {
+        trustedMs = 0;
+        Object.assign(world, { pace: new ReplacementPace({ clock: world.clock }) });
+        world.restart();
+      }
+      world.trustedForMs = () => trustedMs;
+
+      for (let i = 0; i < 20; i++) {
+        // One that gets no VM in time is replaced, too.
+        if (i % 10 === 0) place(world, 'new', { ...EXHAUSTED, since: toTimestamp(world.clock.now()) });
+        await world.reconcile();
+        expect(machineOf(world).status.currentStatus.phase).toBe('Pending');
+        world.clock.advance(MINUTE);
+        trustedMs += MINUTE;
+      }
+
+      await world.reconcile();
+      expect(machineOf(world).status.currentStatus.phase).toBe('Failed');
+    },
+  );
+
+  test.each([
+    { what: 'its creation timeout is raised', change: (w: FakeWorld) => void (w.settings.creationTimeoutMs *= 2) },
+    { what: 'it is known that nothing could be seen', change: (w: FakeWorld) => void (w.blindMs = 5 * MINUTE) },
+  ])('no longer says that it waits for its turn when $what', async ({ change }) => {
+    const world = late({ others: [{ phase: 'Failed' }] });
+    await world.reconcile();
+    expect(machineOf(world).status.lastOperation.errorCode).toBe('TooManyReplacements');
+    world.graceLeftMs = MINUTE;
+    const { writes } = world;
+    await world.reconcile();
+    expect(world.writes).toBe(writes);
+
+    change(world);
+    await world.reconcile();
+
+    expect(machineOf(world).status.lastOperation).toMatchObject({
+      type: 'Create',
+      state: 'Processing',
+      description: 'Creating machine on cloud provider',
+    });
+    expect(machineOf(world).status.lastOperation.errorCode).toBeUndefined();
   });
 
   test('says why it is not given up, once, and runs when it is set up', async () => {

@@ -6,6 +6,10 @@ import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { next, requeue, stop } from '../../../work/reconcile/result.ts';
 import { runsOnceHealthy } from '../../machine-facts/joining.ts';
 import { badConditions, describeConditions, isHealthy, setupTaintsOf } from '../../machine-facts/node-health.ts';
+import { CREATING } from '../../machine-facts/original-texts.ts';
+import type { PaceFacts } from '../../machine-facts/pace.ts';
+import type { Pool } from '../../machine-facts/replacement-budget.ts';
+import { holdOf } from '../../machine-facts/replacement-hold.ts';
 import { creationTimeoutMsOf, watchedConditionsOf } from '../../machine-facts/settings.ts';
 import { isBeingCreated, isUnderWay, setOperation, wholeOf } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
@@ -13,13 +17,13 @@ import type { MachineContext, MachineStep } from '../context.ts';
 import { becomeFailed, clustersOf, type FailDeps } from '../failure/fail.ts';
 import { REPLACEMENT_RETRY_MS, reportHold } from '../failure/held-back.ts';
 import { CATCH_UP_MS, liveCheck, type LiveCheckDeps } from '../failure/live-check.ts';
-import { takeGrant } from '../failure/turn.ts';
+import { type NotYet, takeGrant } from '../failure/turn.ts';
 import { namedNode } from '../node/named-node.ts';
 import { initializingSinceMs, refusedSinceMs } from './waiting-since.ts';
 
 type Deps = FailDeps &
   LiveCheckDeps &
-  Pick<Collaborators, 'settings' | 'classes' | 'activities' | 'trust' | 'metrics' | 'budget'>;
+  Pick<Collaborators, 'settings' | 'classes' | 'activities' | 'trust' | 'metrics' | 'budget' | 'pace' | 'reportedOnce'>;
 type Waiting = Pick<MachineContext, 'machine' | 'observed' | 'nodes'>;
 
 /**
@@ -28,7 +32,16 @@ type Waiting = Pick<MachineContext, 'machine' | 'observed' | 'nodes'>;
  * not count. Its MachineSet replaces it. Before that Machine and Node are read live: a Node that changed unseen is looked at first.
  *
  * One whose Node has joined is given up no faster than unhealthy machines are replaced: what sets up Nodes, or initializes VMs, mostly fails for
- * all of them, and new ones would not help.
+ * all of them, and new ones would not help. The one that came in place of the last shows whether they do; it waits for no others, or it could
+ * be what they wait for:
+ *
+ * | another machine of its pool                    | counts as being replaced                                         |
+ * |------------------------------------------------|------------------------------------------------------------------|
+ * | is on its way                                  | until it runs, or is overdue                                     |
+ * | gets no VM for lack of capacity                | for one creation timeout since one was given up: it may be that  |
+ * |                                                | which came; else this one may hold the capacity that it lacks    |
+ * | is being deleted                               | for one creation timeout: what came in its place counts itself   |
+ * | is any other                                   | as for unhealthy machines                                        |
  */
 export const creationTimeout = (deps: Deps): MachineStep => ({
   name: 'creation-timeout',
@@ -40,6 +53,9 @@ export const creationTimeout = (deps: Deps): MachineStep => ({
 
     const { startMs, timeoutMs, leftMs } = time;
     if (leftMs > 0) {
+      // It is not overdue any more; what is told of that stays while a young process only waits to say it again.
+      if (leftMs > deps.trust.graceLeftMs(clustersOf(ctx)) && ctx.held === undefined && holdOf(machine) !== undefined)
+        setOperation(machine, { type: 'Create', state: 'Processing', description: CREATING }, deps.clock.now());
       pass.alsoAfter(leftMs, phaseOf(machine) === 'Pending' ? 'the Node to join' : 'the VM to be created');
       return next;
     }
@@ -72,12 +88,12 @@ export function creationTime(
 }
 
 /**
- * Whether the machine may be given up now: one that has joined, in its turn. Machines of its pool that are overdue too are not on their way, or they would
- * wait for one another; the one that comes in place of the last is. One that may not says why, unless it tells of a failure, which says more.
+ * Whether the machine may be given up now: one that has joined, in its turn. One that may not says why; by an Event alone where its last
+ * operation tells of a failure, which says more.
  */
 function mayGiveUp(deps: Deps, ctx: MachineContext, timeoutMs: number): boolean {
-  const { machines, settings } = deps;
-  const { machine, nodes } = ctx;
+  const { machines, settings, reportedOnce } = deps;
+  const { machine, pass } = ctx;
   const node = namedNode(ctx, machines);
   const isUnidentified = machine.status.lastOperation?.errorCode === 'NodeUnidentified';
   if (typeof node !== 'object' && !isUnidentified) return true;
@@ -85,15 +101,50 @@ function mayGiveUp(deps: Deps, ctx: MachineContext, timeoutMs: number): boolean 
   // Its VM works, and is confirmed as soon as its driver answers.
   if (typeof node === 'object' && isHealthy(node.status?.conditions ?? [], watched) && runsOnceHealthy(machine, node))
     return false;
-  const isOverdue = (other: Machine): boolean =>
-    creationTime(deps, { machine: wholeOf(other), observed: other, nodes })?.leftMs === 0;
-  const notYet = takeGrant(deps, ctx, isOverdue);
+  const notYet = takeTurn(deps, ctx, timeoutMs);
   if (notYet === undefined) return true;
+  const { held } = notYet;
   if (phaseOf(machine) === 'Pending' && typeof node === 'object') {
     const cause = `Machine ${machine.metadata.name} has not joined the cluster in ${formatDuration(timeoutMs)}: Node ${node.metadata.name} ${describeWant(node, watched)}.`;
-    reportHold(deps, ctx, notYet.held, cause);
+    reportHold(deps, ctx, held, cause);
+  } else if (reportedOnce.isNew(machine.metadata.uid, `held ${held.kind}`)) {
+    pass.event('ReplacementDelayed', `Not replaced yet: ${held.text}`);
   }
   return false;
+}
+
+/** Takes the machine's turn among those of its pool: see the table above. */
+function takeTurn(deps: Deps, ctx: MachineContext, timeoutMs: number): NotYet | undefined {
+  const { budget, clock, pace, settings, trust } = deps;
+  const { observed, nodes } = ctx;
+  const facts = paceOf(observed, budget.poolOf(observed), timeoutMs);
+  // What another process has given up is not known.
+  const mayHaveGivenUp =
+    trust.trustedForMs(clustersOf(ctx)) < timeoutMs || (facts !== undefined && pace.waitMs(facts) > 0);
+  const isStuck = (other: Machine): boolean => {
+    const machine = wholeOf(other);
+    const deletedMs = fromTimestamp(machine.metadata.deletionTimestamp);
+    if (deletedMs !== undefined) return clock.now() - deletedMs >= creationTimeoutMsOf(machine, settings);
+    if (creationTime(deps, { machine, observed: other, nodes })?.leftMs === 0) return true;
+    const lacksCapacity = providerIDOf(other) === '' && machine.status.lastOperation?.errorCode === 'ResourceExhausted';
+    return lacksCapacity && !mayHaveGivenUp;
+  };
+  const notYet = takeGrant(deps, ctx, isStuck);
+  if (notYet === undefined && facts !== undefined) pace.begin(facts);
+  return notYet;
+}
+
+/** So many are given up within one creation timeout as the pool may replace at once, however many are overdue. No unhealthy machine is counted. */
+function paceOf({ metadata }: Machine, pool: Pool | undefined, timeoutMs: number): PaceFacts | undefined {
+  if (pool === undefined) return undefined;
+  const key = `joining ${pool.key}`;
+  const { limit } = pool;
+  return {
+    uid: metadata.uid,
+    pool: { key, unhealthy: Infinity, limit },
+    zone: { key, together: 1 },
+    healthTimeoutMs: timeoutMs,
+  };
 }
 
 /** Why a Node that has joined is not used. */

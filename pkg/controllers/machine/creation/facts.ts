@@ -77,6 +77,8 @@ function explainTakenName(machine: Machine): Explanation {
   );
 }
 
+const IN_TURN =
+  'it is replaced only in its turn, as annotation machine.sapcloud.io/max-replacements of its MachineDeployment allows.';
 const ALLOWED = 'the API server to allow it';
 const REPEATED = 'The attempt is retried.';
 
@@ -125,11 +127,12 @@ const AT_ONCE = ', and immediately when the MachineClass or its Secret is correc
 
 function explainCreateFailed(machine: Machine): Explanation {
   const code = machine.status?.lastOperation?.errorCode;
+  const hasJoined = (machine.status?.conditions ?? []).length > 0;
   return explanation(
     code ?? 'CreateFailed',
     descriptionOf(machine),
     'the next retry',
-    `The attempt is retried, with increasing delays${CORRECTABLE.has(code ?? '') ? AT_ONCE : ''}; at the creation timeout the machine becomes Failed.`,
+    `The attempt is retried, with increasing delays${CORRECTABLE.has(code ?? '') ? AT_ONCE : ''}; ${hasJoined ? `past the creation timeout, ${IN_TURN}` : 'at the creation timeout the machine becomes Failed.'}`,
   );
 }
 
@@ -141,14 +144,14 @@ function explainPending(machine: Machine): Explanation {
       'NodeUnidentified',
       descriptionOf(machine),
       `${its} to show the provider ID of the VM`,
-      'It becomes Running; without it, the machine becomes Failed at the creation timeout.',
+      `It becomes Running; past the creation timeout, ${IN_TURN}`,
     );
   if (holdOf(machine) !== undefined)
     return explanation(
       'NodeNotSetUp',
       descriptionOf(machine),
       `${its} to become usable`,
-      'It becomes Running. Until then, it is replaced only in its turn, as annotation machine.sapcloud.io/max-replacements of its MachineDeployment allows.',
+      `It becomes Running. Until then, ${IN_TURN}`,
     );
   if (conditions.length === 0) {
     return explanation(

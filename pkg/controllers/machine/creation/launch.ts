@@ -6,7 +6,7 @@ import { repeatableTimeoutMs, wholeTimeoutMs } from '../../../driver/deadlines.t
 import { DRIVER_CODES, DriverError } from '../../../driver/error.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { next, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
-import { awaitsInitialization, failureOfCreation } from '../../machine-facts/joining.ts';
+import { isUninitialized, failureOfCreation } from '../../machine-facts/joining.ts';
 import { CREATE_FAILED, failedCallOf, providerTextOf } from '../../machine-facts/original-texts.ts';
 import { creationTimeoutMsOf } from '../../machine-facts/settings.ts';
 import { beginPhase, setFailure } from '../../machine-facts/status.ts';
@@ -200,7 +200,7 @@ async function findVM(
     }
     if (reaction === 'create') return undefined;
     if (reaction === 'trust')
-      return { ...recorded, how: 'known', needsInitialize: canInitialize && awaitsInitialization(machine) };
+      return { ...recorded, how: 'known', needsInitialize: canInitialize && isUninitialized(machine) };
     throw err;
   }
 }

@@ -2,6 +2,7 @@ import type { LastOperation, NodeAddress } from '../../../apis/machine/v1alpha1/
 import { quantityAsNumber } from '../../../apis/quantity.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { next } from '../../../work/reconcile/result.ts';
+import { CREATING } from '../../machine-facts/original-texts.ts';
 import { beginPhase, isBeingCreated, isUnderWay, setOperation } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';
@@ -29,7 +30,7 @@ export const pending = (deps: Deps): MachineStep => ({
       const operation =
         nodes === undefined
           ? ({ state: 'Successful', description: 'Created machine on cloud provider' } as const)
-          : ({ state: 'Processing', description: 'Creating machine on cloud provider' } as const);
+          : ({ state: 'Processing', description: CREATING } as const);
       setOperation(machine, { type: 'Create', ...operation }, deps.clock.now());
       report(deps, ctx, launched);
     }

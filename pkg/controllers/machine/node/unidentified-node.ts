@@ -4,13 +4,12 @@ import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp, MINUTE_MS } from '../../../base/clock/clock.ts';
 import { next } from '../../../work/reconcile/result.ts';
 import { isOfOneScheme, isUnidentified } from '../../machine-facts/node-owner.ts';
+import { CREATING } from '../../machine-facts/original-texts.ts';
 import { setFailure, setOperation } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 
 const CODE = 'NodeUnidentified';
-/** As step `pending` says it. */
-const JOINING = 'Creating machine on cloud provider';
 /** A cloud controller manager has set the provider id of a new Node by then. */
 const USUAL_MS = 2 * MINUTE_MS;
 
@@ -27,7 +26,7 @@ export const unidentifiedNode = (deps: Pick<Collaborators, 'clock' | 'machines'>
     const node = nodes?.get(nodeNameOf(machine));
     if (node === undefined || !isUnidentified(node, machine, deps.machines)) {
       if (machine.status.lastOperation?.errorCode !== CODE) return next;
-      setOperation(machine, { type: 'Create', state: 'Processing', description: JOINING }, deps.clock.now());
+      setOperation(machine, { type: 'Create', state: 'Processing', description: CREATING }, deps.clock.now());
       return next;
     }
     const leftMs = (fromTimestamp(node.metadata.creationTimestamp) ?? 0) + USUAL_MS - deps.clock.now();
