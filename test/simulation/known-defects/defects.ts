@@ -25,6 +25,7 @@ const VM_LEFT = /has gone before its VM|belongs to no Machine|left: .* VMs/;
 const STUCK = /not as asked for within|left: /;
 const FORGOTTEN = /was only forgotten/;
 const LED = /another process led|took Lease/;
+const WITH_ITS_NODE = /^Machine .* was deleted with its Node/;
 const VM_DELETED = /^VM .* was deleted although/;
 
 /** Rates are worth a run from here on: the plan of a seed is known before. */
@@ -79,6 +80,7 @@ const hasPods = ({ world }: Script): boolean => world.pods !== undefined;
 const makesTwice = ({ world }: Script): boolean => world.idempotentCreate === false;
 const initializesVMs = ({ world }: Script): boolean => world.initializesVMs === true;
 const initializesNodes = ({ world }: Script): boolean => world.initializesNodes === true;
+const deletesNodes = ({ world }: Script): boolean => world.deletesNodes === true;
 const hasOtherIDs = ({ world }: Script): boolean => world.otherNodeIDs === true;
 
 /** Users do all of that in one phase, and often. */
@@ -791,6 +793,17 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     },
     mayShow: initializesNodes,
     shows: /its Node .* is not initialized/,
+  },
+  {
+    name: 'deleted-nodes-believed',
+    change: {
+      in: 'nodeDeleted',
+      from: 'kept !== undefined',
+      to: "kept?.reason === ''",
+      why: 'A cloud controller manager that does not find the VMs of a zone costs all its machines at once.',
+    },
+    mayShow: deletesNodes,
+    shows: WITH_ITS_NODE,
   },
 ];
 

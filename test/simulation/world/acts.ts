@@ -4,6 +4,9 @@ import type { Ledger } from './ledger.ts';
 import type { MachinesWorld } from './machines-world.ts';
 import { integerIn, oneOf } from './seeded-random.ts';
 
+/** Within this time a cloud controller manager finds Nodes that are not ready. */
+const BLIND_MS = 120_000;
+
 /** Something that somebody does, or that happens. */
 export type Act = (world: MachinesWorld, ledger: Pick<Ledger, 'askedFor'>, random: Random) => void;
 
@@ -94,13 +97,14 @@ export function drawStrategy(random: Random): MachineDeploymentStrategy {
   return { type: 'RollingUpdate', rollingUpdate };
 }
 
-/** Nodes are not ready, or fall silent, for a while. */
+/** Nodes are not ready, or fall silent, for a while; a cloud controller manager that does not find their VMs deletes them meanwhile. */
 export function beUnready(
-  { simulation, cloud, time }: MachinesWorld,
+  world: MachinesWorld,
   names: readonly string[],
   readiness: 'not-ready' | 'unknown',
   forMs: number,
 ): void {
+  const { simulation, cloud, time, blindness } = world;
   const say = (how: typeof readiness | 'ready'): void => {
     for (const name of names) {
       // Without its VM nobody would say so.
@@ -108,5 +112,22 @@ export function beUnready(
     }
   };
   say(readiness);
-  time.schedule(forMs, () => say('ready'));
+  if (blindness !== undefined)
+    time.schedule(blindness() * Math.min(BLIND_MS, forMs), () => deleteUnready(world, names));
+  time.schedule(forMs, () => {
+    say('ready');
+    const present = new Set(world.nodes.map(({ metadata }) => metadata.name));
+    // As somebody does at last who sees machines without a Node.
+    for (const name of names) if (!present.has(name)) simulation.nodes?.restart(name);
+  });
+}
+
+function deleteUnready(world: MachinesWorld, names: readonly string[]): void {
+  for (const { metadata, status } of world.nodes) {
+    const { name, deletionTimestamp } = metadata;
+    const isReady = status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;
+    if (!names.includes(name) || isReady || deletionTimestamp !== undefined) continue;
+    world.deletedNodes.add(name);
+    world.act('DELETE', `/api/v1/nodes/${name}`, {}, 'target');
+  }
 }

@@ -27,6 +27,7 @@ const JOIN_MS = 5_000;
 /** Of the Machines of worlds, less what a look may take: in so short a time none that has come in place of another is given up. */
 const CREATION_TIMEOUT_MS = 590_000;
 /** Of the Machines of worlds, less what a look may take. */
+const HEALTH_TIMEOUT_MS = 290_000;
 const DRAIN_TIMEOUT_MS = 295_000;
 
 /** Watches over a world: notes what was asked for, and finds what must never happen. */
@@ -54,6 +55,8 @@ export class Ledger {
   /** When the last one was whose Node was ready. */
   #notSetUpMs = -Infinity;
   readonly #asked = new Set<string>();
+  /** When the last Machine went with a Node that a cloud controller manager had deleted. */
+  #turnMs = -Infinity;
   readonly #named = new Set<string>();
   readonly #doubledSince = new Map<string, number>();
 
@@ -169,7 +172,9 @@ export class Ledger {
   #lookAtMachine(before: StoredObject): void {
     const machine = before as unknown as Machine;
     const { name } = machine.metadata;
-    if (this.#asked.has(name) || this.#named.has(name) || !this.health.isHealthy(machine)) return;
+    if (this.#asked.has(name) || this.#named.has(name)) return;
+    if (this.#world.deletedNodes.has(machine.metadata.labels?.['node'] ?? '')) return this.#lookAtTurn(machine);
+    if (!this.health.isHealthy(machine)) return;
     // What users delete comes on top: nobody has to have seen it yet.
     const counted = this.#world.machines.filter((one) => !isLone(one));
     const left = counted.filter((one) => !isGoing(one) || this.#asked.has(one.metadata.name));
@@ -181,6 +186,27 @@ export class Ledger {
     this.find(
       `healthy Machine ${name} was deleted although nobody asked for it: ${length} are left of at least ${fewest}`,
     );
+  }
+
+  /**
+   * Machines whose Nodes a cloud controller manager has deleted go one after the other, as long as others wait, and none while most are ill
+   * together.
+   */
+  #lookAtTurn(machine: Machine): void {
+    const { cloud, machines, nodes, time } = this.#world;
+    const { hasRolled, hasResized } = this.#bounds;
+    if (hasRolled || hasResized || this.#isSetBack || phase(machine) === 'Failed') return;
+    if (cloud.get(canonicalIDOf(machine.spec?.providerID ?? ''))?.power !== 'on') return;
+    const { uid, name } = machine.metadata;
+    const others = machines.filter((one) => one.metadata.uid !== uid && !isGoing(one));
+    const going = new Set(nodes.filter(isGoing).map(({ metadata }) => metadata.name));
+    const waiting = others.find((one) => phase(one) === 'Unknown' || going.has(one.metadata.labels?.['node'] ?? ''));
+    if (waiting !== undefined && time.elapsedMs - this.#turnMs < HEALTH_TIMEOUT_MS)
+      this.find(
+        `Machine ${name} was deleted with its Node soon after another one, while ${waiting.metadata.name} waits`,
+      );
+    this.#turnMs = time.elapsedMs;
+    if (phase(machine) === 'Unknown') this.#lookAtZone(machine, others, 'deleted with its Node');
   }
 
   /** Where the provider says nothing that is not true, a Machine leaves neither its VM nor its Node. */
@@ -219,15 +245,21 @@ export class Ledger {
       this.find(`Machine ${name} was given up beside ${failed?.metadata.name ?? 'another one'}`);
     }
     this.#givenUpMs = time.elapsedMs;
+    this.#lookAtZone(before, others, 'given up');
+  }
+
+  /** Nothing is replaced where most machines have fallen ill together. */
+  #lookAtZone(machine: Machine, others: readonly Machine[], what: string): void {
+    const { time } = this.#world;
     const sinceMs = (one: Machine): number => fromTimestamp(one.status?.currentStatus?.lastUpdateTime) ?? 0;
     const isIll = (one: Machine): boolean =>
       phase(one) === 'Unknown' &&
-      Math.abs(sinceMs(one) - sinceMs(before)) < ZONE_BURST_MS &&
+      Math.abs(sinceMs(one) - sinceMs(machine)) < ZONE_BURST_MS &&
       time.epochMs - sinceMs(one) > ZONE_SEEN_MS;
     const ill = others.filter(isIll).length + 1;
     const joined = others.filter((one) => ['Running', 'Unknown'].includes(phase(one) ?? '')).length + 1;
     if (joined >= 3 && ill >= ZONE_SHARE * joined) {
-      this.find(`Machine ${name} was given up although ${ill} of ${joined} fell ill together`);
+      this.find(`Machine ${machine.metadata.name} was ${what} although ${ill} of ${joined} fell ill together`);
     }
   }
 

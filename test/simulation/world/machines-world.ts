@@ -64,6 +64,8 @@ export interface MachinesWorldOptions {
   readonly initializesVMs?: boolean;
   /** Nodes have to be initialized by a cloud controller manager, which is away now and then. */
   readonly initializesNodes?: boolean;
+  /** Its cloud controller manager finds no VMs of Nodes that are not ready, and deletes these. */
+  readonly deletesNodes?: boolean;
   /** Flags of its processes beside those that the world needs. */
   readonly flags?: Flags;
   /** In place of the kinds of the project and those built in. */
@@ -137,6 +139,9 @@ export class MachinesWorld implements AsyncDisposable {
   readonly #options: Required<MachinesWorldOptions>;
   readonly #random: (name: string) => Random;
   #workload: Workload | undefined;
+  #blindness: Random | undefined;
+  /** Names of Nodes that a cloud controller manager has deleted, which did not find their VMs. */
+  readonly deletedNodes = new Set<string>();
   /** Names of Nodes of its VMs that are there, or were last. */
   readonly #ownNodes = new Set<string>();
 
@@ -153,6 +158,7 @@ export class MachinesWorld implements AsyncDisposable {
       idempotentCreate: true,
       initializesVMs: false,
       initializesNodes: false,
+      deletesNodes: false,
       flags: {},
       baseKinds: KINDS,
       kinds: [],
@@ -267,7 +273,8 @@ export class MachinesWorld implements AsyncDisposable {
   static async create(options: MachinesWorldOptions): Promise<MachinesWorld> {
     const world = new MachinesWorld(options);
     world.#furnish();
-    const { pods, cell, initializesNodes } = world.#options;
+    const { pods, cell, initializesNodes, deletesNodes } = world.#options;
+    if (deletesNodes) world.#blindness = world.#random('blind cloud controller');
     if (initializesNodes) initializeNodes(world.servers.target, world.time, world.#random('cloud controller'));
     if (pods !== undefined) {
       const { servers, time } = world;
@@ -396,6 +403,11 @@ export class MachinesWorld implements AsyncDisposable {
   /** What it is made from. */
   get options(): Required<MachinesWorldOptions> {
     return this.#options;
+  }
+
+  /** When the cloud controller manager deletes Nodes that are not ready; undefined where it finds their VMs. */
+  get blindness(): Random | undefined {
+    return this.#blindness;
   }
 
   get isHonest(): boolean {
@@ -595,6 +607,8 @@ export function isAsAsked(world: MachinesWorld): boolean {
     (status.availableReplicas ?? 0) === replicas &&
     machines.length === replicas &&
     cloud.size === replicas &&
-    machines.every(runs)
+    machines.every(runs) &&
+    // Machines go with them.
+    world.nodes.every(({ metadata }) => metadata.deletionTimestamp === undefined)
   );
 }

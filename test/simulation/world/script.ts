@@ -45,6 +45,8 @@ const LONG_LEASES = {
 const NO_ORPHANS = { 'machine-safety-orphan-vms-period': '48h' };
 const NO_ELECTION = { 'leader-elect': 'false' };
 
+/** Share of the worlds whose cloud controller manager deletes Nodes. */
+const DELETES_NODES = 0.25;
 /** Share of the troubles of a world with several places that are in one of them. */
 const ONE_PLACE = 0.4;
 
@@ -74,6 +76,7 @@ export function scriptOf(seed: number, limits: ScriptLimits = {}): Script {
     otherNodeIDs: random() < 0.2,
     idempotentCreate: random() < 0.6,
     ...(kind === WORLDS.machines && joiningOf(seed)),
+    ...(kind === WORLDS.machines && { deletesNodes: seededRandom(seed, 'whose Nodes are deleted')() < DELETES_NODES }),
   };
   const phases = phasesOf(seed, world, limits);
   const isHarder = world.initializesVMs === true && limits.without?.includes('driver') !== true;
