@@ -76,8 +76,8 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   },
   {
     in: 'shrinkOldSets',
-    from: 'clamp(Math.min(free, size), budget',
-    to: 'Math.min(free, size',
+    from: 'clamp(Math.min(most - (size - left), left), budget',
+    to: 'Math.min(most - (size - left), left',
     why: 'Unavailable machines of old sets go beyond what the rollout allows.',
   },
   {

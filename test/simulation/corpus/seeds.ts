@@ -50,4 +50,11 @@ export const CORPUS: readonly CorpusSeed[] = [
     showed:
       'a control cluster that was set back was never found to be: it was asked for a version that it would reach much later, and all answers were awaited',
   },
+  {
+    seed: 8433,
+    world: 'machines',
+    phases: 1,
+    showed:
+      'a template of which no machine could be made was replaced by another one: machines that had not been ready for seconds went in place of those that were missing',
+  },
 ];

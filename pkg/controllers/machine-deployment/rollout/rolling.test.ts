@@ -47,6 +47,24 @@ describe('shrinking old sets', () => {
       sizes: { a: 4, b: 4 },
     },
     {
+      title: 'gives up machines that are missing before those that are not available, of whatever set',
+      now: facts('new', 0),
+      old: [facts('a', 7, 6, 7, 1), { ...facts('b', 3, 0, 0, 2), missing: 3 }],
+      sizes: { b: 1 },
+    },
+    {
+      title: 'gives up machines that are not available when too few are missing',
+      now: facts('new', 0),
+      old: [{ ...facts('b', 3, 1, 2, 2), missing: 1 }, facts('a', 7, 6, 7, 1)],
+      sizes: { a: 6, b: 2 },
+    },
+    {
+      title: 'counts machines that are missing once',
+      now: facts('new', 0),
+      old: [{ ...facts('b', 3, 2, 2, 2), missing: 1 }, facts('a', 7, 7, 7, 1)],
+      sizes: { a: 6, b: 2 },
+    },
+    {
       title: 'gives up no available machine when too few are',
       now: facts('new', 3, 0),
       old: [facts('a', 10, 5)],
@@ -237,6 +255,7 @@ describe('over any rollout', () => {
     const preservedFailed = available > 0 ? staysKept : 0;
     return {
       ...facts(name, size, available, ready + starting + kept + going, createdMs),
+      missing: Math.max(0, size - ready - starting - kept),
       free: size - available - preservedFailed,
       preservedFailed,
     };

@@ -20,8 +20,9 @@ export function growNewSet(
 /**
  * What the old sets of a RollingUpdate may give up now, oldest set first:
  *
- * 1. Machines that are not available anyway, as far as they are the first to go;
- * 2. available ones, as long as at least `replicas - unavailable` stay available over all sets, less those of old sets that have
+ * 1. Machines that are missing, which cost none;
+ * 2. Machines that are not available anyway, as far as they are the first to go;
+ * 3. available ones, as long as at least `replicas - unavailable` stay available over all sets, less those of old sets that have
  *    failed and are preserved.
  *
  * A Machine of the new set that is not available yet counts as if it never will be. One that has failed and is preserved is no reason to
@@ -38,10 +39,13 @@ export function shrinkOldSets(newSet: SetFacts, oldSets: readonly SetFacts[], li
   let spare = sumOf(all, ({ available }) => available) - least;
 
   const sizes = new Map<string, number>();
-  for (const { name, size, free } of old) {
-    const loss = clamp(Math.min(free, size), budget);
-    budget -= loss;
-    if (loss > 0) sizes.set(name, size - loss);
+  for (const part of ['missing', 'free'] as const) {
+    for (const { name, size, [part]: most } of old) {
+      const left = sizes.get(name) ?? size;
+      const loss = clamp(Math.min(most - (size - left), left), budget);
+      budget -= loss;
+      if (loss > 0) sizes.set(name, left - loss);
+    }
   }
   for (const { name, size } of old) {
     const left = sizes.get(name) ?? size;

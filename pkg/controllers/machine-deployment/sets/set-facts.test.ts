@@ -55,6 +55,16 @@ test.each<{ traits: Trait[]; size: number; available: number; free: number }>([
   expect({ available, free, existing }).toEqual({ ...want, existing: traits.length });
 });
 
+test.each<{ traits: Trait[]; size: number; missing: number }>([
+  { traits: ['well', 'ill'], size: 3, missing: 1 },
+  { traits: ['well', 'going'], size: 2, missing: 1 },
+  { traits: ['well', 'ill', 'ill'], size: 2, missing: 0 },
+])('of machines that are $traits, a set of size $size lacks $missing', ({ traits, size, missing }) => {
+  const set = machineSet((s) => void (s.spec.replicas = size));
+
+  expect(factsOf(set, traits.map(machineOf), { isReplaced: true, named: 0 }, NOW).missing).toBe(missing);
+});
+
 test.each<{ title: string; traits: Trait[]; size: number; preservedFailed: number; free: number }>([
   {
     title: 'is missed while available ones go first',

@@ -22,6 +22,8 @@ export interface SetFacts {
   readonly living: number;
   /** How many of them are available and not about to go; never more than `size`. */
   readonly available: number;
+  /** How many it lacks. */
+  readonly missing: number;
   /** By how much it can shrink before an available Machine goes: what is missing, and the unavailable ones that go first. */
   readonly free: number;
   /**
@@ -44,6 +46,7 @@ export const EMPTY_SET: SetFacts = {
   existing: 0,
   living: 0,
   available: 0,
+  missing: 0,
   free: 0,
   preservedFailed: 0,
   named: 0,
@@ -70,6 +73,7 @@ export function factsOf(
   const size = replicasOf(set);
   const staying = stayingOf(set, machines, isReplaced, nowMs);
   const criteria = isReplaced ? rolloutVictimCriteria : victimCriteria;
+  const missing = Math.max(0, size - staying.length);
   const missed = staying.filter((machine) => !isAvailable(machine));
   const available = staying.filter(isAvailable);
   // Nothing to compare: hundreds of Machines are looked at in every pass.
@@ -82,7 +86,8 @@ export function factsOf(
     existing: machines.length,
     living: machines.filter((machine) => !isTerminating(machine)).length,
     available: Math.min(available.length, size),
-    free: Math.max(0, size - staying.length) + missed.filter(isBefore).length,
+    missing,
+    free: missing + missed.filter(isBefore).length,
     preservedFailed: missed.filter((machine) => !isBefore(machine) && isFailed(machine) && isPreserved(machine, nowMs))
       .length,
     named,
