@@ -6,6 +6,7 @@ import { TRIGGER_DELETION_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/lab
 import type { Mutated } from '../../pkg/autoscaler/mutations/decision.ts';
 import { placeholderOf } from '../../pkg/autoscaler/placeholder.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
+import type { MachineDeploymentStrategy } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import { refOf } from '../../pkg/apis/meta.ts';
 import { ApiError } from '../../pkg/kube/client/errors.ts';
 import type { Interceptor } from '../../pkg/kube/gate/interceptor.ts';
@@ -135,41 +136,53 @@ test('what has not come is taken back by name, and what has come stays', async (
   }, PATIENCE);
 });
 
-test('replicas of a rollout whose Machines the API server rejects are taken back, and cost no Machine that works', async () => {
-  await using world = await MachineSetWorld.start({ withNodes: true });
-  await using changer = new GroupChanger(world.connection, world.namespace.name);
-  await world.createDeployment(3);
-  const before = await settled(world, changer, 3);
-  await world.killManager();
-  await world.startManager({
-    intercept: ({ text }, send) => {
-      if (text.startsWith('POST machines ')) throw new ApiError(403, 'Forbidden', 'exceeded quota');
-      return send();
+test.each<{ strategy: MachineDeploymentStrategy; surge: number }>([
+  { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } }, surge: 1 },
+  {
+    strategy: {
+      type: 'InPlaceUpdate',
+      inPlaceUpdate: { maxSurge: 0, maxUnavailable: 1, orchestrationType: 'Manual' },
     },
-  });
-  const untilSizes = async (...sizes: readonly number[]): Promise<void> =>
-    eventually(async () => {
-      const sets = await world.list(machineSets);
-      const bySet = new Map(sets.map(({ spec }) => [spec.template?.spec?.class?.name, spec.replicas]));
-      expect([bySet.get('c'), bySet.get('c2')]).toEqual(sizes);
-    }, PATIENCE);
+    surge: 0,
+  },
+])(
+  'replicas of a rollout of type $strategy.type whose Machines the API server rejects are taken back, and cost no Machine that works',
+  async ({ strategy, surge }) => {
+    await using world = await MachineSetWorld.start({ withNodes: true });
+    await using changer = new GroupChanger(world.connection, world.namespace.name);
+    await world.createDeployment(3, ({ spec }) => void (spec.strategy = strategy));
+    const before = await settled(world, changer, 3);
+    await world.killManager();
+    await world.startManager({
+      intercept: ({ text }, send) => {
+        if (text.startsWith('POST machines ')) throw new ApiError(403, 'Forbidden', 'exceeded quota');
+        return send();
+      },
+    });
+    const untilNewHas = async (size: number): Promise<void> =>
+      eventually(async () => {
+        const sets = await world.list(machineSets);
+        const bySet = new Map(sets.map(({ spec }) => [spec.template?.spec?.class?.name, spec.replicas]));
+        expect([bySet.get('c'), bySet.get('c2')]).toEqual([3, size]);
+      }, PATIENCE);
 
-  await world.patch(machineDeployments, 'd', {
-    spec: { template: { spec: { class: { kind: 'MachineClass', name: 'c2' } } } },
-  });
-  await untilSizes(3, 1);
-  await changer.increase(2);
-  await untilSizes(3, 3);
-  await expect(changer.decrease(-1)).resolves.toMatchObject({ before: 5, after: 4 });
-  await untilSizes(3, 2);
-  await expect(changer.decrease(-3)).resolves.toMatchObject({ before: 4, after: 3 });
-  await untilSizes(3, 1);
+    await world.patch(machineDeployments, 'd', {
+      spec: { template: { spec: { class: { kind: 'MachineClass', name: 'c2' } } } },
+    });
+    await untilNewHas(surge);
+    await changer.increase(2);
+    await untilNewHas(2 + surge);
+    await expect(changer.decrease(-1)).resolves.toMatchObject({ before: 5, after: 4 });
+    await untilNewHas(1 + surge);
+    await expect(changer.decrease(-3)).resolves.toMatchObject({ before: 4, after: 3 });
+    await untilNewHas(surge);
 
-  expect(names(world)).toEqual(before);
-  await expect(changer.decrease(-1)).rejects.toMatchObject({
-    details: expect.stringContaining('none of which can be removed'),
-  });
-});
+    expect(names(world)).toEqual(before);
+    await expect(changer.decrease(-1)).rejects.toMatchObject({
+      details: expect.stringContaining('none of which can be removed'),
+    });
+  },
+);
 
 /** What happens in one round, at the same time: the autoscaler and a person. */
 interface Round {

@@ -87,6 +87,12 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
     why: 'For replicas of a rollout that cannot be created, Machines that work go.',
   },
   {
+    in: 'shrinkOldest',
+    from: 'size - living',
+    to: 'size - size',
+    why: 'For replicas of an update in place that cannot be created, Machines that work go.',
+  },
+  {
     in: 'rollingUpdate',
     from: 'if ((await markNodesOfRollout(deps, pass, { taint: true })).hasMore) return AGAIN',
     to: 'await markNodesOfRollout(deps, pass, { taint: true })',

@@ -122,6 +122,30 @@ describe('scaling', () => {
       noted: ['n', 'a'],
     },
     {
+      title: 'takes first what the new set has not made in place, too',
+      replicas: 4,
+      more: {
+        newSet: facts('n', 2, { existing: 0, living: 0, available: 0 }),
+        oldSets: [facts('a', 3)],
+        strategy: 'InPlaceUpdate',
+        limits: { replicas: 4, surge: 0, unavailable: 1 },
+      },
+      sizes: { n: 1 },
+      noted: ['n', 'a'],
+    },
+    {
+      title: 'takes the rest from the oldest set in place, which may have a machine less that was just moved',
+      replicas: 4,
+      more: {
+        newSet: facts('n', 2, { existing: 1, living: 1, available: 0 }),
+        oldSets: [facts('a', 3), facts('b', 3, { living: 2, createdMs: 1 })],
+        strategy: 'InPlaceUpdate',
+        limits: { replicas: 4, surge: 0, unavailable: 1 },
+      },
+      sizes: { n: 1, a: 0 },
+      noted: ['n', 'a', 'b'],
+    },
+    {
       title: 'does not take a named machine for one of those that stay',
       replicas: 6,
       more: { newSet: facts('n', 4, { living: 3, named: 1 }), oldSets: [facts('a', 7)] },

@@ -48,7 +48,7 @@ export function isScalingEvent({ newSet, oldSets, limits }: ScalingFacts): boole
  * | none or one | it gets all replicas; during a rollout an old one is not raised, the new set grows instead |
  * | several, the new one has all | the old ones go to 0 |
  * | several, more wanted | the new set gets the difference, at most up to the replicas |
- * | several, fewer wanted | each gives up its share, the largest what rounding leaves; in place, the oldest set does |
+ * | several, fewer wanted | first go replicas without a Machine; then each gives up its share, the largest what rounding leaves; in place, the oldest set does |
  *
  * Before that each set gives up the Machines of its own that an autoscaler has named. With a Recreate several active sets
  * only take note: the rollout itself moves the Machines.
@@ -117,12 +117,17 @@ function withoutNamed(set: SetFacts): SetFacts {
   return { ...set, size: Math.max(0, size - named), living: Math.max(0, living - named) };
 }
 
-/** In place nothing is won by taking Machines that were updated already: the oldest sets give up all, the new one the rest. */
+/**
+ * In place nothing is won by taking Machines that were updated already: after replicas that the new set has no Machine for, the oldest sets
+ * give up all, the new one the rest. An old set has fewer Machines than replicas when one of them has just been moved.
+ */
 function shrinkOldest(active: readonly SetFacts[], newSet: SetFacts | undefined, excess: number): Resizes {
-  return takeInOrder(
-    active.toSorted((a, b) => isLast(a, newSet) - isLast(b, newSet) || byAge(a, b)),
-    excess,
-  );
+  const isNew = ({ name }: SetFacts): boolean => name === newSet?.name;
+  const { size = 0, living = 0 } = active.find(isNew) ?? {};
+  const unmade = Math.min(excess, Math.max(0, size - living));
+  const made = active.map((set) => (isNew(set) ? { ...set, size: size - unmade } : set));
+  const inOrder = made.toSorted((a, b) => Number(isNew(a)) - Number(isNew(b)) || byAge(a, b));
+  return takeInOrder(inOrder, excess - unmade);
 }
 
 /** Takes `excess` from the first sets, all that they have. */
@@ -135,10 +140,6 @@ function takeInOrder(sets: readonly Pick<SetFacts, 'name' | 'size'>[], excess: n
     sizes.set(name, size - loss);
   }
   return sizes;
-}
-
-function isLast({ name }: SetFacts, newSet: SetFacts | undefined): number {
-  return name === newSet?.name ? 1 : 0;
 }
 
 function growsElsewhere(strategy: string, isPaused: boolean): boolean {
