@@ -28,8 +28,8 @@ export const AUTOSCALER: readonly Mutation[] = [
   },
   {
     in: 'owedBy',
-    from: 'newSet === undefined || !isRolling) return 0',
-    to: 'newSet === undefined) return limits.unavailable',
+    from: ': toCome)',
+    to: ': limits.unavailable)',
     why: 'What the autoscaler cannot get from a group that waits for its rollout is neither given up nor sought elsewhere.',
   },
   {

@@ -55,6 +55,14 @@ export function belowMinimum({ id, min }: NodeGroup, before: number, wanted: num
   );
 }
 
+/** For a smaller size, a rollout would empty others. */
+export function wouldCostOthers({ id }: NodeGroup, before: number): Refusal {
+  return notNow(
+    `a smaller size than ${before} of group ${id} would cost machines that have nodes: wait until the group has as many machines as its size, ` +
+      'and its rollout is complete',
+  );
+}
+
 /** A sentence for the audit: what was done, or that there was nothing to do. */
 export function describeMutated({ before, after, machines }: Mutated): string {
   const size = before === after ? `size remains ${before}` : `size ${before} -> ${after}`;

@@ -118,6 +118,24 @@ test.each<{
     delta: -2,
     want: { replicas: 2, machines: ['younger'] },
   },
+  {
+    title: 'what a rollout owes is no reason that hides the minimum',
+    replicas: 2,
+    members: [joined, older],
+    owed: 1,
+    delta: -1,
+    min: 2,
+    want: { code: FAILED_PRECONDITION, message: expect.stringContaining('within the minimum of 2') },
+  },
+  {
+    title: 'only what a rollout owes is left',
+    replicas: 3,
+    members: [joined, { name: 'joined-2' }],
+    owed: 1,
+    delta: -1,
+    min: 0,
+    want: { code: FAILED_PRECONDITION, message: expect.stringContaining('would cost machines that have nodes') },
+  },
 ])('a request is taken back: $title', ({ replicas, members, delta, list, owed = 0, min = 1, want }) => {
   const state = groupState(replicas, members, { owed, ...(list === undefined ? {} : { list }) });
 

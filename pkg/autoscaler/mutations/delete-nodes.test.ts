@@ -277,6 +277,27 @@ test.each<{ title: string; replicas: number; owed?: number; asked: DeletionTarge
     asked: [missing(0)],
     want: { code: FAILED_PRECONDITION },
   },
+  {
+    title: 'as many without a Machine as are not for those that are gone',
+    replicas: 8,
+    owed: 3,
+    asked: [0, 1, 2].map(missing),
+    want: { replicas: 6, machines: [], places: ['x-0', 'x-1'] },
+  },
+  {
+    title: 'a Machine, and as many without one as are not needed then',
+    replicas: 8,
+    owed: 3,
+    asked: [missing(0), placeholder('x'), missing(1)],
+    want: { replicas: 6, machines: ['x'], places: ['x-0'] },
+  },
+  {
+    title: 'a Machine, and one without, when only one of them is not needed',
+    replicas: 7,
+    owed: 3,
+    asked: [missing(0), placeholder('x')],
+    want: { code: FAILED_PRECONDITION },
+  },
 ])('of three Machines, and two that a rollout makes, is taken back: $title', ({ replicas, owed = 0, asked, want }) => {
   const members = [...THREE, { name: 'x', hasNode: false }, { name: 'y', hasNode: false }];
   const state = groupState(replicas, members, { rollout: 'choosing', owed });

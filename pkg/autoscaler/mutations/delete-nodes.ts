@@ -7,6 +7,7 @@ import {
   invalidArgument,
   isRefusal,
   notNow,
+  wouldCostOthers,
   type GroupChange,
   type GroupDecision,
   type Refusal,
@@ -49,7 +50,7 @@ export function deletionOf(
 }
 
 /**
- * Which Machines go, and what size is left: all that is asked for, or nothing.
+ * Which Machines go, and what size is left: all that is asked for, or nothing; of replicas without a Machine as many as are not needed.
  *
  * | a node that stands for                                         | then |
  * |---|---|
@@ -78,11 +79,16 @@ export function decideDeletion(
     isToGo(name, state),
   );
   const places = [...new Set(asked.flatMap((one) => (one.kind === 'missing' ? [one.place] : [])))];
-  const decision = withLess(state, group, machines, Math.min(places.length, state.missing));
+  const spare = replicasOf(state.deployment) - machines.length - neededBy(state, machines);
+  const wanted = Math.min(places.length, state.missing);
+  // The autoscaler names all in one call, and names those that are left again.
+  if (wanted > 0 && spare <= 0) return wouldCostOthers(group, replicasOf(state.deployment));
+  const decision = withLess(state, group, machines, Math.min(wanted, spare));
   if (isRefusal(decision)) return decision;
   const fewer = replicasOf(state.deployment) - machines.length - decision.replicas;
   const isWithdrawal = fewer > 0 || machines.some((name) => state.members.get(name)?.hasNode === false);
-  if (isWithdrawal && decision.replicas < neededBy(state, machines)) return wouldCostOthers(state, group);
+  if (isWithdrawal && decision.replicas < neededBy(state, machines))
+    return wouldCostOthers(group, replicasOf(state.deployment));
   return { ...decision, places: places.slice(0, fewer) };
 }
 
@@ -141,14 +147,6 @@ function refusalOf(asked: DeletionTarget, state: GroupState, group: NodeGroup): 
     );
   }
   return undefined;
-}
-
-function wouldCostOthers(state: GroupState, { id }: NodeGroup): Refusal {
-  const size = replicasOf(state.deployment);
-  return notNow(
-    `a smaller size than ${size} of group ${id} would cost machines that have nodes: wait until the group has as many machines as its size, ` +
-      'and its rollout is complete',
-  );
 }
 
 /** Machines of a rollout are on their way out, and others are to come for them: how long that takes is up to their drains. */

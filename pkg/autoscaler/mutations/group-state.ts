@@ -2,6 +2,7 @@ import type { OwnerDeps } from '../../controllers/replicas/owner-deps.ts';
 import { replicasOf, phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { type RolloutStage, rolloutStage } from '../../controllers/machine-deployment/rollout/rollout-stage.ts';
 import { namesListed } from '../../controllers/machine-deployment/scaling/scaler-handoff.ts';
 import { isFailed, isPreserved, isPreservedFailed, isTerminating } from '../../controllers/replicas/machine-state.ts';
@@ -41,20 +42,43 @@ export function isReplacedBySet(machine: Machine, nowMs: number): boolean {
 
 /**
  * How many replicas a rollout may have emptied whose new Machines have yet to come. They cannot be taken back: for a smaller size the rollout
- * would empty others, and where nothing can be created, one after the other until the minimum is reached. Only a RollingUpdate empties
- * replicas, and gives each of them to the new set.
+ * would empty others, and where nothing can be created, one after the other until the minimum is reached.
+ *
+ * | replicas of                          | filled by                                                   | yet to come                            |
+ * |--------------------------------------|-------------------------------------------------------------|----------------------------------------|
+ * | the new set                          | Machines with a Node                                        | the others                             |
+ * | an old set with the most Nodes       | all Machines: no rollout has emptied others for them        | one for each Machine that is going     |
+ * | another old set, as after a rollback | Machines with a Node: others went for them before they came | the others, and for each that is going |
+ *
+ * They are never more than may be unavailable. A frozen MachineDeployment empties old sets without raising the new one: there, whatever is not
+ * filled is yet to come. In place, replicas are emptied at the end only, when the old ones are not more than the surge. A Recreate creates as
+ * many as are wanted when all are gone.
  */
 export function owedBy(
   sight: Pick<GroupSources, 'targets' | 'machines'>,
-  observed: Pick<Observed, 'deployment' | 'newSet' | 'facts' | 'limits' | 'machinesOf'>,
+  observed: Pick<Observed, 'deployment' | 'newSet' | 'oldSets' | 'facts' | 'limits' | 'isFrozen' | 'machinesOf'>,
 ): number {
-  const { deployment, newSet, facts, limits, machinesOf } = observed;
-  const isRolling = deployment.spec.strategy?.type === 'RollingUpdate' && rolloutStage(observed) === 'choosing';
-  if (newSet === undefined || !isRolling) return 0;
-  const joined = machinesOf(newSet).filter((machine) => !isTerminating(machine) && hasNode(sight, machine)).length;
-  const givenUp = limits.replicas - joined - sumOf(facts.oldSets, ({ size, named }) => Math.max(0, size - named));
+  const { newSet, oldSets, facts, limits, isFrozen, machinesOf } = observed;
+  const { type } = observed.deployment.spec.strategy ?? {};
+  if (type === 'Recreate' || rolloutStage(observed) !== 'choosing') return 0;
+  const joinedOf = (set: MachineSet): number =>
+    machinesOf(set).filter((machine) => !isTerminating(machine) && hasNode(sight, machine)).length;
+  const [joined, ofOld] = [newSet === undefined ? 0 : joinedOf(newSet), oldSets.map(joinedOf)];
+  const most = Math.max(joined, ...ofOld);
+  const old = facts.oldSets.map(({ size, named }, i) => {
+    const left = Math.max(0, size - named);
+    const filled = ofOld[i] === most ? left : Math.min(left, ofOld[i] ?? 0);
+    return { filled, toCome: left - filled };
+  });
+  const filledByOld = old.reduce((sum, { filled }) => sum + filled, 0);
+  const size = facts.newSet?.size ?? 0;
+  const isAtEnd = size >= joined + filledByOld && limits.surge >= filledByOld;
+  if (type === 'InPlaceUpdate' && !isAtEnd) return 0;
+
   const going = sumOf(facts.oldSets, ({ existing, living }) => existing - living);
-  return Math.max(0, Math.min(limits.unavailable, givenUp, replicasOf(newSet) - joined + going));
+  const toCome = old.reduce((sum, each) => sum + each.toCome, size - joined + going);
+  const empty = limits.replicas - joined - filledByOld;
+  return Math.max(0, Math.min(limits.unavailable, empty, isFrozen && newSet !== undefined ? empty : toCome));
 }
 
 /** What the group cannot be smaller than without a loss: Machines with a Node, but for these, and what a rollout owes. */

@@ -3,6 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { machine, machineDeployment, machineSet, node, type BuiltMachine } from '../../../test/builders.ts';
 import { ReplicasWorld } from '../../../test/fakes/replicas-world.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
+import { FREEZE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import { controllerReference } from '../../work/reconcile/ownership.ts';
 import { groupStateOf } from './group-state.ts';
 
@@ -46,7 +47,7 @@ describe('a rollout', () => {
 
   const limits = { maxSurge: 1, maxUnavailable: 2 };
   const rolling = { type: 'RollingUpdate', rollingUpdate: limits } as const;
-  const inPlace = { type: 'InPlaceUpdate', inPlaceUpdate: { ...limits, orchestrationType: 'Manual' } } as const;
+  const inPlace = { type: 'InPlaceUpdate', inPlaceUpdate: { ...limits, orchestrationType: 'Auto' } } as const;
   const three = setOf('new', 3);
   const membersOfNew = (['Running', 'Running', 'Pending'] as const).map((phase, i) =>
     machineOf(three, (m) => {
@@ -54,13 +55,26 @@ describe('a rollout', () => {
       m.status.currentStatus.phase = phase;
     }),
   );
+  const working = (set: typeof newSet, count: number) =>
+    Array.from({ length: count }, (_, i) =>
+      machineOf(set, ({ metadata }) => void Object.assign(metadata, { name: `w-${i}`, uid: `w-${i}` })),
+    );
+  const failing = (set: typeof newSet) =>
+    machineOf(set, (m) => void (m.status.currentStatus.phase = 'CrashLoopBackOff'));
+  const [left, bad, again] = [setOf('left', 3, 'class-0'), setOf('bad', 1, 'class-bad'), setOf('new', 3)];
+  const frozen = { [FREEZE_LABEL]: 'True' };
   const gone = membersOfNew.map((one) => ({
     ...one,
     metadata: { ...one.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
   }));
   test.each([
     { title: 'as many as may be missing', sets: [three, old], want: 2 },
-    { title: 'what its new machines do not make up for', sets: [three, old], machines: membersOfNew, want: 1 },
+    {
+      title: 'what its new machines do not make up for',
+      sets: [three, old],
+      machines: [...membersOfNew, ...working(old, 1)],
+      want: 1,
+    },
     { title: 'also for new machines that are going', sets: [three, old], machines: gone, want: 2 },
     {
       title: 'what goes before a machine may come for it',
@@ -71,10 +85,46 @@ describe('a rollout', () => {
     { title: 'nothing while old machines fill all', sets: [three, setOf('old', 4, 'class-0')], want: 0 },
     { title: 'nothing before it has a set', sets: [old], want: 0 },
     { title: 'nothing while its set waits to grow', sets: [setOf('new', 0), old], want: 0 },
+    { title: 'what has no machine yet of a frozen one', sets: [setOf('new', 0), left], labels: frozen, want: 1 },
+    { title: 'no more than may be missing of a frozen one', sets: [setOf('new', 0), old], labels: frozen, want: 2 },
+    { title: 'nothing of a frozen one before it has a set', sets: [old], labels: frozen, want: 0 },
+    {
+      title: 'what was emptied for machines that failed, after a rollback',
+      sets: [again, bad],
+      machines: [...working(again, 3), failing(bad)],
+      want: 1,
+    },
+    {
+      title: 'what was emptied for machines that failed, while its set waits to grow',
+      sets: [setOf('new', 0), left, bad],
+      machines: [...working(left, 3), failing(bad)],
+      want: 1,
+    },
+    {
+      title: 'what was emptied for machines that failed, before it has a set',
+      sets: [left, bad],
+      machines: [...working(left, 3), failing(bad)],
+      want: 1,
+    },
+    {
+      title: 'nothing for what was requested before it began, and never came',
+      sets: [setOf('new', 0), setOf('left', 4, 'class-0')],
+      machines: [...working(setOf('left', 4), 3), failing(setOf('left', 4))],
+      want: 0,
+    },
     { title: 'nothing when it is complete', sets: [three], want: 0 },
-    { title: 'nothing in place', sets: [three, old], strategy: inPlace, want: 0 },
-  ])('owes $title', ({ sets, machines = [], strategy = rolling, want }) => {
-    const rolled = { ...deployment, spec: { ...deployment.spec, replicas: 4, strategy } };
+    { title: 'nothing in place', sets: [setOf('new', 1), left], strategy: inPlace, want: 0 },
+    { title: 'nothing of a Recreate', sets: [three, old], strategy: { type: 'Recreate' } as const, want: 0 },
+    {
+      title: 'what is missing at the end of an update in place',
+      sets: [setOf('new', 4), old],
+      machines: [...membersOfNew, ...working(old, 1)],
+      strategy: inPlace,
+      want: 1,
+    },
+  ])('owes $title', ({ sets, machines = [], labels = {}, strategy = rolling, want }) => {
+    const { metadata, spec } = deployment;
+    const rolled = { ...deployment, metadata: { ...metadata, labels }, spec: { ...spec, replicas: 4, strategy } };
 
     expect(groupStateOf(new ReplicasWorld({ sets, machines }), rolled, new Map()).owed).toBe(want);
   });

@@ -1,7 +1,7 @@
 import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { fromTimestamp } from '../../base/clock/clock.ts';
 import type { NodeGroup } from '../groups.ts';
-import { invalidArgument, notNow, type GroupDecision, aboveMaximum } from './decision.ts';
+import { invalidArgument, notNow, type GroupDecision, aboveMaximum, wouldCostOthers } from './decision.ts';
 import { withLess } from './delete-nodes.ts';
 import { isKeptForInspection, neededBy, type GroupState, type GroupMember } from './group-state.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
@@ -36,11 +36,13 @@ export function decideDecrease(state: GroupState, group: NodeGroup, delta: numbe
   }
   const { filling } = state;
   const before = replicasOf(state.deployment);
-  const floor = Math.max(group.min, neededBy(state));
+  const needed = neededBy(state);
+  const floor = Math.max(group.min, needed);
   const wanted = Math.min(-delta, before - floor);
   const missing = Math.min(wanted, state.missing);
   const machines = victimsOf(filling, state.nowMs).slice(0, Math.max(0, wanted - missing));
   if (missing + machines.length > 0) return withLess(state, group, machines, missing);
+  if (state.owed > 0 && group.min < before && before <= needed) return wouldCostOthers(group, before);
   return notNow(
     `group ${group.id} has ${before} replicas, none of which can be removed: their nodes have joined, are preserved, or are within the minimum of ` +
       `${group.min}; specify the nodes to delete`,
