@@ -153,6 +153,8 @@ function providerOf(count: number): CloudProvider {
     catchUp: () => Promise.resolve(),
     gpu: { gpuLabel: '', gpuTypes: [] },
     clock: new SystemClock(),
+    trust: { blindMs: () => 0, graceLeftMs: () => 0 },
+    clusters: [],
   });
 }
 

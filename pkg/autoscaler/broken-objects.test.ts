@@ -62,6 +62,8 @@ function asked(
     catchUp: () => Promise.resolve(),
     gpu: { gpuLabel: '', gpuTypes: [] },
     clock,
+    trust: { blindMs: () => 0, graceLeftMs: () => 0 },
+    clusters: [],
   });
   const node = { providerId: '', name: member.metadata.name, labels: {}, annotations: {} };
   return [

@@ -17,7 +17,7 @@ import { MACHINE_INDEXES, NODE_INDEXES } from '../operator/indexes/machine-index
 import { CONTROLLER_INDEX, controllerIndex } from '../operator/indexes/owner-index.ts';
 import { createRegistry } from '../base/metrics/registry.ts';
 import type { Target } from '../kube/targets/targets.ts';
-import { CloudProvider } from './cloud-provider.ts';
+import { CloudProvider, type CloudProviderDeps } from './cloud-provider.ts';
 import {
   InstanceStatus_InstanceState as State,
   NodeGroupAutoscalingOptions,
@@ -57,7 +57,14 @@ const named = (name: string, of = set, change: (m: BuiltMachine) => void = () =>
   return of === undefined ? built : owned(built, of);
 };
 
-function provider(list?: string, more: readonly Machine[] = [], moreNodes: readonly Node[] = []): CloudProvider {
+const ALWAYS_SEEN: CloudProviderDeps['trust'] = { blindMs: () => 0, graceLeftMs: () => 0 };
+
+function provider(
+  list?: string,
+  more: readonly Machine[] = [],
+  moreNodes: readonly Node[] = [],
+  trust = ALWAYS_SEEN,
+): CloudProvider {
   const exhausted = named('exhausted', set, (m) => {
     m.status.currentStatus.phase = 'CrashLoopBackOff';
     m.status.lastOperation = { type: 'Create', state: 'Failed', errorCode: 'ResourceExhausted', description: 'full' };
@@ -108,6 +115,8 @@ function provider(list?: string, more: readonly Machine[] = [], moreNodes: reado
     catchUp: () => Promise.resolve(),
     gpu: { gpuLabel: 'gpu', gpuTypes: ['t4'] },
     clock: new FakeClock(),
+    trust,
+    clusters: ['control', 'target'],
   });
 }
 
@@ -143,6 +152,33 @@ describe('what an autoscaler is told', () => {
     expect(() => asked.nodeGroupGetOptions({ id: 'group', defaults })).toThrow('has no settings');
 
     expect([before, codeOf('requested://late')]).toEqual([undefined, 'DeadlineExceeded']);
+  });
+
+  test.each<{ what: string; trust: Partial<CloudProviderDeps['trust']>; want: string | undefined }>([
+    {
+      what: 'nothing, while Nodes that have joined in an outage may be yet to come',
+      trust: { graceLeftMs: () => 1 },
+      want: undefined,
+    },
+    { what: 'nothing, when too much of the time was without sight', trust: { blindMs: () => 7_000 }, want: undefined },
+    { what: 'that it is late, when enough of it was not', trust: { blindMs: () => 6_000 }, want: 'DeadlineExceeded' },
+    {
+      what: 'what was without sight since its creation, on both clusters',
+      trust: { blindMs: (clusters, sinceMs) => (clusters.join(',') === 'control,target' ? -sinceMs : 0) },
+      want: undefined,
+    },
+  ])('of a Machine that comes too late, $what', ({ trust, want }) => {
+    const late = named('late', set, (m) => {
+      m.metadata.creationTimestamp = '2025-12-31T23:59:00Z';
+      m.status.currentStatus.phase = 'Pending';
+    });
+    const asked = provider(undefined, [late], [], { ...ALWAYS_SEEN, ...trust });
+    const defaults = NodeGroupAutoscalingOptions.fromPartial({ maxNodeProvision: { seconds: 60n } });
+
+    expect(() => asked.nodeGroupGetOptions({ id: 'group', defaults })).toThrow('has no settings');
+    const { instances } = asked.nodeGroupNodes({ id: 'group' });
+    const found = instances?.find(({ id }) => id === 'requested://late');
+    expect(found?.status?.errorInfo?.errorCode).toBe(want);
   });
 
   test('no error of a Machine that has several Nodes', () => {

@@ -5,6 +5,8 @@ import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
 import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
 import { keyBeside, keyOf } from '../apis/meta.ts';
 import type { Informer, Lister } from '../kube/cache/lister.ts';
+import type { Cluster } from '../kube/gate/gate.ts';
+import type { Trust } from '../kube/gate/leader-gate.ts';
 import type { Clock } from '../base/clock/clock.ts';
 import type { AutoscalerConfig } from '../operator/config/autoscaler.ts';
 import { chosenIn } from '../controllers/machine-deployment/scaling/scaler-handoff.ts';
@@ -45,6 +47,9 @@ export interface CloudProviderDeps {
   readonly catchUp: (signal: AbortSignal) => Promise<void>;
   readonly gpu: Pick<AutoscalerConfig, 'gpuLabel' | 'gpuTypes'>;
   readonly clock: Clock;
+  readonly trust: Pick<Trust, 'blindMs' | 'graceLeftMs'>;
+  /** Where Machines and their Nodes are. */
+  readonly clusters: readonly Cluster[];
 }
 
 type Nothing = Record<string, never>;
@@ -217,8 +222,20 @@ export class CloudProvider implements Rpcs {
       chosen,
       places: (count) => places.see(uid, count),
       provisionMs: provisionMsOf(this.#optionsOf(deployment), this.#defaults),
+      seenMs: (sinceMs) => this.#seenMs(sinceMs, nowMs),
       nowMs,
     });
+  }
+
+  /**
+   * What could not be seen does not count, as for the creation timeout: after an outage kubelets need a while to join, and whoever has just
+   * begun to lead may not know yet whose Nodes have joined.
+   */
+  #seenMs(sinceMs: number, nowMs: number): number {
+    const { trust, clusters, clock } = this.#deps;
+    if (trust.graceLeftMs(clusters) > 0) return 0;
+    const waitedMs = nowMs - sinceMs;
+    return waitedMs - trust.blindMs(clusters, clock.monotonicMs() - waitedMs);
   }
 
   #find(id: string): Found | undefined {

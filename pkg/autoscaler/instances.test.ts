@@ -37,6 +37,7 @@ const pool = (facts: Pick<GroupFacts, 'replicas' | 'machines'> & Partial<GroupFa
     chosen: new Set(),
     places,
     provisionMs: undefined,
+    seenMs: (sinceMs) => NOW - sinceMs,
     nowMs: NOW,
     ...facts,
   });

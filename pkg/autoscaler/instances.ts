@@ -41,6 +41,8 @@ export interface GroupFacts {
   readonly places: (count: number) => readonly string[];
   /** How long the autoscaler waits for the Node of a new Machine; undefined while it has not said. */
   readonly provisionMs: number | undefined;
+  /** For how much of the time since `sinceMs` Nodes could be seen to join; 0 while those that have joined unseen may be yet to come. */
+  readonly seenMs: (sinceMs: number) => number;
   readonly nowMs: number;
 }
 
@@ -168,11 +170,11 @@ export function creationError(machine: Machine): InstanceError | undefined {
 }
 
 /** That a Machine which has never had a Node is about to be given up. One that has lost its Node may get it back. */
-function lateError(machine: Machine, { provisionMs, nowMs }: GroupFacts): InstanceError | undefined {
+function lateError(machine: Machine, { provisionMs, seenMs }: GroupFacts): InstanceError | undefined {
   const isExpected = isBeingCreated(machine) || (phaseOf(machine) === 'Pending' && !showsNode(machine));
   if (!isExpected || provisionMs === undefined) return undefined;
   const patienceMs = provisionMs - Math.min(MARGIN.part * provisionMs, MARGIN.longestMs);
-  if (nowMs - createdMsOf(machine) < patienceMs) return undefined;
+  if (seenMs(createdMsOf(machine)) < patienceMs) return undefined;
   const code = 'DeadlineExceeded' satisfies DriverCode;
   const why = machine.status?.lastOperation?.description ?? '';
   const message = `no Node has joined within ${formatDuration(patienceMs)}${why === '' ? '' : `: ${why}`}`;

@@ -15,7 +15,7 @@ import { isForbiddenOrNotServed } from '../kube/client/errors.ts';
 import { mergePatchIfUnchanged } from '../kube/client/patch.ts';
 import { machineClasses, machineDeployments } from '../kube/client/resource.ts';
 import { eventsAbout, type ObjectEvents } from '../kube/events/event-sink.ts';
-import { CONTROL } from '../kube/gate/gate.ts';
+import { type Cluster, CONTROL } from '../kube/gate/gate.ts';
 import { MANAGER_LEASE } from '../kube/leader/names.ts';
 import type { Target } from '../kube/targets/targets.ts';
 import type { AutoscalerConfig } from '../operator/config/autoscaler.ts';
@@ -105,6 +105,8 @@ export class ServedGroups {
       catchUp: (signal) => this.#catchUp(AbortSignal.any([signal, this.#ending.signal])),
       gpu: config,
       clock,
+      trust: operator.under(MANAGER_LEASE).gate,
+      clusters: this.#clusters,
     });
     this.metrics = autoscalerMetrics(registry, () => (this.#works ? this.#provider.sizes() : []));
     caches.classes.onChange((old, current) => this.#learned.changed(old, current, clock.now()));
@@ -143,12 +145,16 @@ export class ServedGroups {
     return whyUnavailable({ lease, works: this.#works, trustedForMs: gate.trustedForMs([]), outages, held: held() });
   }
 
+  get #clusters(): readonly Cluster[] {
+    return [CONTROL, this.#options.target.cluster];
+  }
+
   /**
    * Resolves when a change would be admitted, so that no watch is broken, MachineDeployments are known as the API server has them, and
    * somebody works on Machines. There are few MachineDeployments; all Machines and Nodes would have to be listed each time.
    */
   async #catchUp(signal: AbortSignal): Promise<void> {
-    await this.#operator.under(MANAGER_LEASE).gate.admit('change', [CONTROL, this.#options.target.cluster], signal);
+    await this.#operator.under(MANAGER_LEASE).gate.admit('change', this.#clusters, signal);
     await Promise.all([
       this.#operator.untilPresent(machineDeployments, signal),
       this.#options.machineControllers?.check(signal),
