@@ -10,7 +10,7 @@ describe('checks', () => {
     checks.add(cachesSynced(() => [{ kind: 'machines', hasSynced: true }]));
     checks.add(leadership('machine-controller', { ...candidate, holder: 'other' }));
     const fine = { outage: undefined, silentSinceMs: undefined, lastError: undefined };
-    const unproven = { provenMs: undefined, recoveredMs: undefined };
+    const unproven = { answeredMs: undefined, provenMs: undefined, recoveredMs: undefined };
     checks.add(
       clustersReachable(
         () => [
@@ -57,7 +57,7 @@ describe('checks', () => {
     };
     const state = { cluster: 'target', outage, silentSinceMs: 1_000, lastError };
     const check = clustersReachable(
-      () => [{ ...state, provenMs: undefined, recoveredMs: undefined }],
+      () => [{ ...state, answeredMs: undefined, provenMs: undefined, recoveredMs: undefined }],
       () => 46_000,
     );
 

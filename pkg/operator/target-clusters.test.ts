@@ -68,13 +68,23 @@ test('of two openings of one cluster at once, the second is refused before it ha
 
 const OUTAGE: Outage = { cluster: 'ns/c', sinceMs: 0, why: 'w' };
 
-test.each<{ what: string; outage: Outage | undefined; lostSinceMs: number | undefined }>([
-  { what: 'does not answer', outage: OUTAGE, lostSinceMs: 7 },
+test.each<{ what: string; outage: Outage | undefined; answeredMs?: number; lostSinceMs: number | undefined }>([
+  { what: 'has never answered', outage: OUTAGE, lostSinceMs: 7 },
+  { what: 'does not answer', outage: OUTAGE, answeredMs: 5, lostSinceMs: 7 },
+  { what: 'answers in vain, as it cannot be read', outage: OUTAGE, answeredMs: 9, lostSinceMs: 9 },
   { what: 'is still read', outage: undefined, lostSinceMs: undefined },
   { what: 'was set back', outage: { ...OUTAGE, isSetBack: true }, lostSinceMs: undefined },
   { what: 'refuses our credentials', outage: { ...OUTAGE, isWithoutCredentials: true }, lostSinceMs: undefined },
-])('a cluster that $what is lost since $lostSinceMs', async ({ outage, lostSinceMs }) => {
-  const seen = { cluster: 'ns/c', outage, silentSinceMs: 7, provenMs: 7, recoveredMs: undefined, lastError: 'w' };
+])('a cluster that $what is lost since $lostSinceMs', async ({ outage, answeredMs, lostSinceMs }) => {
+  const seen = {
+    cluster: 'ns/c',
+    outage,
+    silentSinceMs: 7,
+    answeredMs,
+    provenMs: 7,
+    recoveredMs: undefined,
+    lastError: 'w',
+  };
   const all = targetClusters({ add: () => undefined, remove: () => Promise.resolve(), state: () => seen });
   const opened = await all.open('ns/c', KUBECONFIG, OPTIONS);
 

@@ -66,10 +66,13 @@ export class OpenWorkload {
   }
 
   get state(): WorkloadState {
-    const { outage, silentSinceMs, lastError } = this.#options.outages.state(this.cluster.access.cluster) ?? {};
+    const { outage, silentSinceMs, answeredMs, lastError } =
+      this.#options.outages.state(this.cluster.access.cluster) ?? {};
     const sinceMs = silentSinceMs ?? this.#unusedMs;
     const isSilent = outage !== undefined && outageReasonOf(outage) === 'unreachable';
-    const since = { sinceMs, lostSinceMs: isSilent ? silentSinceMs : undefined };
+    // It may answer again, and not be read yet, or not let us.
+    const lostSinceMs = isSilent ? Math.max(sinceMs, answeredMs ?? sinceMs) : undefined;
+    const since = { sinceMs, lostSinceMs };
     if (outage !== undefined) return { kind: 'unreachable', why: outage.why, ...since };
     if (this.#identity !== undefined) return { kind: 'reached', identity: this.#identity };
     const err = this.#refusal ?? this.#failure;

@@ -47,6 +47,7 @@ test('clusters are shown with the last sign of life before an outage, or before 
     cluster: 'target',
     outage: undefined,
     silentSinceMs: undefined,
+    answeredMs: 5,
     provenMs: 5,
     recoveredMs: undefined,
     lastError: undefined,

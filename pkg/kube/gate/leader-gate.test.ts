@@ -339,7 +339,7 @@ describe('an outage', () => {
   });
 
   test('lasts while catching up fails, and catching up is tried forever', async () => {
-    const { target, changes, pass } = await start();
+    const { target, changes, clock, outages, pass } = await start();
     target.up = false;
     await pass(2 * MINUTE);
     target.up = true;
@@ -347,10 +347,13 @@ describe('an outage', () => {
     await pass(10 * MINUTE);
     const attempts = target.catchUps;
     const whileFailing = [...changes];
+    const answeredMs = outages.state('target')?.answeredMs;
+    const answeredAgoMs = clock.monotonicMs() - (answeredMs ?? 0);
     target.canCatchUp = true;
     await pass(TIMEOUT / 5);
 
     expect(attempts).toBeGreaterThan(50);
+    expect(answeredAgoMs).toBeLessThan(10 * SECOND);
     expect(whileFailing).toEqual(['target outage']);
     expect(changes).toEqual(['target outage', 'target answers']);
   });

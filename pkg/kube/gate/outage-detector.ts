@@ -62,6 +62,8 @@ export interface ClusterState {
   readonly outage: Outage | undefined;
   /** While probes fail: when it has answered for the last time, as far as we know; see `Outage.sinceMs`. */
   readonly silentSinceMs: number | undefined;
+  /** When a probe was last answered, be it by a refusal, whether or not the cluster could be read then; undefined: never. */
+  readonly answeredMs: number | undefined;
   /** Last sign of life; undefined for a cluster that has shown none yet. */
   readonly provenMs: number | undefined;
   readonly recoveredMs: number | undefined;
@@ -106,6 +108,7 @@ export class OutageDetector {
   /** When the last look at its history was begun that found nothing wrong. */
   #historyGoodMs = -Infinity;
   #provenMs: number | undefined;
+  #answeredMs: number | undefined;
   #hasAnswered = false;
   /** Decides when an outage begins. */
   #firstFailureMs: number | undefined;
@@ -130,6 +133,7 @@ export class OutageDetector {
       cluster: this.#probed.cluster,
       outage: this.#outage,
       silentSinceMs: this.#silentSinceMs,
+      answeredMs: this.#answeredMs,
       provenMs: this.#provenMs,
       recoveredMs: this.#recoveredMs,
       lastError: this.#lastError,
@@ -240,6 +244,7 @@ export class OutageDetector {
       await withDeadline(clock, deadlineMs, 'probing the API server', probe, this.#stopping.signal);
     } catch (err) {
       if (this.#stopping.signal.aborted) return false;
+      if (err instanceof SetBackError || err instanceof RefusedError) this.#answeredMs = clock.monotonicMs();
       if (err instanceof SetBackError) {
         metrics.probes.inc({ cluster, result: 'up' });
         this.#setBack(err.message);
@@ -250,6 +255,7 @@ export class OutageDetector {
       return false;
     }
     metrics.probes.inc({ cluster, result: 'up' });
+    this.#answeredMs = clock.monotonicMs();
     return this.#answered(sentMs);
   }
 

@@ -19,8 +19,12 @@ afterEach(async () => {
   for (const detector of detectors.splice(0)) await detector.stop();
 });
 
-/** A cluster whose probes end with these, one after the other, the last for ever. */
+/** What is said of a cluster whose probes end with these, one after the other, the last for ever. */
 async function errorsOf(cluster: string, answers: readonly (Error | undefined)[], lack?: string): Promise<string[]> {
+  return (await probed(cluster, answers, lack)).errors;
+}
+
+async function probed(cluster: string, answers: readonly (Error | undefined)[], lack?: string) {
   const clock = new FakeClock();
   const errors: string[] = [];
   const left = [...answers];
@@ -42,8 +46,17 @@ async function errorsOf(cluster: string, answers: readonly (Error | undefined)[]
   detectors.push(detector);
   detector.start();
   await clock.advanceAsync(120 * SECOND);
-  return errors;
+  return { errors, answeredMs: detector.state.answeredMs, nowMs: clock.monotonicMs() };
 }
+
+test.each([
+  { what: 'a refusal is an answer', answers: [undefined, refused], isRecent: true },
+  { what: 'that there is no connection is none', answers: [undefined, silent], isRecent: false },
+])('$what', async ({ answers, isRecent }) => {
+  const { answeredMs = 0, nowMs } = await probed('target', answers);
+
+  expect(nowMs - answeredMs < 10 * SECOND).toBe(isRecent);
+});
 
 test.each([
   {
