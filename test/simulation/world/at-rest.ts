@@ -1,9 +1,13 @@
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Node } from '../../../pkg/apis/wire.ts';
+import { fromTimestamp } from '../../../pkg/base/clock/clock.ts';
 import { CELL_LABEL, type MachinesWorld } from './machines-world.ts';
 
 /** What the program puts on Nodes only while it has something to do with them. */
 const PASSING = /prefer-no-schedule|preserve|scale-down-disabled|for-update|candidate/i;
+
+/** So long a Node that came in place of another is kept from the autoscaler, and what a look may take. */
+const HELD_MS = 660_000;
 
 /** What is left over in a world whose pool is as asked for: nothing, if all is well. */
 export function leftoversIn(world: MachinesWorld): string[] {
@@ -24,7 +28,7 @@ export function leftoversIn(world: MachinesWorld): string[] {
 
 /** Marks that Nodes still have, and Nodes and VMs that belong to none of the Machines. */
 export function strayIn<T extends KubeObject>(
-  { nodes, cloud }: Pick<MachinesWorld, 'nodes' | 'cloud'>,
+  { nodes, cloud, time }: Pick<MachinesWorld, 'nodes' | 'cloud' | 'time'>,
   machines: readonly T[],
   nodeNameOf: (machine: T) => string | undefined,
 ): string[] {
@@ -33,19 +37,22 @@ export function strayIn<T extends KubeObject>(
   const stray = nodes.filter(({ metadata }) => !owned.has(metadata.name));
   const ownerless = cloud.all().filter(({ machineName }) => !names.has(machineName));
   return [
-    ...nodes.flatMap((node) => marksOf(node).map((mark) => `Node ${node.metadata.name} still has ${mark}`)),
+    ...nodes.flatMap((node) =>
+      marksOf(node, time.epochMs).map((mark) => `Node ${node.metadata.name} still has ${mark}`),
+    ),
     ...stray.map(({ metadata }) => `Node ${metadata.name} belongs to no Machine`),
     ...ownerless.map((vm) => `VM ${vm.providerID} of ${vm.machineName} belongs to no Machine`),
   ];
 }
 
-/** What of that a Node has. */
-function marksOf({ metadata, spec }: Node): string[] {
+/** What of that a Node has; one that came in place of another lately may be kept from the autoscaler. */
+function marksOf({ metadata, spec }: Node, nowMs: number): string[] {
+  const isNew = nowMs - (fromTimestamp(metadata.creationTimestamp) ?? 0) < HELD_MS;
   return [
     ...(spec?.unschedulable === true ? ['its cordon'] : []),
     ...(spec?.taints ?? []).filter(({ key }) => PASSING.test(key)).map(({ key }) => `taint ${key}`),
     ...Object.keys(metadata.annotations ?? {})
-      .filter((key) => PASSING.test(key))
+      .filter((key) => PASSING.test(key) && !(isNew && key.includes('scale-down-disabled')))
       .map((key) => `annotation ${key}`),
     ...Object.keys(metadata.labels ?? {})
       .filter((key) => PASSING.test(key))
