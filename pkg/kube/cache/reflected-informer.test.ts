@@ -140,3 +140,62 @@ test('is not listed ahead of its watch before its history was compared: the list
   ended.abort();
   await running;
 });
+
+test.each([
+  { what: 'keeps what was written after a list that was made beside one that is slower', slow: '5', want: ['m-1'] },
+  { what: 'takes a list of a server that was set back', slow: '2', want: [] },
+])('$what', async ({ slow, want }) => {
+  const clock = new FakeClock();
+  const ended = new AbortController();
+  const answer = Promise.withResolvers<void>();
+  const watched: (string | undefined)[] = [];
+  const lists = [Promise.resolve('3'), answer.promise.then(() => slow), Promise.resolve('7')];
+  const source: ListWatch<Machine> = {
+    resource: machines,
+    selection: {},
+    async list() {
+      return { metadata: { resourceVersion: await (lists.shift() ?? never()) }, items: [] };
+    },
+    // oxlint-disable-next-line require-yield -- each ends at once, or never
+    async *watch({ resourceVersion, signal }) {
+      watched.push(resourceVersion);
+      if (watched.length > 1) return await untilAborted(never(), signal);
+      throw new ApiError(0, 'Unreachable', 'read ECONNRESET');
+    },
+    answeredSince: () => Promise.resolve(),
+  };
+  const informer = new ReflectedInformer({
+    source,
+    clock,
+    log: silentLogger,
+    cluster: 'control',
+    streamLists: false,
+    random: () => 0,
+    continuity: {
+      mustList: false,
+      broke: () => undefined,
+      untilVerified: () => Promise.resolve('unknown'),
+      listed: () => undefined,
+      setBack: () => undefined,
+    },
+  });
+  const running = informer.run(ended.signal);
+  await clock.advanceAsync(1_000);
+  // It waits for the second list, which is slow; the third is made for who waits for what it has written.
+  const reached = informer.waitFor('6', ended.signal);
+  await clock.advanceAsync(1_000);
+  await reached;
+  informer.wrote(machine((m) => Object.assign(m.metadata, { name: 'm-1', resourceVersion: '8' })));
+
+  answer.resolve();
+  await clock.advanceAsync(1_000);
+
+  expect(informer.list().map(({ metadata }) => metadata.name)).toEqual(want);
+  expect(watched.at(-1)).toBe(want.length > 0 ? '7' : slow);
+  ended.abort();
+  await running;
+});
+
+function never(): Promise<never> {
+  return new Promise(() => undefined);
+}

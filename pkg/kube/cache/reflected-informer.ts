@@ -63,6 +63,8 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
   #hasSynced = false;
   /** A list made beside the watch got ahead of it: what the watch still delivers up to here is old. */
   #floor: string | undefined;
+  /** What was known before such a list, when one of the reflector may have been under way. */
+  #passedFrom: string | undefined;
   #aliveAtMs: number;
   #isWatching = false;
   #readings = 0;
@@ -114,7 +116,7 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
     const sink: ReflectorSink<T> = {
       resourceVersion: (): string | undefined => this.resourceVersion,
       keep: (object: T): T => this.#keep(object),
-      replace: (list: Listed<T>): void => this.#replace(list),
+      replace: (list: Listed<T>): void => this.#listed(list),
       deliver: (type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T): void => this.#deliver(type, object),
       reach: (resourceVersion: string): void => this.#reach(resourceVersion),
       lastChange: (): string | undefined => this.#history.lastChange?.resourceVersion,
@@ -215,7 +217,18 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
     if (why !== undefined) return continuity?.setBack(why);
     const known = this.resourceVersion;
     if (known !== undefined && compareResourceVersions(list.resourceVersion, known) <= 0) return;
+    if (!this.#isWatching) this.#passedFrom ??= known;
     this.#replace({ ...list, items: list.items.map((item) => this.#keep(item)) });
+  }
+
+  /** Takes a list of the reflector, unless one made beside it has passed it: what that shows, and we have written since, is not to vanish. */
+  #listed(list: Listed<T>): void {
+    const from = this.#passedFrom;
+    this.#passedFrom = undefined;
+    const [{ resourceVersion }, known] = [list, this.resourceVersion];
+    const isPassed = known !== undefined && compareResourceVersions(resourceVersion, known) < 0;
+    if (from === undefined || !isPassed || compareResourceVersions(resourceVersion, from) < 0) this.#replace(list);
+    else this.#options.continuity?.listed();
   }
 
   #replace(list: Listed<T>): void {
@@ -253,6 +266,7 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
   #opened(): void {
     this.#seesAgain();
     this.#blindSinceMs = undefined;
+    this.#passedFrom = undefined;
     this.#isWatching = true;
     this.#alive();
   }

@@ -317,6 +317,25 @@ describe('a vanished object', () => {
     expect(enqueued).toEqual([]);
   });
 
+  test('that is shown again is told of the end of its work: it was only out of sight', async () => {
+    const { activities, enqueued } = start();
+    const { run, done } = work();
+    activities.startOrGet(owner, 'create', run);
+    await turn();
+    enqueued.length = 0;
+    activities.forgetAll(owner.key);
+
+    const seen = activities.get(owner.uid, 'create');
+    done('vm-1');
+    await turn();
+
+    expect(seen?.state).toBe('running');
+    expect([enqueued, activities.get(owner.uid, 'create')]).toEqual([
+      [owner.key],
+      expect.objectContaining({ state: 'done', result: 'vm-1' }),
+    ]);
+  });
+
   test('does not take the work of its successor with it', async () => {
     const { activities } = start();
     const successor = { uid: 'uid-2', key: owner.key, account };

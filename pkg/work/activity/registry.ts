@@ -74,8 +74,11 @@ export class ActivityRegistry<R extends ResultsByKind = Record<ActivityKind, unk
   }
 
   get<K extends keyof R & ActivityKind>(uid: string, kind: K): Activity<R[K]> | undefined {
-    const outcome: Activity<unknown> | undefined = this.#entries.get(idOf(uid, kind))?.outcome;
+    const entry = this.#entries.get(idOf(uid, kind));
+    // Its object was only not shown for a while: who asks again waits for the end.
+    if (entry !== undefined) entry.isOrphaned = false;
     // The entry of a kind was started with work of that kind.
+    const outcome: Activity<unknown> | undefined = entry?.outcome;
     return outcome;
   }
 
