@@ -52,6 +52,16 @@ export class DeletedMachines {
     this.#byNodeName.set(machine.nodeName, machine);
   }
 
+  /** A later Machine of this name or VM has vanished: what shows either may be its, and nobody of ours has deleted that. */
+  forget({ name, nodeName, providerID }: DeletedMachine): void {
+    for (const one of [this.#byProviderID.get(providerID), this.#byName.get(name), this.#byNodeName.get(nodeName)]) {
+      if (one === undefined) continue;
+      this.#byProviderID.delete(one.providerID);
+      this.#byName.delete(one.name);
+      this.#byNodeName.delete(one.nodeName);
+    }
+  }
+
   /** The cluster was set back: Machines that have gone may be there again. */
   clear(): void {
     this.#byProviderID.clear();

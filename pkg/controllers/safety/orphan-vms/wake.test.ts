@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { machine, type BuiltMachine } from '../../../../test/builders.ts';
+import { machine, node, type BuiltMachine } from '../../../../test/builders.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import type { ChangeHandler, Informer } from '../../../kube/cache/lister.ts';
@@ -126,6 +126,46 @@ describe('a VM that we deleted', () => {
 
     expect(world.ownerless.list()).toEqual([]);
     expect(world.gone.has(providerID)).toBe(true);
+  });
+});
+
+describe('a Machine that was made again, whose VM has the ID of the earlier one,', () => {
+  const MADE_FOR = { name: 'm-1', nodeName: 'm-1', providerID: 'ironcore://ns/m-1' };
+  const again = (change: (m: BuiltMachine) => void = () => undefined): Machine =>
+    machine((m) => {
+      Object.assign(m.metadata, { name: 'm-1', uid: 'again', labels: { node: 'm-1' } });
+      m.spec.providerID = MADE_FOR.providerID;
+      change(m);
+    });
+
+  test.each<{ what: string; vanishing: Machine; isDeleting?: boolean }>([
+    { what: 'vanishes', vanishing: again() },
+    { what: 'vanishes before it has recorded its VM', vanishing: again((m) => void (m.spec.providerID = '')) },
+    { what: 'vanishes while its VM is being deleted', vanishing: again(), isDeleting: true },
+  ])('and $what, loses neither VM nor Node as one that we deleted', ({ vanishing, isDeleting = false }) => {
+    const { tell, removed, gone } = watching(true);
+    gone.add(MADE_FOR);
+    if (isDeleting) removed.deletingVM('again');
+    tell(undefined, vanishing);
+
+    tell(vanishing, undefined);
+
+    const left = node((n) => {
+      n.metadata.name = 'm-1';
+      n.spec = { providerID: MADE_FOR.providerID };
+    });
+    expect([gone.has(MADE_FOR.providerID), gone.of(left)]).toEqual([false, undefined]);
+  });
+
+  test('and goes in order, is remembered as deleted', () => {
+    const { tell, removed, gone } = watching(true);
+    gone.add(MADE_FOR);
+    removed.deletingVM('again');
+    removed.deletedVM('again');
+
+    tell(again(), undefined);
+
+    expect(gone.has(MADE_FOR.providerID)).toBe(true);
   });
 });
 

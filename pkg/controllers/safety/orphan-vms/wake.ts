@@ -58,7 +58,10 @@ export function wakeOrphanVMs(deps: OrphanVMsWakeDeps): void {
     if (old === undefined || old.metadata.uid === current?.metadata.uid) return;
     const level = trust.trustedForMs([]) > 0 ? 'warn' : 'debug';
     const fields = fieldsOf(old);
-    switch (removed.record(old)) {
+    const how = removed.record(old);
+    // Some providers make IDs from names: that of an earlier machine, which we have deleted, may be this one's.
+    if (how !== 'in-order') gone.forget(remainsOf(old));
+    switch (how) {
       case 'in-order':
         ownerless.remove(providerIDOf(old));
         if (!isKept(old, machines)) gone.add(remainsOf(old));
