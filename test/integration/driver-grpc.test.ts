@@ -372,6 +372,18 @@ describe('a gRPC server that does not keep the contract', () => {
     });
   });
 
+  test('is not believed about any VM when its list has an entry without id, which would be deleted by its name', async () => {
+    const listed = { providerId: 'test:///1', machineName: 'm-1', machineUid: 'u-1' };
+    const getCapabilities = async () => ({ contractVersion: 'v1', name: 'raw', optionalMethods: ['ListMachines'] });
+    const listMachines = async () => ({ machines: [listed, { ...listed, providerId: '' }] });
+    await using raw = await serveRaw({ getCapabilities, listMachines });
+
+    await expect(raw.client.listMachines(request, callOf())).rejects.toMatchObject({
+      code: 'Internal',
+      detail: 'ListMachines returned no provider ID for machine m-1',
+    });
+  });
+
   test.each<{ what: string; methods: Partial<ServiceImplementation<DriverServiceDefinition>>; why: string }>([
     {
       what: 'speaks another version',

@@ -1461,8 +1461,9 @@ func (x *ListMachinesResponse) GetNextPageToken() string {
 
 // A VM that was listed.
 type ListedMachine struct {
-	state      protoimpl.MessageState `protogen:"open.v1"`
-	ProviderId string                 `protobuf:"bytes,1,opt,name=provider_id,json=providerId,proto3" json:"provider_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Never empty: what has none yet is not listed. A list with such an entry counts as a failure.
+	ProviderId string `protobuf:"bytes,1,opt,name=provider_id,json=providerId,proto3" json:"provider_id,omitempty"`
 	// Name of the machine it was made for, from the VM's name or tags.
 	MachineName string `protobuf:"bytes,2,opt,name=machine_name,json=machineName,proto3" json:"machine_name,omitempty"`
 	// UID of that machine, if the VM carries one.

@@ -596,6 +596,23 @@ describe('verification', () => {
     },
   );
 
+  test.concurrent(
+    'finds a driver that lists something without provider_id, such as a port, beside the VMs',
+    async () => {
+      await using world = await new World((right) => ({
+        listMachines: async (request, context) => {
+          const answer = await right.listMachines(request, context);
+          return { ...answer, machines: [...(answer.machines ?? []), { machineName: 'port' }] };
+        },
+      })).start();
+      using verification = await Verification.begin(world.options, never);
+
+      const results = await all(verify(verification, never, ['list']));
+
+      expect(failedOf(results)).toEqual([expect.stringMatching(/^list: .*an entry without provider_id/)]);
+    },
+  );
+
   test.concurrent('takes a deletion that goes on after its call, and ends between two calls, for done', async () => {
     await using world = await new World((right, { cloud }) => ({
       deleteMachine: async (request, context) => {

@@ -134,6 +134,10 @@ export class GrpcDriver implements Driver {
       const response = await this.#call('ListMachines', false, request, call, (options) =>
         this.#client.listMachines({ ...base, pageToken }, options),
       );
+      const withoutID = response.machines.find(({ providerId }) => providerId === '');
+      // What has no ID would be asked for, and deleted, by the name of a machine.
+      if (withoutID !== undefined)
+        throw new DriverError('Internal', `ListMachines returned no provider ID for machine ${withoutID.machineName}`);
       machines.push(...response.machines.map(fromListedMachine));
       pageToken = response.nextPageToken;
       if (pageToken === '') return machines;

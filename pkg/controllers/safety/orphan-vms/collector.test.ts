@@ -20,6 +20,7 @@ async function collect({
   isOwned = false,
   isOwnedAfterTurn = isOwned,
   namesake,
+  providerID = VM.providerID,
   failure,
 }: {
   isDryRun?: boolean;
@@ -28,6 +29,7 @@ async function collect({
   isOwnedAfterTurn?: boolean;
   /** Provider id of the VM that the Machine of the VM's name has. */
   namesake?: string;
+  providerID?: string;
   failure?: Error;
 }) {
   const driver = new FakeDriver();
@@ -57,7 +59,7 @@ async function collect({
   });
   const access = { key: 'default/class-1', machineClass: machineClass(), driver, secretData: {} };
   const lists = { isListed: () => true, accessOf: () => access };
-  collector.collect({ vm: VM, access, ...lists, proof: { first: SIGHT, second: SIGHT } });
+  collector.collect({ vm: { ...VM, providerID }, access, ...lists, proof: { first: SIGHT, second: SIGHT } });
   for (let i = 0; i < 30; i++) await Promise.resolve();
   isFoundOwned = isOwnedAfterTurn;
   begin();
@@ -69,6 +71,7 @@ async function collect({
 test.each([
   { title: 'is deleted', options: {}, calls: ['delete'], told: ['OrphanVMDeleted', 'collected'] },
   { title: 'is left alone in a dry run', options: { isDryRun: true }, calls: [], told: ['OrphanVMFound'] },
+  { title: 'is left alone without an ID', options: { providerID: '', namesake: 'sim:///other' }, calls: [], told: [] },
   { title: 'that has got a Machine is left alone', options: { isOwned: true }, calls: [], told: [] },
   {
     title: 'that gets a Machine while it waits for its turn is left alone',

@@ -43,9 +43,10 @@ export class Collector {
     this.#deps = deps;
   }
 
-  /** Begins the deletion of a VM, unless it is under way. */
+  /** Begins the deletion of a VM, unless it is under way. Without ID a driver would find the VM of the Machine that has the name. */
   collect(collection: Collection): void {
     const { vm, access, proof } = collection;
+    if (vm.providerID === '') return;
     if (this.#deps.isDryRun) return this.#report(vm, access, proof);
     if (this.#running.has(vm.providerID)) return;
     this.#running.set(vm.providerID, collection);

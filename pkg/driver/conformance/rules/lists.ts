@@ -12,8 +12,10 @@ export const LISTS: Rules = {
       const { providerId } = await scene.made(machine);
       await scene.requireOnly(machine, providerId);
 
-      const [vm] = (await scene.list(machine)).filter((one) => one.machineName === machine.name);
-
+      const listed = await scene.list(machine);
+      if (listed.some((one) => one.providerId === ''))
+        throw new Violation('ListMachines returned an entry without provider_id', 'only VMs that have one');
+      const [vm] = listed.filter((one) => one.machineName === machine.name);
       if (vm?.machineUid !== machine.uid)
         throw new Violation(`the VM is listed with machine_uid ${JSON.stringify(vm?.machineUid)}`, machine.uid);
       if (vm.machineNamespace !== '' && vm.machineNamespace !== machine.namespace) {

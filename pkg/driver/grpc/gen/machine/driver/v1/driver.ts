@@ -391,6 +391,7 @@ export interface ListMachinesResponse {
 
 /** A VM that was listed. */
 export interface ListedMachine {
+  /** Never empty: what has none yet is not listed. A list with such an entry counts as a failure. */
   providerId: string;
   /** Name of the machine it was made for, from the VM's name or tags. */
   machineName: string;
