@@ -60,7 +60,7 @@ function machineControllers(operator: Operator, ownerless: OwnerlessVMs, { drain
     // Before the machine controller forgets what it knew of a Machine that is gone.
     orphanVMs(operator, { ...share, removed, gone, ownerless }),
     unmanagedNodes(operator, gone),
-    machineClass(operator, secrets, late),
+    machineClass(operator, secrets, late, (key) => removed.hasLost(key)),
     secret(operator),
     // Where the Leases go with the namespace, nobody is left to work in it.
     ...(config.leader.namespace === config.clusters.namespace ? [] : [roleBinding(operator)]),

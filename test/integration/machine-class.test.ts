@@ -67,6 +67,7 @@ class ClassCluster implements AsyncDisposable {
       ownerlessVMs: () => Promise.resolve(this.ownerless),
       recorder: { event: ({ reason, type }) => this.events.push(`${type} ${reason}`) },
       late: { leftMs: () => 0 },
+      hasLost: () => false,
       graceMs: 60_000,
       clock: this.clock,
       log: silentLogger,

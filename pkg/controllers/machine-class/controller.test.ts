@@ -33,12 +33,15 @@ class World {
   /** For how long VMs of unanswered creations may still appear. */
   lateMs = 0;
   meanwhile: () => void = () => undefined;
+  /** Classes of Machines that vanished. */
+  readonly lost = new Set<string>();
   readonly #controller = new MachineClassController({
     classes: this.classes,
     machines: this.machines,
     clock: this.clock,
     writer: this.client,
     late: { leftMs: () => this.lateMs },
+    hasLost: (key) => this.lost.has(key),
     graceMs: 60_000,
     log: silentLogger,
     recorder: { event: ({ reason }) => void this.events.push(reason) },
@@ -126,17 +129,19 @@ describe('what happens while the provider is asked', () => {
 });
 
 describe('a class that is being deleted', () => {
-  test.each<{ answer: LeftoverVMs | Error }>([
-    { answer: 'some' },
-    { answer: 'unknown' },
-    { answer: new Error('no list') },
-  ])(
+  /** It has no Machine any more. */
+  function leaving(answer: LeftoverVMs | Error): World {
+    const world = new World();
+    world.classes.put({ ...going, metadata: { ...going.metadata, resourceVersion: '2' } });
+    world.loseMachines();
+    world.answer = answer;
+    return world;
+  }
+
+  test.each<{ answer: LeftoverVMs | Error }>([{ answer: 'unknown' }, { answer: new Error('no list') }])(
     'stays while the provider says $answer, asks again by itself, and goes after the longest hold',
     async ({ answer }) => {
-      const world = new World();
-      world.classes.put({ ...going, metadata: { ...going.metadata, resourceVersion: '2' } });
-      world.loseMachines();
-      world.answer = answer;
+      const world = leaving(answer);
 
       expect(await world.pass()).toMatchObject({ kind: 'requeue', afterMs: 30_000 });
       expect(world.client.writes).toEqual([]);
@@ -147,6 +152,77 @@ describe('a class that is being deleted', () => {
       expect(world.events).toEqual(['VMsMayBeLeft']);
     },
   );
+
+  test('stays for as long as lists show VMs that nobody owns, and says so now and then from the longest hold on', async () => {
+    const world = leaving('some');
+
+    const told: number[] = [];
+    for (let minutes = 0; minutes <= 45; minutes++) {
+      const before = world.events.length;
+      expect(await world.pass()).toMatchObject({ kind: 'requeue', afterMs: 30_000 });
+      if (world.events.length > before) told.push(minutes);
+      world.clock.advance(60_000);
+    }
+    expect([told, new Set(world.events)]).toEqual([[10, 40], new Set(['VMsLeft'])]);
+    expect(world.client.writes).toEqual([]);
+
+    world.answer = 'none';
+    await world.pass();
+    expect(world.client.writes).toHaveLength(1);
+  });
+
+  test.each<{ since: string; begin: (world: World) => void }>([
+    { since: 'since it is being deleted', begin: () => undefined },
+    {
+      since: 'before it was deleted',
+      begin: (world) => world.classes.put(held((c) => void (c.metadata.resourceVersion = '1'))),
+    },
+  ])(
+    'stays when a provider that has shown VMs $since does not answer any more: nobody has deleted them',
+    async (row) => {
+      const world = leaving('some');
+      row.begin(world);
+      await world.pass();
+      world.classes.put({ ...going, metadata: { ...going.metadata, resourceVersion: '3' } });
+      world.answer = new Error('no list');
+      await world.pass();
+      world.clock.advance(10 * LONGEST_HOLD_MS);
+      await world.pass();
+
+      expect([world.client.writes, world.events]).toEqual([[], ['VMsLeft']]);
+
+      world.answer = 'none';
+      await world.pass();
+      expect(world.client.writes).toHaveLength(1);
+    },
+  );
+
+  test('says that VMs are left soon after it has said that Machines use it', async () => {
+    const world = new World();
+    world.classes.put({ ...going, metadata: { ...going.metadata, resourceVersion: '2' } });
+    await world.pass();
+    world.loseMachines();
+    world.answer = 'some';
+    await world.pass();
+    world.clock.advance(LONGEST_HOLD_MS);
+    await world.pass();
+
+    expect(world.events).toEqual(['InUse', 'VMsLeft']);
+  });
+
+  test('of which a Machine has vanished goes when two lists, a grace apart, show no VM', async () => {
+    const world = leaving('none');
+    world.lost.add(KEY);
+
+    expect(await world.pass()).toMatchObject({ kind: 'requeue', afterMs: 30_000 });
+    world.clock.advance(59_999);
+    await world.pass();
+    expect(world.client.writes).toEqual([]);
+
+    world.clock.advance(1);
+    await world.pass();
+    expect(world.client.writes).toHaveLength(1);
+  });
 
   test('is given the whole time from the moment on in which its deletion began', async () => {
     const world = new World();

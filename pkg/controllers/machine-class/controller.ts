@@ -4,6 +4,7 @@ import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts'
 import { isBeingDeleted } from '../../apis/meta.ts';
 import { MINUTE_MS } from '../../base/clock/clock.ts';
 import type { ObjectEvents } from '../../kube/events/event-sink.ts';
+import type { ObjectEvent } from '../replicas/events.ts';
 import type { Writer } from '../../kube/client/client.ts';
 import { mergePatchIfUnchanged } from '../../kube/client/patch.ts';
 import { machineClasses } from '../../kube/client/resource.ts';
@@ -13,8 +14,8 @@ import type { Operator } from '../../operator/operator.ts';
 import { CLASS_INDEX } from '../../operator/indexes/class-index.ts';
 import { forcedRemovalsOf } from '../vms/forced-removals.ts';
 import type { LateVMs } from '../vms/late-vms.ts';
-import { inUse, releasedUnproven, unconfirmed } from './events.ts';
-import { decideFinalizer, type FinalizerDecision, type LeftoverVMs } from './finalizer-decision.ts';
+import { inUse, leftVMs, releasedUnproven, unconfirmed } from './events.ts';
+import { decideFinalizer, LONGEST_HOLD_MS, type FinalizerDecision, type LeftoverVMs } from './finalizer-decision.ts';
 
 export interface MachineClassDeps extends Pick<Caches, 'classes' | 'machines'>, Pick<Operator, 'clock' | 'log'> {
   readonly writer: Writer;
@@ -25,7 +26,9 @@ export interface MachineClassDeps extends Pick<Caches, 'classes' | 'machines'>, 
   readonly ownerlessVMs: (machineClass: MachineClass, sinceMs: number, signal: AbortSignal) => Promise<LeftoverVMs>;
   /** VMs that may appear after their Machines are gone. */
   readonly late: Pick<LateVMs, 'leftMs'>;
-  /** How far apart two VM lists must be to prove that no VM is left of a Machine that was let go by force. */
+  /** Whether a Machine of a class has vanished otherwise than after its VM. */
+  readonly hasLost: (classKey: string) => boolean;
+  /** How far apart two VM lists must be to prove that no VM is left of a Machine that was let go by force, or has vanished. */
   readonly graceMs: number;
   readonly recorder: ObjectEvents<MachineClass>;
 }
@@ -41,6 +44,8 @@ interface Unused {
   readonly version: string;
   readonly isDeleting: boolean;
   readonly sinceMs: number;
+  /** The last list that could be had showed VMs that nobody owns. */
+  readonly hasLeft: boolean;
   /** When the first of the lists in a row began that showed no VM, and when the last one did. Undefined when the last one showed another. */
   readonly empty?: { readonly firstMs: number; readonly lastMs: number } | undefined;
 }
@@ -49,8 +54,8 @@ interface Unused {
 export class MachineClassController {
   readonly #deps: MachineClassDeps;
   readonly #unused = new Map<string, Unused>();
-  /** When it was last told of a class that its deletion waits. Monotonic. */
-  readonly #reported = new Map<string, { readonly uid: string; readonly atMs: number }>();
+  /** When it was last told of a class that its deletion waits, and why. Monotonic. */
+  readonly #reported = new Map<string, { readonly uid: string; readonly reason: string; readonly atMs: number }>();
 
   constructor(deps: MachineClassDeps) {
     this.#deps = deps;
@@ -69,12 +74,12 @@ export class MachineClassController {
 
     const askedAtMs = this.#deps.clock.monotonicMs();
     const lateMs = this.#deps.late.leftMs(key);
-    const ownerless = await this.#ownerlessVMs(seen, this.#unusedSince(key, seen), signal);
+    const answer = await this.#ownerlessVMs(seen, this.#unusedSince(key, seen), signal);
     // Machines and class may have changed while the provider was asked.
     const current = this.#deps.classes.get(key);
     if (current === undefined || versionOf(current) !== versionOf(seen))
       return requeue(0, 'the latest version of the class');
-    this.#noteList(key, ownerless, askedAtMs);
+    const ownerless = this.#noteList(key, answer, askedAtMs);
     return this.#act(this.#decide(key, current, ownerless, lateMs), key, current, ownerless, signal);
   }
 
@@ -93,6 +98,7 @@ export class MachineClassController {
       isHeld: hasFinalizer(machineClass, MACHINE_FINALIZER),
       isDeleting: isBeingDeleted(machineClass),
       isUnconfirmed: isUnconfirmed(machineClass),
+      hasLost: this.#deps.hasLost(key),
       mayComeLate: lateMs > 0,
       ownerless,
       waitedMs: sinceMs === undefined ? 0 : this.#deps.clock.monotonicMs() - sinceMs,
@@ -115,14 +121,12 @@ export class MachineClassController {
       if (ownerless === 'none' && lateMs > 0) return requeue(lateMs, 'VMs of CreateMachine calls to appear');
       if (ownerless === 'none')
         return requeue(Math.min(ASK_AGAIN_MS, this.#deps.graceMs), 'a second VM list without VMs');
-      if (isBeingDeleted(machineClass) && isUnconfirmed(machineClass) && this.#isTimeToReport(key, machineClass))
-        this.#deps.recorder.event(unconfirmed(machineClass));
+      this.#reportWait(key, machineClass, ownerless);
       return requeue(ASK_AGAIN_MS, ownerless === 'some' ? 'VMs without a Machine to be deleted' : 'a VM list');
     }
     if (decision === 'remove-unproven') {
-      const waitedMs = this.#deps.clock.monotonicMs() - this.#unusedSince(key, machineClass);
-      const event = releasedUnproven(machineClass, ownerless === 'some', Math.round(waitedMs / MINUTE_MS));
-      this.#deps.recorder.event(event);
+      const minutes = Math.round(this.#waitedMs(key, machineClass) / MINUTE_MS);
+      this.#deps.recorder.event(releasedUnproven(machineClass, minutes));
     }
     const next = decision === 'add' ? withFinalizer : withoutFinalizer;
     await this.#write(machineClass, next(machineClass, MACHINE_FINALIZER), signal);
@@ -133,18 +137,32 @@ export class MachineClassController {
   #waitForMachines(key: string, machineClass: MachineClass): StepResult {
     const users = this.#deps.machines.byIndex(CLASS_INDEX, key).map(({ metadata }) => metadata.name);
     if (users.length === 0) return waitFor('other finalizers');
-    if (this.#isTimeToReport(key, machineClass)) this.#deps.recorder.event(inUse(machineClass, users.toSorted()));
+    this.#report(key, inUse(machineClass, users.toSorted()));
     const toldMs = this.#reported.get(key)?.atMs ?? 0;
     return requeue(toldMs + REPORT_AGAIN_MS - this.#deps.clock.monotonicMs(), 'its last Machine to be removed');
   }
 
-  /** When its answer is yes, it counts as told. */
-  #isTimeToReport(key: string, { metadata: { uid } }: MachineClass): boolean {
+  /** Why a class that is being deleted is kept although it has no Machines; what passes by itself within minutes is not told. */
+  #reportWait(key: string, machineClass: MachineClass, ownerless: LeftoverVMs | undefined): void {
+    if (!isBeingDeleted(machineClass)) return;
+    if (isUnconfirmed(machineClass)) this.#report(key, unconfirmed(machineClass));
+    else if (ownerless === 'some' && this.#waitedMs(key, machineClass) >= LONGEST_HOLD_MS)
+      this.#report(key, leftVMs(machineClass));
+  }
+
+  /** Tells of a class unless it has told the same of it a while ago. */
+  #report(key: string, event: ObjectEvent<MachineClass>): void {
+    const { uid } = event.object.metadata;
+    const { reason } = event;
     const nowMs = this.#deps.clock.monotonicMs();
     const told = this.#reported.get(key);
-    if (told?.uid === uid && nowMs - told.atMs < REPORT_AGAIN_MS) return false;
-    this.#reported.set(key, { uid, atMs: nowMs });
-    return true;
+    if (told?.uid === uid && told.reason === reason && nowMs - told.atMs < REPORT_AGAIN_MS) return;
+    this.#reported.set(key, { uid, reason, atMs: nowMs });
+    this.#deps.recorder.event(event);
+  }
+
+  #waitedMs(key: string, machineClass: MachineClass): number {
+    return this.#deps.clock.monotonicMs() - this.#unusedSince(key, machineClass);
   }
 
   async #ownerlessVMs(machineClass: MachineClass, sinceMs: number, signal: AbortSignal): Promise<LeftoverVMs> {
@@ -166,17 +184,23 @@ export class MachineClassController {
     const isSame = known?.uid === uid && known.isDeleting === isDeleting;
     if (isSame && known.version === version) return known.sinceMs;
     const sinceMs = isSame ? known.sinceMs : this.#deps.clock.monotonicMs();
-    this.#unused.set(key, { uid, version, isDeleting, sinceMs });
+    const hasLeft = known?.uid === uid && known.hasLeft;
+    this.#unused.set(key, { uid, version, isDeleting, sinceMs, hasLeft });
     return sinceMs;
   }
 
-  /** What a list that began at `atMs` says, for as long as the class has no Machine. */
-  #noteList(key: string, ownerless: LeftoverVMs, atMs: number): void {
+  /**
+   * Remembers what a list that began at `atMs` says, for as long as the class has no Machine. Returns what is known by now: who does not answer
+   * has not deleted what was there.
+   */
+  #noteList(key: string, answer: LeftoverVMs, atMs: number): LeftoverVMs {
     const unused = this.#unused.get(key);
-    if (unused === undefined) return;
-    const isEmpty = ownerless === 'none' && !this.#hasMachines(key);
+    if (unused === undefined) return answer;
+    const known = answer === 'unknown' && unused.hasLeft ? 'some' : answer;
+    const isEmpty = known === 'none' && !this.#hasMachines(key);
     const empty = isEmpty ? { firstMs: unused.empty?.firstMs ?? atMs, lastMs: atMs } : undefined;
-    this.#unused.set(key, { ...unused, empty });
+    this.#unused.set(key, { ...unused, empty, hasLeft: known === 'some' });
+    return known;
   }
 
   #hasMachines(key: string): boolean {

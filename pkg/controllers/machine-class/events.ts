@@ -1,4 +1,5 @@
 import type { ObjectEvent } from '../replicas/events.ts';
+import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { namedUpTo } from '../../apis/short-text.ts';
 import { forcedRemovalsOf, type ForcedRemoval } from '../vms/forced-removals.ts';
@@ -15,16 +16,20 @@ export function inUse(object: MachineClass, machines: readonly string[]): Object
 }
 
 /** The class is let go although VMs that nobody owns may be left at the provider. */
-export function releasedUnproven(
-  object: MachineClass,
-  isKnown: boolean,
-  waitedMinutes: number,
-): ObjectEvent<MachineClass> {
-  const state = isKnown
-    ? 'the last VM list still contained VMs without a Machine'
-    : 'the driver could not list VMs, so leftover VMs cannot be ruled out';
-  const message = `Released after ${waitedMinutes} minutes although ${state}: check the provider for VMs of this class, and delete them`;
+export function releasedUnproven(object: MachineClass, waitedMinutes: number): ObjectEvent<MachineClass> {
+  const message =
+    `Released after ${waitedMinutes} minutes although the driver could not list VMs, so leftover VMs cannot be ruled out: ` +
+    'check the provider for VMs of this class, and delete them';
   return { object, type: 'Warning', reason: 'VMsMayBeLeft', message };
+}
+
+/** The class is being deleted, and stays because the provider has VMs that nobody owns: without it they would be forgotten. */
+export function leftVMs(object: MachineClass): ObjectEvent<MachineClass> {
+  const message =
+    'Deletion blocked: the last VM list contained VMs of this class without a Machine. Why they are not deleted is in the other Events of the class; ' +
+    'their names are in the log of the machine controller. Correct the cause, or delete them at the provider. ' +
+    `If nothing can list them any more, check that they are gone, and remove finalizer ${MACHINE_FINALIZER}`;
+  return { object, type: 'Warning', reason: 'VMsLeft', message };
 }
 
 /** The class is being deleted, and stays because VMs may be left of Machines that were let go by force. */

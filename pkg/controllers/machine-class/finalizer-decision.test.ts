@@ -7,6 +7,7 @@ const unused: ClassState = {
   isHeld: true,
   isDeleting: false,
   isUnconfirmed: false,
+  hasLost: false,
   mayComeLate: false,
   ownerless: undefined,
   waitedMs: 0,
@@ -15,6 +16,7 @@ const unused: ClassState = {
 };
 const used: ClassState = { ...unused, hasMachines: true };
 const deleting: ClassState = { ...unused, isDeleting: true };
+const lost: ClassState = { ...deleting, hasLost: true };
 const forced: ClassState = { ...deleting, isUnconfirmed: true, waitedMs: 10 * LONGEST_HOLD_MS };
 
 test.each([
@@ -36,8 +38,8 @@ test.each([
   { what: 'nobody knows, deleted', state: { ...deleting, ownerless: 'unknown' }, want: 'wait' },
   {
     what: 'a VM left, deleted long ago',
-    state: { ...deleting, ownerless: 'some', waitedMs: LONGEST_HOLD_MS },
-    want: 'remove-unproven',
+    state: { ...deleting, ownerless: 'some', waitedMs: 10 * LONGEST_HOLD_MS },
+    want: 'wait',
   },
   {
     what: 'nobody knows, deleted long ago',
@@ -55,8 +57,24 @@ test.each([
     want: 'remove',
   },
   {
-    what: 'a VM left, deleted long ago, and another may come late',
-    state: { ...deleting, ownerless: 'some', mayComeLate: true, waitedMs: LONGEST_HOLD_MS },
+    what: 'nobody knows, deleted long ago, and a VM may come late',
+    state: { ...deleting, ownerless: 'unknown', mayComeLate: true, waitedMs: LONGEST_HOLD_MS },
+    want: 'remove-unproven',
+  },
+  {
+    what: 'no VM in one list after a Machine vanished',
+    state: { ...lost, ownerless: 'none', emptyForMs: 0 },
+    want: 'wait',
+  },
+  {
+    what: 'no VM in two lists after a Machine vanished',
+    state: { ...lost, ownerless: 'none', emptyForMs: 60_000 },
+    want: 'remove',
+  },
+  { what: 'driver cannot list after a Machine vanished', state: { ...lost, ownerless: 'unsupported' }, want: 'remove' },
+  {
+    what: 'nobody knows after a Machine vanished, deleted long ago',
+    state: { ...lost, ownerless: 'unknown', waitedMs: LONGEST_HOLD_MS },
     want: 'remove-unproven',
   },
   { what: 'no VM in one list', state: { ...unused, ownerless: 'none', emptyForMs: 0 }, want: 'remove' },

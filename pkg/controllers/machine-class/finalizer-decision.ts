@@ -13,6 +13,8 @@ export interface ClassState {
   readonly isDeleting: boolean;
   /** A Machine of it was let go by force, and no list has shown since that its VM is gone. */
   readonly isUnconfirmed: boolean;
+  /** A Machine of it has vanished, and nobody of ours had deleted its VM. */
+  readonly hasLost: boolean;
   /** A CreateMachine call with it is under way or got no answer: its VM may still appear. */
   readonly mayComeLate: boolean;
   /** Undefined before the provider was asked. */
@@ -34,26 +36,31 @@ export const LONGEST_HOLD_MS = 10 * MINUTE_MS;
 /**
  * A MachineClass is held for as long as somebody needs it to reach a VM:
  *
- * | Machines | VMs without Machine | class being deleted | finalizer                                              |
- * |----------|---------------------|---------------------|--------------------------------------------------------|
- * | some     | –                   | no                  | added                                                  |
- * | some     | –                   | yes                 | left as it is                                          |
- * | none     | none, unsupported   | –                   | removed                                                |
- * | none     | some, unknown       | no                  | kept, asked again                                      |
- * | none     | some, unknown       | yes                 | kept, asked again; removed with a Warning after 10 min |
- * | none     | none, may come late | –                   | kept, asked again                                      |
+ * | Machines | VMs without Machine | class being deleted | finalizer                                                |
+ * |----------|---------------------|---------------------|----------------------------------------------------------|
+ * | some     | –                   | no                  | added                                                    |
+ * | some     | –                   | yes                 | left as it is                                            |
+ * | none     | none, unsupported   | –                   | removed                                                  |
+ * | none     | some                | –                   | kept, asked again, and told of from 10 min of deletion on |
+ * | none     | unknown             | no                  | kept, asked again                                        |
+ * | none     | unknown             | yes                 | kept, asked again; removed with a Warning after 10 min   |
+ * | none     | none, may come late | –                   | kept, asked again                                        |
  *
- * After a Machine was let go by force it is kept until two lists in a row, some time apart, show no VM, however long that takes: a list that is
- * wrong once would have its VM forgotten. Without that one list is enough, because each Machine went only after its VM.
+ * VMs that a list has shown count until another list is without them: a provider that does not answer meanwhile has not deleted them.
+ *
+ * Where a Machine was let go by force it is kept until two lists in a row, some time apart, show no VM, however long that takes: a list that is
+ * wrong once would have its VM forgotten. So it is where one vanished, but no longer than others while nothing can be learned. Else one list
+ * is enough, because each Machine went only after its VM.
  */
 export function decideFinalizer(state: ClassState): FinalizerDecision {
-  const { hasMachines, isHeld, isDeleting, isUnconfirmed, mayComeLate } = state;
+  const { hasMachines, isHeld, isDeleting, isUnconfirmed, hasLost, mayComeLate } = state;
   const { ownerless, waitedMs, emptyForMs, graceMs } = state;
+  const isProved = emptyForMs !== undefined && emptyForMs >= graceMs;
   if (hasMachines) return isHeld || isDeleting ? 'leave' : 'add';
   if (!isHeld) return 'leave';
   if (ownerless === undefined) return 'ask';
-  if (isUnconfirmed) return emptyForMs !== undefined && emptyForMs >= graceMs ? 'remove' : 'wait';
+  if (isUnconfirmed) return isProved ? 'remove' : 'wait';
   if (ownerless === 'unsupported') return 'remove';
-  if (ownerless === 'none') return mayComeLate ? 'wait' : 'remove';
-  return isDeleting && waitedMs >= LONGEST_HOLD_MS ? 'remove-unproven' : 'wait';
+  if (ownerless === 'none') return mayComeLate || (hasLost && !isProved) ? 'wait' : 'remove';
+  return ownerless === 'unknown' && isDeleting && waitedMs >= LONGEST_HOLD_MS ? 'remove-unproven' : 'wait';
 }

@@ -14,7 +14,12 @@ import type { Queue } from '../../work/workqueue/queue.ts';
 import { classIndex } from '../../operator/indexes/class-index.ts';
 
 /** Keeps MachineClasses that somebody needs. */
-export function machineClass(operator: Operator, secrets: SecretContents, late: LateVMs): Controller {
+export function machineClass(
+  operator: Operator,
+  secrets: SecretContents,
+  late: LateVMs,
+  hasLost: (classKey: string) => boolean,
+): Controller {
   const { clock, log, config, reader } = operator;
   const { classes, machines } = operator.caches;
   const { writer, drivers, targets } = operator.under(MACHINE_LEASE);
@@ -25,12 +30,13 @@ export function machineClass(operator: Operator, secrets: SecretContents, late: 
   const cleansUp = controllers.has('safety.orphan-vms') && !safety.orphanVMsDryRun;
   const hasNodeLeft = (providerID: string): boolean =>
     looksForLeftOnes && hasLeftoverNode(providerID, { machines, targets: targets.all() });
-  const ownerlessDeps = { classes, drivers, secrets, reader, namespace, hasNodeLeft, cleansUp };
+  const ownerlessDeps = { classes, drivers, secrets, reader, namespace, machines, hasNodeLeft, cleansUp };
   const controller = new MachineClassController({
     classes,
     machines,
     writer,
     late,
+    hasLost,
     graceMs: safety.orphanVMsGraceMs,
     ownerlessVMs: (one, _sinceMs, signal) => findOwnerlessVMs(ownerlessDeps, one, signal),
     recorder: eventsAbout(machineClasses, operator.recorder(MACHINE_EVENT_SOURCE)),

@@ -5,6 +5,7 @@ import { MemoryInformer } from '../../../test/memory-informer.ts';
 import { MemoryClient } from '../../../test/memory-client.ts';
 import type { ListedMachine } from '../../driver/driver.ts';
 import { machines } from '../../kube/client/resource.ts';
+import { MACHINE_INDEXES } from '../../operator/indexes/machine-indexes.ts';
 import { FakeDriver } from '../../../test/fakes/driver.ts';
 import { noteOfForcedRemoval } from '../vms/forced-removals.ts';
 import { findOwnerlessVMs } from './ownerless-vms.ts';
@@ -20,6 +21,8 @@ interface Row {
   /** What class-2 lists; the same, unless told otherwise. */
   readonly otherList?: readonly ListedMachine[];
   readonly cleansUp?: boolean;
+  /** Machines of other namespaces with the same target cluster. */
+  readonly elsewhere?: readonly BuiltMachine[];
   readonly want: string;
 }
 
@@ -116,30 +119,43 @@ test.each<Row>([
     otherList: [],
     want: 'none',
   },
-  { title: 'a VM known by name, without such a note', listed: [VM], owners: [withVM('x')], want: 'none' },
-])(
-  '$title: $want',
-  async ({ listed, owners, note = {}, isDriven = true, nodeOf, otherList = listed, cleansUp = false, want }) => {
-    const driver = new FakeDriver();
-    driver.methods = new Set(['ListMachines']);
-    // The fake lists nothing by its type.
-    driver.list = (request) => {
-      const shown = request?.machineClass.metadata.name === 'class-2' ? otherList : listed;
-      return Promise.resolve(shown as readonly unknown[] as readonly never[]);
-    };
-    const reader = new MemoryClient();
-    reader.put(machines, ...owners);
-    const deps = {
-      classes: new MemoryInformer([machineClass((c) => void (c.metadata.name = 'class-2'))]),
-      drivers: { resolve: () => (isDriven ? driver : undefined), all: () => [driver] },
-      secrets: { of: () => Promise.resolve({ data: {}, missing: [], fingerprint: '' }) },
-      reader,
-      namespace: 'default',
-      hasNodeLeft: (providerID: string) => nodeOf === providerID,
-      cleansUp,
-    };
-
-    const noting = machineClass((c) => void (c.metadata.annotations = note));
-    expect(await findOwnerlessVMs(deps, noting, new AbortController().signal)).toBe(want);
+  {
+    title: 'a VM without a namespace that a Machine of another one has',
+    listed: [VM],
+    owners: [],
+    elsewhere: [machine((m) => void (m.metadata.namespace = 'other'))],
+    want: 'none',
   },
-);
+  {
+    title: 'a VM of this namespace, although a Machine of another one has its name',
+    listed: [{ ...VM, machineNamespace: 'default' }],
+    owners: [],
+    elsewhere: [machine((m) => void (m.metadata.namespace = 'other'))],
+    want: 'some',
+  },
+  { title: 'a VM known by name, without such a note', listed: [VM], owners: [withVM('x')], want: 'none' },
+])('$title: $want', async ({ listed, owners, note = {}, isDriven = true, nodeOf, otherList = listed, ...row }) => {
+  const { cleansUp = false, elsewhere = [], want } = row;
+  const driver = new FakeDriver();
+  driver.methods = new Set(['ListMachines']);
+  // The fake lists nothing by its type.
+  driver.list = (request) => {
+    const shown = request?.machineClass.metadata.name === 'class-2' ? otherList : listed;
+    return Promise.resolve(shown as readonly unknown[] as readonly never[]);
+  };
+  const reader = new MemoryClient();
+  reader.put(machines, ...owners);
+  const deps = {
+    classes: new MemoryInformer([machineClass((c) => void (c.metadata.name = 'class-2'))]),
+    drivers: { resolve: () => (isDriven ? driver : undefined), all: () => [driver] },
+    secrets: { of: () => Promise.resolve({ data: {}, missing: [], fingerprint: '' }) },
+    reader,
+    namespace: 'default',
+    machines: new MemoryInformer(elsewhere, MACHINE_INDEXES),
+    hasNodeLeft: (providerID: string) => nodeOf === providerID,
+    cleansUp,
+  };
+
+  const noting = machineClass((c) => void (c.metadata.annotations = note));
+  expect(await findOwnerlessVMs(deps, noting, new AbortController().signal)).toBe(want);
+});

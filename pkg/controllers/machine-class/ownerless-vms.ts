@@ -9,8 +9,9 @@ import type { Lister } from '../../kube/cache/lister.ts';
 import { classIndex } from '../../operator/indexes/class-index.ts';
 import type { Reader } from '../../kube/client/client.ts';
 import { machines as machineResource } from '../../kube/client/resource.ts';
+import type { MachineIndex } from '../machine-facts/node-owner.ts';
 import { forcedRemovalsOf, mayBeLeftBy } from '../vms/forced-removals.ts';
-import { isOfNamespace } from '../vms/ownership.ts';
+import { isOfNamespace, mayBeOfOther } from '../vms/ownership.ts';
 import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import type { LeftoverVMs } from './finalizer-decision.ts';
 import type { Target } from '../../kube/targets/targets.ts';
@@ -22,6 +23,8 @@ export interface OwnerlessDeps {
   readonly secrets: Pick<SecretContents, 'of'>;
   readonly reader: Reader;
   readonly namespace: string;
+  /** Where namespaces share a target cluster, those of all of them. */
+  readonly machines: MachineIndex;
   /** Whether a Node shows a VM that no Machine has, and is about to be deleted because that is gone. */
   readonly hasNodeLeft: (providerID: string) => boolean;
   /** Whether this process deletes what Machines that were let go by force have left, and takes the note of each away then. */
@@ -34,7 +37,8 @@ export interface OwnerlessDeps {
  *
  * Classes may have the same account of the provider, whose list shows the VMs of all of them. A VM of a Machine of another class is that
  * one's if the list for its own class shows it, too: else only this class finds it. With drivers that list the whole cluster an ownerless
- * VM of another class counts too, which only holds the class a while longer. Throws DriverError and ApiError.
+ * VM of another class counts too, which only holds the class a while longer. What may be of another namespace counts for nothing: the orphan
+ * loop leaves it alone. Throws DriverError and ApiError.
  */
 export async function findOwnerlessVMs(
   deps: OwnerlessDeps,
@@ -83,7 +87,7 @@ async function idsOf(deps: OwnerlessDeps, classKey: string, signal: AbortSignal)
 }
 
 async function vmsOf(
-  { secrets, namespace }: OwnerlessDeps,
+  { secrets, namespace, machines }: OwnerlessDeps,
   driver: MachineDriver,
   machineClass: MachineClass,
   signal: AbortSignal,
@@ -91,7 +95,7 @@ async function vmsOf(
   const { listScope } = await driver.capabilities(signal);
   const { data } = await secrets.of(machineClass, signal);
   const listed = await driver.list({ machineClass, secretData: data }, signal);
-  return listed.filter((vm) => isOfNamespace(vm, namespace, listScope));
+  return listed.filter((vm) => isOfNamespace(vm, namespace, listScope) && !mayBeOfOther(vm, namespace, machines));
 }
 
 /** Whether a Node shows a VM that no Machine has, in whatever form either writes the provider id. Looks at every Node: for rare questions. */

@@ -26,6 +26,37 @@ test('a Machine that vanishes otherwise is missed through one look', () => {
   expect(removed.drainMissed()).toEqual([vanished]);
 });
 
+describe('of a class', () => {
+  const KEY = 'default/class-1';
+  const { uid } = machine().metadata;
+  test.each<{ what: string; happen: (removed: RemovedMachines) => void; hasLost: boolean }>([
+    { what: 'a Machine vanishes', happen: (removed) => removed.record(machine()), hasLost: true },
+    {
+      what: 'a Machine vanishes while its VM is being deleted, which fails then',
+      happen(removed) {
+        removed.deletingVM(uid);
+        removed.record(machine());
+        removed.gaveUpVM(uid);
+      },
+      hasLost: true,
+    },
+    {
+      what: 'a Machine goes after its VM',
+      happen(removed) {
+        removed.deletedVM(uid);
+        removed.record(machine());
+      },
+      hasLost: false,
+    },
+  ])('$what: a VM may be left behind, $hasLost', ({ happen, hasLost }) => {
+    const removed = new RemovedMachines();
+    happen(removed);
+    removed.drainMissed();
+
+    expect([removed.hasLost(KEY), removed.hasLost('default/class-2')]).toEqual([hasLost, false]);
+  });
+});
+
 test.each([
   { how: 'and it was deleted', departure: 'in-order', missed: 0 },
   { how: 'and the call failed', departure: 'unexpectedly', missed: 1 },

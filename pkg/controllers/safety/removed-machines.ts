@@ -3,6 +3,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { ListedMachine } from '../../driver/driver.ts';
 import { BoundedMap } from '../../kube/events/bounded-map.ts';
+import { classIndex } from '../../operator/indexes/class-index.ts';
 import { deletionStageOf, hasReached } from '../machine-facts/deletion-stage.ts';
 import { isBeingCreated, wasNeverRequested } from '../machine-facts/status.ts';
 import type { CallNotes } from './noted-calls.ts';
@@ -30,6 +31,8 @@ export class RemovedMachines implements CallNotes {
   /** UIDs and names of Machines that were deleted on request, and whose VM the driver reported as deleted. */
   readonly #finished = new BoundedMap<string, true>(2 * CAPACITY);
   #missed: Machine[] = [];
+  /** Keys of classes of Machines that vanished unexpectedly. */
+  readonly #lostOf = new BoundedMap<string, true>(CAPACITY);
   #lateEnd: LateEnd = () => undefined;
 
   /** Who is told of Machines that vanished while their VM was being deleted; one only. */
@@ -58,7 +61,7 @@ export class RemovedMachines implements CallNotes {
   gaveUpVM(uid: string): void {
     const removed = this.#endCall(uid);
     if (removed === undefined) return;
-    this.#missed.push(removed);
+    this.#miss(removed);
     this.#lateEnd(removed, 'unexpectedly');
   }
 
@@ -78,13 +81,18 @@ export class RemovedMachines implements CallNotes {
       this.#deleting.set(uid, machine);
       return 'deleting';
     }
-    this.#missed.push(machine);
+    this.#miss(machine);
     return 'unexpectedly';
   }
 
   /** Machines that vanished unexpectedly and that no look has counted yet. */
   get missed(): readonly Machine[] {
     return this.#missed;
+  }
+
+  /** Whether a Machine of a class has ever vanished unexpectedly: its VM may be there, whatever one list says. */
+  hasLost(classKey: string): boolean {
+    return this.#lostOf.get(classKey) === true;
   }
 
   /** Machines that vanished unexpectedly since this was last asked, for one look. */
@@ -113,6 +121,11 @@ export class RemovedMachines implements CallNotes {
   /** The cluster was set back: Machines whose deletion had ended may exist again, and vanish in another way. */
   forgetFinished(): void {
     this.#finished.clear();
+  }
+
+  #miss(machine: Machine): void {
+    this.#missed.push(machine);
+    for (const key of classIndex(machine)) this.#lostOf.set(key, true);
   }
 
   #finish(machine: Machine): void {
