@@ -11,7 +11,7 @@ import type { Reader } from '../../kube/client/client.ts';
 import { machines as machineResource } from '../../kube/client/resource.ts';
 import type { MachineIndex } from '../machine-facts/node-owner.ts';
 import { forcedRemovalsOf, mayBeLeftBy } from '../vms/forced-removals.ts';
-import { isOfNamespace, mayBeOfOther } from '../vms/ownership.ts';
+import { identify, isOfNamespace, mayBeOfOther, namesakesOf } from '../vms/ownership.ts';
 import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import type { LeftoverVMs } from './finalizer-decision.ts';
 import type { Target } from '../../kube/targets/targets.ts';
@@ -58,12 +58,11 @@ export async function findOwnerlessVMs(
   if (removals.some(({ providerID }) => providerID !== undefined && hasNodeLeft(providerID))) return 'some';
   if (vms.length === 0) return 'none';
   const { items } = await reader.list(machineResource, { namespace, signal });
-  const byName = new Map(items.map((machine) => [machine.metadata.name, machine]));
-  const byProviderID = new Map(items.map((machine) => [providerIDOf(machine), machine]));
+  const identities = identify(items);
   const others = new Map<string, Set<string>>();
   for (const vm of vms) {
-    const namesake = removals.some((one) => mayBeLeftBy(vm, one)) ? undefined : byName.get(vm.machineName);
-    const owner = byProviderID.get(vm.providerID) ?? namesake;
+    const namesake = removals.some((one) => mayBeLeftBy(vm, one)) ? undefined : namesakesOf(vm, identities)[0];
+    const owner = identities.byProviderID.get(vm.providerID) ?? namesake;
     if (owner === undefined) return 'some';
     const [classKey = ''] = classIndex(owner);
     if (classKey === keyOf(machineClass)) continue;

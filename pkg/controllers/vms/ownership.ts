@@ -37,9 +37,10 @@ export function mayBeOfOther(vm: ListedMachine, namespace: string, machines: Mac
 /** Whose a VM is: a Machine's, perhaps that of a Machine which is still being made or that knows it by another id, or nobody's. */
 export type Ownership = 'owned' | 'in-creation' | 'other-id' | 'none';
 
-/** Machines by provider id and by name, as one list showed them. */
+/** Machines by provider id, by UID and by name, as one list showed them. */
 export interface MachinesByIdentity {
   readonly byProviderID: ReadonlyMap<string, Machine>;
+  readonly byUID: ReadonlyMap<string, Machine>;
   readonly byName: ReadonlyMap<string, Machine>;
   /** Provider ids that several Machines have: the record of all but one is wrong. */
   readonly shared: ReadonlySet<string>;
@@ -52,36 +53,43 @@ export function identify(machines: readonly Machine[]): MachinesByIdentity {
   return {
     byProviderID,
     shared: new Set(shared.map(providerIDOf)),
+    byUID: new Map(machines.map((machine) => [machine.metadata.uid, machine])),
     byName: new Map(machines.map((machine) => [machine.metadata.name, machine])),
   };
 }
 
-/** Whether a provider id is in the list that shows a VM, or in that of the class of the Machine that has the VM's name. */
+/** The Machines that a VM may have been made for, as far as it tells: the one whose UID it carries, and the one that has its name. */
+export function namesakesOf(vm: ListedMachine, { byUID, byName }: MachinesByIdentity): readonly Machine[] {
+  const tagged = vm.machineUID === undefined ? undefined : byUID.get(vm.machineUID);
+  return [tagged, byName.get(vm.machineName)].filter((machine) => machine !== undefined);
+}
+
+/** Whether a provider id is in the list that shows a VM, or in that of the class of a namesake. */
 export type IsListed = (providerID: string, namesake: Machine) => boolean;
 
 /**
- * Whose a listed VM is; "the list" is the one that shows it, or that of its namesake's class:
+ * Whose a listed VM is. Its namesakes are the Machine whose UID it carries, whatever its name, and the one that has its name: it is nobody's if it
+ * is neither's. "The list" is the one that shows it, or that of the namesake's class:
  *
  * | Machines                                                        | ownership   |
  * |-----------------------------------------------------------------|-------------|
  * | one has its provider id                                         | owned       |
- * | one of its name is still in creation                            | in-creation |
- * | one of its name has no provider id, and no other UID is tagged  | owned       |
- * | one of its name has a provider id that another Machine has too  | owned       |
- * | one of its name has another VM, which is in the list too        | none        |
- * | one of its name has a provider id that is not in the list       | other-id    |
- * | none has its name, or the one without provider id another UID   | none        |
+ * | a namesake is still in creation                                 | in-creation |
+ * | a namesake has no provider id, and no other UID is tagged       | owned       |
+ * | a namesake has a provider id that another Machine has too       | owned       |
+ * | a namesake has another VM, which is in the list too             | none        |
+ * | a namesake has a provider id that is not in the list            | other-id    |
+ * | it has none, or one without provider id, and of another UID     | none        |
  *
- * A list that does not show the VM of a Machine, but another one of its name, more likely names that very VM otherwise than before.
+ * A list that does not show the VM of a Machine, but another one of its UID or name, more likely names that very VM otherwise than before.
  */
-export function ownershipOf(
-  vm: ListedMachine,
-  { byProviderID, byName, shared }: MachinesByIdentity,
-  isListed: IsListed,
-): Ownership {
-  if (byProviderID.has(vm.providerID)) return 'owned';
-  const namesake = byName.get(vm.machineName);
-  if (namesake === undefined) return 'none';
+export function ownershipOf(vm: ListedMachine, identities: MachinesByIdentity, isListed: IsListed): Ownership {
+  if (identities.byProviderID.has(vm.providerID)) return 'owned';
+  const verdicts = namesakesOf(vm, identities).map((namesake) => judge(vm, namesake, identities, isListed));
+  return verdicts.find((verdict) => verdict !== 'none') ?? 'none';
+}
+
+function judge(vm: ListedMachine, namesake: Machine, { shared }: MachinesByIdentity, isListed: IsListed): Ownership {
   if (isBeingCreated(namesake)) return 'in-creation';
   const providerID = providerIDOf(namesake);
   if (shared.has(providerID)) return 'owned';

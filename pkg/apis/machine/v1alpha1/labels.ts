@@ -155,7 +155,7 @@ export const DELETION_POLICY_ANNOTATION = 'machine.sapcloud.io/deletion-policy';
 export const PREPARE_DELETION_ANNOTATION = 'machine.sapcloud.io/prepare-deletion';
 /**
  * On MachineClasses and MachinePools of IronCore: an RFC 3339 time at most 24 hours ahead; until then, VMs without a Machine are deleted regardless of their
- * number.
+ * number, unless the driver omits the VMs of Machines that work.
  */
 export const DELETE_ORPHAN_VMS_UNTIL_ANNOTATION = 'safety.machine.sapcloud.io/delete-orphan-vms-until';
 /**

@@ -14,6 +14,8 @@ type Deps = Pick<Collaborators, 'recorder' | 'metrics' | 'removed' | 'clock' | '
 export interface Proved {
   readonly vm: ListedMachine;
   readonly access: ClassAccess;
+  /** A list that shows it is not believed in this look, because it omits VMs of machines that work. */
+  readonly isDoubted: boolean;
 }
 
 /** So many are named in one log line. */
@@ -24,6 +26,14 @@ const NAMED = 20;
  * once, the list is more likely wrong than the world: none of them is deleted before somebody has said so. Nor is, however few they are,
  * the VM of a Machine that only a restore of the control cluster has forgotten: those are healthy and were wanted. VMs that a record
  * explains (this process saw their Machine deleted, or the class notes its forced removal) do not count, and are not held, however many.
+ *
+ * | VMs of the class that are proved                           | held                            | can be released |
+ * |------------------------------------------------------------|---------------------------------|-----------------|
+ * | any, and a list of them is not believed                    | all                             | no              |
+ * | more than the limit that no record explains                | those that no record explains   | yes             |
+ * | fewer                                                      | those of forgotten Machines     | yes             |
+ *
+ * A permission was given for VMs that a list showed; it says nothing of one that shows the wrong ones.
  */
 export class OrphanBrake {
   readonly #deps: Deps;
@@ -58,16 +68,19 @@ export class OrphanBrake {
   #heldOf<T extends Proved>(key: string, vms: readonly T[], listed: number): readonly T[] {
     const { recorder, clock, log, isDryRun, forgotten } = this.#deps;
     const limit = orphanLimit(listed);
+    const isDoubted = vms.some((one) => one.isDoubted);
     const ofForgotten = vms.filter(({ vm }) => forgotten.has(vm));
     const unexplained = vms.filter((one) => ofForgotten.includes(one) || !this.#isExplained(one));
-    const held = unexplained.length > limit ? unexplained : ofForgotten;
+    const believed = unexplained.length > limit ? unexplained : ofForgotten;
+    const held = isDoubted ? vms : believed;
     const [first] = held;
     const release = first === undefined ? 'given' : releaseOf(first.access.machineClass, clock.now());
-    if (first === undefined || isDryRun || release === 'given') {
+    if (first === undefined || isDryRun || (release === 'given' && !isDoubted)) {
       if (this.#held.delete(key)) log.info({ class: key, vms: vms.length }, 'released held orphan VMs');
       return [];
     }
-    const why = ofForgotten.length > 0 ? 'forgotten' : 'too-many';
+    const many = ofForgotten.length > 0 ? 'forgotten' : 'too-many';
+    const why = isDoubted ? 'doubted' : many;
     recorder.event(heldOrphans(first.access.machineClass, why, release));
     if (this.#held.get(key) !== held.length) {
       const named = held.slice(0, NAMED).map(({ vm }) => `${vm.machineName} (${vm.providerID})`);

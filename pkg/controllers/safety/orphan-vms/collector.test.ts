@@ -80,10 +80,16 @@ test.each([
     told: [],
   },
   {
-    title: 'that its namesake has is left alone',
+    title: 'that its namesake has is left alone, which is told of',
     options: { namesake: VM.providerID },
     calls: ['status'],
-    told: [],
+    told: ['OrphanVMFound'],
+  },
+  {
+    title: 'whose namesake has none as far as the provider says is left alone, which is told of',
+    options: { namesake: '' },
+    calls: ['status'],
+    told: ['OrphanVMFound'],
   },
   {
     title: 'whose namesake has another VM is deleted',

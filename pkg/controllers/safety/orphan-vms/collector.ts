@@ -1,4 +1,3 @@
-import type { Proved } from './brake.ts';
 import { accountOf } from '../../../driver/account.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
@@ -7,7 +6,7 @@ import { DriverError } from '../../../driver/error.ts';
 import { TurnAbandonedError } from '../../../driver/turn-abandoned.ts';
 import { GateClosedError } from '../../../kube/gate/gate.ts';
 import type { Collaborators } from './collaborators.ts';
-import { deletedOrphan, failedToDeleteOrphan, foundOrphan } from './events.ts';
+import { deletedOrphan, failedToDeleteOrphan, foundOrphan, keptTwin } from './events.ts';
 import type { IsListed } from '../../vms/ownership.ts';
 import { describeProof, type Proof, proofFields } from './evidence.ts';
 import type { ClassAccess } from './survey.ts';
@@ -15,16 +14,18 @@ import type { ClassAccess } from './survey.ts';
 interface Deps extends Pick<Collaborators, 'activities' | 'recorder' | 'metrics' | 'log' | 'isDryRun'> {
   /** Whether any Machine has the VM by now, as the caches show it. */
   readonly isOwned: (vm: ListedMachine, isListed: IsListed) => boolean;
-  /** The Machine that has the VM's name, as the caches show it. */
+  /** The Machine that has the VM's UID or name, as the caches show it. */
   readonly namesakeOf: (vm: ListedMachine) => Machine | undefined;
   /** A VM is gone: what is left of it can go too. */
   readonly collected: (vm: ListedMachine) => void;
 }
 
-export interface Collection extends Proved {
+export interface Collection {
+  readonly vm: ListedMachine;
+  readonly access: ClassAccess;
   /** What the lists of the look that proved it show. */
   readonly isListed: IsListed;
-  /** The way to the VM of a Machine that has the VM's name. */
+  /** The way to the VM of that Machine. */
   readonly accessOf: (namesake: Machine) => ClassAccess;
   readonly proof: Proof;
 }
@@ -62,13 +63,14 @@ export class Collector {
 
   /** Throws Canceled when the VM is not to be deleted after all: what a list says twice is one source. */
   async #confirm({ vm, access, isListed, accessOf }: Collection, signal: AbortSignal): Promise<void> {
-    const { isOwned, namesakeOf, log } = this.#deps;
+    const { isOwned, namesakeOf, recorder, log } = this.#deps;
     const namesake = namesakeOf(vm);
     const verdict = namesake === undefined ? 'twin' : await judgeTwin(vm, namesake, accessOf(namesake), signal);
     if (verdict !== 'twin') {
+      recorder.event(keptTwin(access.machineClass, vm, verdict));
       log.warn(
         { ...fieldsOf(vm, access.machineClass), verdict },
-        'kept a VM that may belong to a machine of that name',
+        'kept a VM that may belong to a machine of its name or UID',
       );
       throw leftAlone('GetMachineStatus does not confirm that it is a second VM of its Machine');
     }
@@ -138,7 +140,7 @@ function fieldsOf(
   return { providerID, machine: `${metadata.namespace ?? ''}/${machineName}`, class: metadata.name };
 }
 
-/** Whether a VM that has the name of a Machine is a second one; `unknown`: the provider does not say. */
+/** Whether a VM that has the name or the UID of a Machine is a second one; `unknown`: the provider does not say. */
 type TwinVerdict = 'twin' | 'of-machine' | 'unknown';
 
 /**

@@ -933,6 +933,68 @@ describe('too many VMs without a Machine at once', () => {
   });
 });
 
+describe('a provider that does not show VMs of machines that work', () => {
+  const ACCOUNT = 'sim/default/secret-1';
+
+  test.each<{ verdict: Distrust }>([{ verdict: 'blind' }, { verdict: 'doubted' }])(
+    'loses none of those that it shows instead, from the look on in which it is $verdict; that is counted and told of',
+    async ({ verdict }) => {
+      const world = new World();
+      await world.look();
+      world.clock.advance(GRACE_MS);
+      world.distrust = new Map([[ACCOUNT, verdict]]);
+
+      expect(await world.looksUntilDeleted()).toBe(Infinity);
+      expect(new Set(world.events)).toEqual(new Set(['OrphanVMsHeld']));
+      expect(world.messages.at(-1)).toMatch(/does not list the VMs of Machines with the same credentials/);
+      expect(await world.held()).toBe(1);
+
+      world.distrust = new Map();
+      expect(await world.looksUntilDeleted()).toBe(1);
+      expect(await world.held()).toBe(0);
+    },
+  );
+
+  test('loses none by a permission either, which was given for what another list had shown', async () => {
+    const world = new World();
+    world.distrust = new Map([[ACCOUNT, 'blind']]);
+    world.provider.listed = vms(4);
+    release(world, world.clock.now() + 100 * GRACE_MS);
+
+    expect(await world.looksUntilDeleted()).toBe(Infinity);
+    expect(world.messages.at(-1)).not.toMatch(/annotate/);
+    expect(await world.held()).toBe(4);
+  });
+
+  test('loses none that we deleted before', async () => {
+    const world = new World();
+    world.distrust = new Map([[ACCOUNT, 'blind']]);
+    world.gone.add({ name: 'm-1', nodeName: 'm-1', providerID: VM.providerID });
+
+    expect(await world.looksUntilDeleted()).toBe(Infinity);
+  });
+
+  test('loses none that a list of another account shows, too', async () => {
+    const world = new World();
+    world.classes.push(
+      machineClass((c) => {
+        c.metadata.name = 'class-2';
+        c.secretRef = { name: 'secret-2', namespace: 'default' };
+      }),
+    );
+    world.distrust = new Map([['sim/default/secret-2', 'blind']]);
+
+    expect(await world.looksUntilDeleted()).toBe(Infinity);
+  });
+
+  test('holds up no other account', async () => {
+    const world = new World();
+    world.distrust = new Map([['sim/default/other', 'blind']]);
+
+    expect(await world.looksUntilDeleted()).toBe(2);
+  });
+});
+
 describe('VMs that are explained by a record', () => {
   const lost = (i: number): Machine =>
     machine((m) => {

@@ -2,8 +2,8 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Cluster } from '../../../kube/gate/gate.ts';
 import { requeue, type StepResult } from '../../../work/reconcile/result.ts';
 import { classIndex } from '../../../operator/indexes/class-index.ts';
-import { accountOfList, type BlindAccounts } from './blind-accounts.ts';
-import type { OrphanBrake } from './brake.ts';
+import { accountOfList, type BlindAccounts, type Distrust, type Unlisted } from './blind-accounts.ts';
+import type { OrphanBrake, Proved } from './brake.ts';
 import type { Collaborators } from './collaborators.ts';
 import type { Collection, Collector } from './collector.ts';
 import { mismatchedIDs } from './events.ts';
@@ -14,7 +14,7 @@ import type { ForgottenMachines } from './forgotten.ts';
 import { identify, ownershipOf, type IsListed } from '../../vms/ownership.ts';
 import type { SilentClasses } from './silent-classes.ts';
 import type { StateLists } from './state-lists.ts';
-import { type ClassAccess, type Survey, survey } from './survey.ts';
+import { type ClassAccess, type ClassList, type Survey, survey } from './survey.ts';
 import type { VanishedVMs } from './vanished-vms.ts';
 
 export interface OrphanVMsDeps extends Omit<Collaborators, 'writer' | 'targets' | 'activities' | 'isDryRun'> {
@@ -137,9 +137,13 @@ export class OrphanVMsController {
     const sight = { atMs: nowMs, wallMs: clock.now(), vms: vms.size, machines: seen.machines.length };
     const unseen = new Set(seen.failures.map(({ key }) => key));
     removed.missAgain(missed.filter((machine) => classIndex(machine).some((key) => unseen.has(key))));
+    const shown = shownIn(seen);
+    const unlisted = seen.lists.map((list) => vanished.unlisted(list, shown, settled.get(list.key) ?? new Map()));
+    // Before anything is believed that the same provider says.
+    const distrust = blindAccounts.judge(unlisted, sight, unseen);
     // Who has the name of one that vanished counts before it.
-    this.#judgeVMs(seen, vms, [...departed, ...seen.machines], sight, unseen);
-    const suspects = await this.#judgeMachines(seen, shownIn(seen), settled, sight, unseen, signal);
+    this.#judgeVMs(seen, vms, [...departed, ...seen.machines], distrust, sight, unseen);
+    const suspects = await this.#judgeMachines(unlisted, distrust, sight, signal);
     leftNodes.examine(seen, sight, unseen);
     leftBehind.clean(seen);
     await this.#deps.dropSettledNotes(seen, signal);
@@ -157,6 +161,7 @@ export class OrphanVMsController {
     { lists }: Survey,
     vms: ReadonlyMap<string, ListedVM>,
     machines: readonly Machine[],
+    distrust: ReadonlyMap<string, Distrust>,
     sight: Snapshot,
     unseen: ReadonlySet<string>,
   ): void {
@@ -168,35 +173,39 @@ export class OrphanVMsController {
     // A VM that we have deleted is still listed for a moment, and frees its place all the same.
     const present = candidates.filter(({ vm }) => !gone.has(vm.providerID));
     ownerless.replace(present.map(({ vm }) => vm));
-    const proved: Collection[] = [];
-    for (const { vm, access, isListed, accessOf } of candidates) {
-      const proof = orphans.see(vm.providerID, access.key, sight);
-      if (proof !== undefined) proved.push({ vm, access, isListed, accessOf, proof });
+    const proved: (Collection & Proved)[] = [];
+    for (const one of candidates) {
+      const proof = orphans.see(one.vm.providerID, one.access.key, sight);
+      const isDoubted = one.shownBy.some((access) => distrust.has(accountOfList(access)));
+      if (proof !== undefined) proved.push({ ...one, proof, isDoubted });
     }
     orphans.keep(new Set(candidates.map(({ vm }) => vm.providerID)), unseen);
     this.#collect(proved, new Map(lists.map((list) => [list.key, list.vms.length])), unseen);
   }
 
-  /** `listed`: how many VMs each class's list shows. What was deleted before and is listed still is deleted once more. */
-  #collect(proved: readonly Collection[], listed: ReadonlyMap<string, number>, unseen: ReadonlySet<string>): void {
+  /**
+   * `listed`: how many VMs each class's list shows. What was deleted before and is listed still is deleted once more, unless the list is not
+   * believed.
+   */
+  #collect(
+    proved: readonly (Collection & Proved)[],
+    listed: ReadonlyMap<string, number>,
+    unseen: ReadonlySet<string>,
+  ): void {
     const { collector, brake, gone } = this.#deps;
-    const isAgain = ({ vm }: Collection): boolean => gone.has(vm.providerID);
+    const isAgain = ({ vm, isDoubted }: Proved): boolean => gone.has(vm.providerID) && !isDoubted;
     for (const one of proved.filter(isAgain)) collector.collect(one);
     const anew = proved.filter((one) => !isAgain(one));
     for (const one of brake.admit(anew, listed, unseen)) collector.collect(one);
   }
 
   async #judgeMachines(
-    { lists }: Survey,
-    listed: ReadonlySet<string>,
-    settled: ReadonlyMap<string, ReadonlyMap<string, string>>,
+    classes: readonly Unlisted[],
+    distrust: ReadonlyMap<string, Distrust>,
     sight: Snapshot,
-    unseen: ReadonlySet<string>,
     signal: AbortSignal,
   ): Promise<readonly string[]> {
-    const { vanished, blindAccounts } = this.#deps;
-    const classes = lists.map((list) => vanished.unlisted(list, listed, settled.get(list.key) ?? new Map()));
-    const distrust = blindAccounts.judge(classes, sight, unseen);
+    const { vanished } = this.#deps;
     const suspects: string[] = [];
     for (const unlisted of classes) {
       const verdict = distrust.get(accountOfList(unlisted.list));
@@ -256,7 +265,10 @@ function shownIn({ lists }: Survey): ReadonlySet<string> {
   return new Set([...lists.flatMap(({ vms }) => vms), ...untagged].map(({ providerID }) => providerID));
 }
 
-interface ListedVM extends Pick<Collection, 'vm' | 'access' | 'isListed' | 'accessOf'> {}
+interface ListedVM extends Pick<Collection, 'vm' | 'access' | 'isListed' | 'accessOf'> {
+  /** All lists that show it. */
+  readonly shownBy: ClassList[];
+}
 
 /** All VMs by provider id; one that several classes list is taken from the first. */
 function unite({ lists }: Survey): ReadonlyMap<string, ListedVM> {
@@ -273,8 +285,11 @@ function unite({ lists }: Survey): ReadonlyMap<string, ListedVM> {
     const isListed: IsListed = (providerID, namesake) =>
       byKey.get(access.key)?.ids.has(providerID) === true || ofNamesake(namesake)?.ids.has(providerID) === true;
     const accessOf = (namesake: Machine): ClassAccess => ofNamesake(namesake)?.list ?? access;
-    for (const vm of access.vms)
-      if (!united.has(vm.providerID)) united.set(vm.providerID, { vm, access, isListed, accessOf });
+    for (const vm of access.vms) {
+      const known = united.get(vm.providerID);
+      if (known === undefined) united.set(vm.providerID, { vm, access, isListed, accessOf, shownBy: [access] });
+      else known.shownBy.push(access);
+    }
   }
   return united;
 }

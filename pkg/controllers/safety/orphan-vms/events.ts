@@ -10,7 +10,8 @@ export const ORPHAN_EVENTS = {
   /** a VM without a Machine was deleted; the message contains the proof */
   OrphanVMDeleted: 'Normal',
   /**
-   * a VM without a Machine was not deleted because of `--machine-safety-orphan-vms-dry-run` → delete it, or turn the flag off
+   * a VM without a Machine was not deleted because of `--machine-safety-orphan-vms-dry-run`, or because GetMachineStatus does not confirm that it
+   * is a second VM of its Machine; the message says which → delete it, or turn the flag off
    */
   OrphanVMFound: 'Warning',
   /**
@@ -20,8 +21,9 @@ export const ORPHAN_EVENTS = {
    */
   OrphanVMDeletionFailed: 'Warning',
   /**
-   * more than 10 % of the VMs of the class, and more than 3, have no Machine, or a restored backup does not contain their Machines; they are not
-   * deleted; repeated at each check → [too many at once](../concepts/safety.md#too-many-at-once)
+   * VMs of the class have no Machine, but are not deleted: they are more than 10 % and more than 3, or a restored backup does not contain their
+   * Machines, or the driver does not list the VMs of other Machines; repeated at each check → [held
+   * VMs](../runbooks/orphan-vms.md#what-to-do)
    */
   OrphanVMsHeld: 'Warning',
   /**
@@ -36,7 +38,7 @@ export const ORPHAN_EVENTS = {
   MachinesForgotten: 'Warning',
   /**
    * the driver does not list VMs of Machines whose Nodes are Ready; until it does, no Machine of the same account becomes Failed because of a
-   * missing VM; repeated at each check → check the credentials, the version and the configuration of the driver; see [machines without a
+   * missing VM, and no VM without a Machine is deleted; repeated at each check → check the credentials, the version and the configuration of the driver; see [machines without a
    * VM](../concepts/safety.md#machines-without-a-vm)
    */
   ReadyNodesWithoutVM: 'Warning',
@@ -61,6 +63,15 @@ export function deletedOrphan(object: MachineClass, vm: OwnerlessVM, proof: stri
 /** A VM without a Machine was kept because of the dry run. */
 export function foundOrphan(object: MachineClass, vm: OwnerlessVM, proof: string): OrphanEvent {
   const message = `VM ${vm.providerID} of machine ${vm.machineName} has no Machine, but is kept because of --machine-safety-orphan-vms-dry-run: ${proof}`;
+  return { object, type: 'Warning', reason: 'OrphanVMFound', message };
+}
+
+/** A VM may be a second one of its Machine, but only the list says so. */
+export function keptTwin(object: MachineClass, vm: OwnerlessVM, verdict: 'of-machine' | 'unknown'): OrphanEvent {
+  const why = verdict === 'of-machine' ? 'returns this VM' : 'does not return another VM';
+  const message =
+    `VM ${vm.providerID} has the name or the UID of a Machine with another VM (${vm.machineName}), but is kept because GetMachineStatus ${why}. ` +
+    'Check the provider: if it is a second VM, delete it.';
   return { object, type: 'Warning', reason: 'OrphanVMFound', message };
 }
 
@@ -93,33 +104,40 @@ export function keptForNamesake(
   return failedToCleanUp(object, machine, why);
 }
 
-/** Why VMs without a Machine are not deleted; forgotten: a restore of the control cluster has forgotten the Machines of some of them. */
-export type HoldReason = 'too-many' | 'forgotten';
+/**
+ * Why VMs without a Machine are not deleted. forgotten: a restore of the control cluster has forgotten the Machines of some of them; doubted: nothing is
+ * believed that their provider says about VMs.
+ */
+export type HoldReason = 'too-many' | 'forgotten' | 'doubted';
+
+const NAMES = 'For their names, see the log of the machine controller. ';
 
 const HOLD_REASONS: Readonly<Record<HoldReason, string>> = {
-  'too-many':
-    'More than 10 % of the VMs of this class, and more than 3, have no Machine; not deleting any of them. For their names, see the log of the machine controller. ',
-  forgotten:
-    'VMs of this class have no Machine because the control cluster was restored to an earlier state; they are kept. For their names, see the log of the machine controller. To keep a VM permanently, create its Machine again. ',
+  'too-many': `More than 10 % of the VMs of this class, and more than 3, have no Machine; not deleting any of them. ${NAMES}`,
+  forgotten: `VMs of this class have no Machine because the control cluster was restored to an earlier state; they are kept. ${NAMES}To keep a VM permanently, create its Machine again. `,
+  doubted:
+    `VMs of this class have no Machine, but the driver does not list the VMs of Machines with the same credentials; until it does, they are kept. ${NAMES}` +
+    'Check the credentials, the configuration and the version of the driver. If the VMs of those Machines are gone, delete the Machines. VMs that are not needed can be deleted at the provider.',
 };
 
 /** VMs without a Machine are not deleted. The message has no numbers, so that equal Events are counted as one. */
-export function heldOrphans(object: MachineClass, why: HoldReason, release: Exclude<Release, 'given'>): OrphanEvent {
-  const message = `${HOLD_REASONS[why]}${releaseHint(release, annotated(object))}`;
-  return { object, type: 'Warning', reason: 'OrphanVMsHeld', message };
+export function heldOrphans(object: MachineClass, why: HoldReason, release: Release): OrphanEvent {
+  // What is doubted nobody can release: a permission was given for what a list had shown, and this one may show the wrong VMs.
+  const hint = why === 'doubted' || release === 'given' ? '' : releaseHint(release, annotated(object));
+  return { object, type: 'Warning', reason: 'OrphanVMsHeld', message: `${HOLD_REASONS[why]}${hint}` };
 }
 
 /** The driver lists VMs of Machines, but under IDs that no Machine has recorded. */
 export function mismatchedIDs(object: MachineClass): OrphanEvent {
   const message =
-    'The driver lists VMs with the names of Machines of this class under provider IDs other than spec.providerID, and does not list the VMs with those IDs. They are not touched. Check the version and the configuration of the driver.';
+    'The driver lists VMs with the names or UIDs of Machines of this class under provider IDs other than spec.providerID, and does not list the VMs with those IDs. They are not touched. Check the version and the configuration of the driver.';
   return { object, type: 'Warning', reason: 'ProviderIDMismatch', message };
 }
 
 /** The driver does not list VMs of healthy Machines, so it is not trusted about other VMs of the account either. */
 export function unlistedVMs(object: MachineClass): OrphanEvent {
   const message =
-    'The driver does not list the VMs of Machines of this class whose Nodes are Ready. Until it does, Machines with the same credentials do not become Failed because of a missing VM. Check the credentials, the configuration and the version of the driver.';
+    'The driver does not list the VMs of Machines of this class whose Nodes are Ready. Until it does, Machines with the same credentials do not become Failed because of a missing VM, and VMs without a Machine are kept. Check the credentials, the configuration and the version of the driver.';
   return { object, type: 'Warning', reason: 'ReadyNodesWithoutVM', message };
 }
 

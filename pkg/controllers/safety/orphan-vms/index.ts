@@ -16,7 +16,7 @@ import { MACHINE_EVENT_SOURCE } from '../../machine-facts/events.ts';
 import type { ReplacementBudget } from '../../machine-facts/replacement-budget.ts';
 import type { ReplacementPace } from '../../machine-facts/pace.ts';
 import type { VMStates } from '../../machine-facts/vm-states.ts';
-import { identify, mayBeOfOther, ownershipOf } from '../../vms/ownership.ts';
+import { identify, type MachinesByIdentity, mayBeOfOther, namesakesOf, ownershipOf } from '../../vms/ownership.ts';
 import type { RemovedMachines } from '../removed-machines.ts';
 import type { DeletedMachines } from '../deleted-machines.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
@@ -88,15 +88,18 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
 
   // Where namespaces share a target, names are found in all of them.
   const named = (name: string): Machine | undefined => machines.get(keyBeside({ metadata: { namespace } }, name));
-  const ofIt = (vm: ListedMachine): Machine[] => [
-    ...machines.byIndex('providerID', vm.providerID),
-    ...[named(vm.machineName)].filter((one) => one !== undefined),
-  ];
+  const ofIt = (vm: ListedMachine): MachinesByIdentity => {
+    const namesake = named(vm.machineName);
+    // Few VMs are asked for: they are about to be deleted.
+    const isTagged = vm.machineUID === undefined || vm.machineUID === namesake?.metadata.uid;
+    const tagged = isTagged ? undefined : machines.list().find(({ metadata }) => metadata.uid === vm.machineUID);
+    const known = [...machines.byIndex('providerID', vm.providerID), namesake, tagged];
+    return identify(known.filter((one) => one !== undefined));
+  };
   const collector = new Collector(ORPHAN_VMS_KEY, {
     ...given,
-    isOwned: (vm, isListed) =>
-      ownershipOf(vm, identify(ofIt(vm)), isListed) !== 'none' || mayBeOfOther(vm, namespace, machines),
-    namesakeOf: ({ machineName }) => named(machineName),
+    isOwned: (vm, isListed) => ownershipOf(vm, ofIt(vm), isListed) !== 'none' || mayBeOfOther(vm, namespace, machines),
+    namesakeOf: (vm) => namesakesOf(vm, ofIt(vm))[0],
     collected({ providerID, machineName }) {
       ownerless.remove(providerID);
       // Nobody has recorded what its Node is called.

@@ -76,6 +76,11 @@ describe('a listed VM', () => {
       o.status.currentStatus.phase = phase;
     });
 
+  const named = (name: string, { metadata, ...rest }: Machine): Machine => ({
+    metadata: { ...metadata, name },
+    ...rest,
+  });
+
   test.each([
     { what: 'whose id a Machine has', machines: [machine()], uid: vm.machineUID, want: 'owned' },
     {
@@ -111,6 +116,33 @@ describe('a listed VM', () => {
       ],
       uid: vm.machineUID,
       want: 'owned',
+    },
+    {
+      what: 'of another name that carries the UID of a Machine whose VM is not listed',
+      machines: [named('x', withID('sim:///other'))],
+      uid: vm.machineUID,
+      want: 'other-id',
+    },
+    {
+      what: 'of another name that carries the UID of a Machine which has another VM of the list',
+      machines: [named('x', withID('sim:///listed'))],
+      uid: vm.machineUID,
+      want: 'none',
+    },
+    {
+      what: 'of another name that carries the UID of a Machine which is being made',
+      machines: [named('x', inPhase(''))],
+      uid: vm.machineUID,
+      want: 'in-creation',
+    },
+    {
+      what: 'that has the name of a Machine with another VM of the list, and the UID of one whose VM is not listed',
+      machines: [
+        machine((o) => (Object.assign(o, { spec: { providerID: 'sim:///listed' } }).metadata.uid = 'other')),
+        named('x', withID('sim:///other')),
+      ],
+      uid: vm.machineUID,
+      want: 'other-id',
     },
     { what: 'whose Machine is being made', machines: [inPhase('')], uid: vm.machineUID, want: 'in-creation' },
     {
