@@ -144,7 +144,7 @@ export const BOUNDS: readonly Mutation[] = [
   },
   {
     in: 'OrphanBrake.admit',
-    from: 'if (!byClass.has(key) && !unseen.has(key)) this.#held.delete(key)',
+    from: 'if (!groups.has(group) && !unseen.has(by)) this.#held.delete(group)',
     to: '',
     why: 'VMs that are gone, or whose class is, are told of as held forever.',
   },

@@ -67,6 +67,7 @@ class World {
       machineClass: oneClass,
       driver: new FakeDriver(),
       secretData: {},
+      scope: 'class',
       vms: [],
       foreign: [],
     };

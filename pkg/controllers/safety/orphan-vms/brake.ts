@@ -14,6 +14,8 @@ type Deps = Pick<Collaborators, 'recorder' | 'metrics' | 'removed' | 'clock' | '
 export interface Proved {
   readonly vm: ListedMachine;
   readonly access: ClassAccess;
+  /** With whom it counts: the key of its class, or of VMs whose class nobody knows. */
+  readonly group: string;
   /** A list that shows it is not believed in this look, because it omits VMs of machines that work. */
   readonly isDoubted: boolean;
 }
@@ -27,7 +29,7 @@ const NAMED = 20;
  * the VM of a Machine that only a restore of the control cluster has forgotten: those are healthy and were wanted. VMs that a record
  * explains (this process saw their Machine deleted, or the class notes its forced removal) do not count, and are not held, however many.
  *
- * | VMs of the class that are proved                           | held                            | can be released |
+ * | VMs of the group that are proved                           | held                            | can be released |
  * |------------------------------------------------------------|---------------------------------|-----------------|
  * | any, and a list of them is not believed                    | all                             | no              |
  * | more than the limit that no record explains                | those that no record explains   | yes             |
@@ -37,35 +39,35 @@ const NAMED = 20;
  */
 export class OrphanBrake {
   readonly #deps: Deps;
-  /** How many VMs of a class are held, by its key. */
-  readonly #held = new Map<string, number>();
+  /** How many VMs of a group are held, and the key of the class by which they are reached. */
+  readonly #held = new Map<string, { readonly count: number; readonly by: string }>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
   }
 
   /**
-   * Of what one round has proved, what may be deleted. `listed`: how many VMs each list shows, by the key of its class; `unseen`: classes
-   * that could not be listed, of which is held what was held. Of others, such as deleted ones, nothing is.
+   * Of what one round has proved, what may be deleted. `listed`: how many VMs of each group the lists show; `unseen`: classes that could not
+   * be listed, of which is held what was held. Of others, such as deleted ones, nothing is.
    */
   admit<T extends Proved>(
     proved: readonly T[],
     listed: ReadonlyMap<string, number>,
     unseen: ReadonlySet<string>,
   ): readonly T[] {
-    const byClass = Map.groupBy(proved, ({ access }) => access.key);
-    for (const key of this.#held.keys()) if (!byClass.has(key) && !unseen.has(key)) this.#held.delete(key);
-    const admitted = [...byClass].flatMap(([key, vms]) => {
-      const held = this.#heldOf(key, vms, listed.get(key) ?? 0);
+    const groups = Map.groupBy(proved, ({ group }) => group);
+    for (const [group, { by }] of this.#held) if (!groups.has(group) && !unseen.has(by)) this.#held.delete(group);
+    const admitted = [...groups].flatMap(([group, vms]) => {
+      const held = this.#heldOf(group, vms, listed.get(group) ?? 0);
       return vms.filter((one) => !held.includes(one));
     });
-    const held = [...this.#held.values()].reduce((sum, count) => sum + count, 0);
+    const held = [...this.#held.values()].reduce((sum, { count }) => sum + count, 0);
     this.#deps.metrics.heldOrphanVMs.set(held);
     return admitted;
   }
 
-  /** Of the VMs of one class that are proved, those that are held; tells of them. */
-  #heldOf<T extends Proved>(key: string, vms: readonly T[], listed: number): readonly T[] {
+  /** Of the VMs of one group that are proved, those that are held; tells of them. */
+  #heldOf<T extends Proved>(group: string, vms: readonly T[], listed: number): readonly T[] {
     const { recorder, clock, log, isDryRun, forgotten } = this.#deps;
     const limit = orphanLimit(listed);
     const isDoubted = vms.some((one) => one.isDoubted);
@@ -76,17 +78,19 @@ export class OrphanBrake {
     const [first] = held;
     const release = first === undefined ? 'given' : releaseOf(first.access.machineClass, clock.now());
     if (first === undefined || isDryRun || (release === 'given' && !isDoubted)) {
-      if (this.#held.delete(key)) log.info({ class: key, vms: vms.length }, 'released held orphan VMs');
+      if (this.#held.delete(group)) log.info({ class: group, vms: vms.length }, 'released held orphan VMs');
       return [];
     }
-    const many = ofForgotten.length > 0 ? 'forgotten' : 'too-many';
+    const { key: by, machineClass } = first.access;
+    const tooMany = group === by ? 'too-many' : 'of-unknown-class';
+    const many = ofForgotten.length > 0 ? 'forgotten' : tooMany;
     const why = isDoubted ? 'doubted' : many;
-    recorder.event(heldOrphans(first.access.machineClass, why, release));
-    if (this.#held.get(key) !== held.length) {
+    recorder.event(heldOrphans(machineClass, why, release));
+    if (this.#held.get(group)?.count !== held.length) {
       const named = held.slice(0, NAMED).map(({ vm }) => `${vm.machineName} (${vm.providerID})`);
-      log.warn({ class: key, vms: held.length, listed, limit, why, named }, 'held orphan VMs');
+      log.warn({ class: group, vms: held.length, listed, limit, why, named }, 'held orphan VMs');
     }
-    this.#held.set(key, held.length);
+    this.#held.set(group, { count: held.length, by });
     return held;
   }
 

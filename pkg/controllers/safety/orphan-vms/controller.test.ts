@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
-import { machine, machineClass, node } from '../../../../test/builders.ts';
+import { type BuiltMachineClass, machine, machineClass, node } from '../../../../test/builders.ts';
 import { ActivityRegistry } from '../../../work/activity/registry.ts';
 import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Distrust } from './blind-accounts.ts';
@@ -100,6 +100,8 @@ class World {
   readonly owners = new MemoryInformer<Machine>([], MACHINE_INDEXES);
   readonly events: string[] = [];
   readonly messages: string[] = [];
+  /** Names of the classes that Events were about. */
+  readonly objects: string[] = [];
   readonly warnings: string[] = [];
   /** Fields of the warnings. */
   readonly warned: object[] = [];
@@ -146,7 +148,8 @@ class World {
     };
     const metrics = orphanVMMetrics(registry, () => 0);
     const recorder = {
-      event: ({ reason, message }: { reason: string; message: string }) => {
+      event: ({ object, reason, message }: { object: MachineClass; reason: string; message: string }) => {
+        this.objects.push(object.metadata.name);
         this.events.push(reason);
         this.messages.push(message);
       },
@@ -821,8 +824,8 @@ function vms(count: number): ListedMachine[] {
   }));
 }
 
-function release(world: World, until: number): void {
-  world.oneClass.metadata.annotations[DELETE_ORPHAN_VMS_UNTIL_ANNOTATION] = toTimestamp(until);
+function release(world: World, until: number, of: MachineClass = world.oneClass): void {
+  (of as BuiltMachineClass).metadata.annotations[DELETE_ORPHAN_VMS_UNTIL_ANNOTATION] = toTimestamp(until);
 }
 
 describe('the VM of a Machine that a restore of the control cluster has forgotten', () => {
@@ -887,6 +890,64 @@ describe('too many VMs without a Machine at once', () => {
     world.provider.listed = vms(4);
 
     expect(await world.looksUntilDeleted()).toBe(Infinity);
+  });
+
+  describe('in lists of a whole cluster, which 40 other machines are in, too,', () => {
+    const OURS = { machineNamespace: 'default' };
+    const owned = (i: number): Machine => {
+      const { metadata, spec, ...rest } = machine();
+      const named = { ...metadata, name: `big-${i}`, uid: `uid-of-big-${i}` };
+      return { ...rest, metadata: named, spec: { ...spec, providerID: `sim:///big-${i}` } };
+    };
+    const shownOf = ({ metadata, spec }: Machine): ListedMachine => ({
+      providerID: spec.providerID ?? '',
+      machineName: metadata.name,
+      machineUID: metadata.uid,
+      ...OURS,
+    });
+
+    /** Classes class-1, which is big, and class-2, of whose set there is one Machine if any. */
+    function start(lost: readonly ListedMachine[], hasOther = false): World {
+      const world = new World();
+      world.provider.listScope = 'cluster';
+      world.classes.push(machineClass((c) => void (c.metadata.name = 'class-2')));
+      const other = machine((m) => {
+        Object.assign(m.metadata, { name: 'lost-x', uid: 'uid-of-lost-x' });
+        m.spec = { class: { kind: 'MachineClass', name: 'class-2' }, providerID: 'sim:///lost-x' };
+      });
+      world.machines = [...Array.from({ length: 40 }, (_, i) => owned(i)), ...(hasOther ? [other] : [])];
+      world.provider.listed = [...world.machines.map(shownOf), ...lost.map((vm) => ({ ...vm, ...OURS }))];
+      return world;
+    }
+
+    test('are held by the limit of their class alone, and released by it', async () => {
+      const world = start(vms(4), true);
+      expect(await world.looksUntilDeleted()).toBe(Infinity);
+      expect([await world.held(), new Set(world.objects)]).toEqual([4, new Set(['class-2'])]);
+
+      release(world, world.clock.now() + 100 * GRACE_MS);
+      expect(await world.looksUntilDeleted()).toBe(Infinity);
+      release(world, world.clock.now() + 2 * GRACE_MS, world.classes[1]);
+      expect(await world.looksUntilDeleted()).toBe(1);
+    });
+
+    test('are held, too, when no Machine tells of which class they are', async () => {
+      const world = start(vms(4));
+
+      expect(await world.looksUntilDeleted()).toBe(Infinity);
+      expect(await world.held()).toBe(4);
+      expect(world.messages.at(-1)).toMatch(/^Too many VMs in the lists of the whole cluster.* annotate --overwrite /);
+
+      world.provider.listed = FAILURE;
+      await world.look();
+      expect(await world.held()).toBe(4);
+    });
+
+    test('are deleted when their class has so many', async () => {
+      const lost = vms(4).map((vm, i) => ({ ...vm, machineName: `big-lost${i}` }));
+
+      expect(await start(lost).looksUntilDeleted()).toBe(2);
+    });
   });
 
   test('are held no more when all of them are gone at once', async () => {

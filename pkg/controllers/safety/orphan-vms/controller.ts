@@ -1,4 +1,3 @@
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Cluster } from '../../../kube/gate/gate.ts';
 import { requeue, type StepResult } from '../../../work/reconcile/result.ts';
 import { classIndex } from '../../../operator/indexes/class-index.ts';
@@ -11,10 +10,11 @@ import type { Evidence, Snapshot } from './evidence.ts';
 import type { LeftBehind } from './left-behind.ts';
 import type { LeftoverNodes } from './leftover-nodes.ts';
 import type { ForgottenMachines } from './forgotten.ts';
-import { identify, ownershipOf, type IsListed } from '../../vms/ownership.ts';
+import { identify, type MachinesByIdentity, ownershipOf } from '../../vms/ownership.ts';
 import type { SilentClasses } from './silent-classes.ts';
 import type { StateLists } from './state-lists.ts';
-import { type ClassAccess, type ClassList, type Survey, survey } from './survey.ts';
+import { type Survey, survey } from './survey.ts';
+import { unite, type UnitedVM } from './united-vms.ts';
 import type { VanishedVMs } from './vanished-vms.ts';
 
 export interface OrphanVMsDeps extends Omit<Collaborators, 'writer' | 'targets' | 'activities' | 'isDryRun'> {
@@ -133,7 +133,9 @@ export class OrphanVMsController {
       seen.failures.length === 0,
     );
 
-    const vms = unite(seen);
+    // Who has the name of one that vanished counts before it.
+    const identities = identify([...departed, ...seen.machines]);
+    const vms = unite(seen, identities);
     const sight = { atMs: nowMs, wallMs: clock.now(), vms: vms.size, machines: seen.machines.length };
     const unseen = new Set(seen.failures.map(({ key }) => key));
     removed.missAgain(missed.filter((machine) => classIndex(machine).some((key) => unseen.has(key))));
@@ -141,8 +143,7 @@ export class OrphanVMsController {
     const unlisted = seen.lists.map((list) => vanished.unlisted(list, shown, settled.get(list.key) ?? new Map()));
     // Before anything is believed that the same provider says.
     const distrust = blindAccounts.judge(unlisted, sight, unseen);
-    // Who has the name of one that vanished counts before it.
-    this.#judgeVMs(seen, vms, [...departed, ...seen.machines], distrust, sight, unseen);
+    this.#judgeVMs(vms, identities, distrust, sight, unseen);
     const suspects = await this.#judgeMachines(unlisted, distrust, sight, signal);
     leftNodes.examine(seen, sight, unseen);
     leftBehind.clean(seen);
@@ -158,15 +159,13 @@ export class OrphanVMsController {
   }
 
   #judgeVMs(
-    { lists }: Survey,
-    vms: ReadonlyMap<string, ListedVM>,
-    machines: readonly Machine[],
+    vms: ReadonlyMap<string, UnitedVM>,
+    identities: MachinesByIdentity,
     distrust: ReadonlyMap<string, Distrust>,
     sight: Snapshot,
     unseen: ReadonlySet<string>,
   ): void {
     const { orphans, ownerless, gone } = this.#deps;
-    const identities = identify(machines);
     const judged = Map.groupBy(vms.values(), ({ vm, isListed }) => ownershipOf(vm, identities, isListed));
     const candidates = judged.get('none') ?? [];
     this.#reportMismatches(judged.get('other-id') ?? [], unseen);
@@ -180,11 +179,12 @@ export class OrphanVMsController {
       if (proof !== undefined) proved.push({ ...one, proof, isDoubted });
     }
     orphans.keep(new Set(candidates.map(({ vm }) => vm.providerID)), unseen);
-    this.#collect(proved, new Map(lists.map((list) => [list.key, list.vms.length])), unseen);
+    const listed = Map.groupBy(vms.values(), ({ group }) => group);
+    this.#collect(proved, new Map([...listed].map(([group, ofGroup]) => [group, ofGroup.length])), unseen);
   }
 
   /**
-   * `listed`: how many VMs each class's list shows. What was deleted before and is listed still is deleted once more, unless the list is not
+   * `listed`: how many VMs of each group the lists show. What was deleted before and is listed still is deleted once more, unless the list is not
    * believed.
    */
   #collect(
@@ -225,7 +225,7 @@ export class OrphanVMsController {
   }
 
   /** Told at every look, for as long as it lasts; logged once. */
-  #reportMismatches(vms: readonly ListedVM[], unseen: ReadonlySet<string>): void {
+  #reportMismatches(vms: readonly UnitedVM[], unseen: ReadonlySet<string>): void {
     const { recorder, log } = this.#deps;
     const byClass = Map.groupBy(vms, ({ access }) => access.key);
     for (const [key, [first, ...others]] of byClass) {
@@ -263,33 +263,4 @@ export class OrphanVMsController {
 function shownIn({ lists }: Survey): ReadonlySet<string> {
   const untagged = lists.flatMap(({ foreign }) => foreign).filter((vm) => vm.machineNamespace === undefined);
   return new Set([...lists.flatMap(({ vms }) => vms), ...untagged].map(({ providerID }) => providerID));
-}
-
-interface ListedVM extends Pick<Collection, 'vm' | 'access' | 'isListed' | 'accessOf'> {
-  /** All lists that show it. */
-  readonly shownBy: ClassList[];
-}
-
-/** All VMs by provider id; one that several classes list is taken from the first. */
-function unite({ lists }: Survey): ReadonlyMap<string, ListedVM> {
-  const byKey = new Map(
-    lists.map((list) => [list.key, { list, ids: new Set(list.vms.map(({ providerID }) => providerID)) }]),
-  );
-  const united = new Map<string, ListedVM>();
-  for (const access of lists) {
-    // Two drivers may have two ids for one VM.
-    const ofNamesake = (namesake: Machine) => {
-      const own = byKey.get(classIndex(namesake)[0] ?? '');
-      return own?.list.driver.provider === access.driver.provider ? own : undefined;
-    };
-    const isListed: IsListed = (providerID, namesake) =>
-      byKey.get(access.key)?.ids.has(providerID) === true || ofNamesake(namesake)?.ids.has(providerID) === true;
-    const accessOf = (namesake: Machine): ClassAccess => ofNamesake(namesake)?.list ?? access;
-    for (const vm of access.vms) {
-      const known = united.get(vm.providerID);
-      if (known === undefined) united.set(vm.providerID, { vm, access, isListed, accessOf, shownBy: [access] });
-      else known.shownBy.push(access);
-    }
-  }
-  return united;
 }

@@ -108,12 +108,13 @@ export function keptForNamesake(
  * Why VMs without a Machine are not deleted. forgotten: a restore of the control cluster has forgotten the Machines of some of them; doubted: nothing is
  * believed that their provider says about VMs.
  */
-export type HoldReason = 'too-many' | 'forgotten' | 'doubted';
+export type HoldReason = 'too-many' | 'of-unknown-class' | 'forgotten' | 'doubted';
 
 const NAMES = 'For their names, see the log of the machine controller. ';
 
 const HOLD_REASONS: Readonly<Record<HoldReason, string>> = {
   'too-many': `More than 10 % of the VMs of this class, and more than 3, have no Machine; not deleting any of them. ${NAMES}`,
+  'of-unknown-class': `Too many VMs in the lists of the whole cluster, whose class is unknown or could not be listed, have no Machine; not deleting any of them. ${NAMES}`,
   forgotten: `VMs of this class have no Machine because the control cluster was restored to an earlier state; they are kept. ${NAMES}To keep a VM permanently, create its Machine again. `,
   doubted:
     `VMs of this class have no Machine, but the driver does not list the VMs of Machines with the same credentials; until it does, they are kept. ${NAMES}` +

@@ -1,7 +1,7 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import { keyOf } from '../../../apis/meta.ts';
-import type { ListedMachine } from '../../../driver/driver.ts';
+import type { Capabilities, ListedMachine } from '../../../driver/driver.ts';
 import type { MachineDriver } from '../../../driver/gated-driver.ts';
 import { machines } from '../../../kube/client/resource.ts';
 import { isOfNamespace, mayBeOfOther } from '../../vms/ownership.ts';
@@ -15,6 +15,7 @@ export interface ClassAccess {
 }
 
 export interface ClassList extends ClassAccess {
+  readonly scope: Capabilities['listScope'];
   /** Those that may be of our namespace. */
   readonly vms: readonly ListedMachine[];
   /** Those that are left alone because nothing says that they are. */
@@ -75,7 +76,7 @@ export async function listClass(
   const { namespace = '' } = machineClass.metadata;
   const vms = listed.filter((vm) => isOfNamespace(vm, namespace, listScope));
   const foreign = listed.filter((vm) => !isOfNamespace(vm, namespace, listScope));
-  return { ...access, vms, foreign };
+  return { ...access, scope: listScope, vms, foreign };
 }
 
 export function isListed(one: ClassList | ClassAccess): one is ClassList {

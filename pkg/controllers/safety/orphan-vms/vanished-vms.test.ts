@@ -85,7 +85,15 @@ class World {
     options: { isDoubted?: boolean } = {},
   ): Promise<readonly string[]> {
     const { driver } = this;
-    const list = { key: KEY, machineClass: machineClass(), driver, secretData: {}, vms: [], foreign: [] };
+    const list = {
+      key: KEY,
+      machineClass: machineClass(),
+      driver,
+      secretData: {},
+      scope: 'class' as const,
+      vms: [],
+      foreign: [],
+    };
     const sight = { atMs, wallMs: atMs, vms: 0, machines: 1 };
     return await this.#vanished.examine(this.#vanished.unlisted(list, new Set(), before), sight, signal, options);
   }
@@ -93,7 +101,15 @@ class World {
   /** What a look finds that shows these VMs. */
   sees(listed: ReadonlySet<string>): { unlisted: Unlisted } {
     const { driver } = this;
-    const list = { key: KEY, machineClass: machineClass(), driver, secretData: {}, vms: [], foreign: [] };
+    const list = {
+      key: KEY,
+      machineClass: machineClass(),
+      driver,
+      secretData: {},
+      scope: 'class' as const,
+      vms: [],
+      foreign: [],
+    };
     return { unlisted: this.#vanished.unlisted(list, listed, this.#vanished.settled(KEY)) };
   }
 

@@ -1,0 +1,102 @@
+import { expect, test } from '@jest/globals';
+
+import { machine, machineClass } from '../../../../test/builders.ts';
+import { FakeDriver } from '../../../../test/fakes/driver.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { Capabilities, ListedMachine } from '../../../driver/driver.ts';
+import { identify } from '../../vms/ownership.ts';
+import type { ClassList } from './survey.ts';
+import { unite } from './united-vms.ts';
+
+const idOf = (name: string): string => `sim:///${name}`;
+const vmOf = (name: string, uid?: string): ListedMachine => ({
+  providerID: idOf(name),
+  machineName: name,
+  machineUID: uid,
+});
+const ofClass = (name: string, className: string): Machine =>
+  machine((m) => {
+    Object.assign(m.metadata, { name, uid: `uid-of-${name}` });
+    m.spec = { class: { kind: 'MachineClass', name: className }, providerID: idOf(name) };
+  });
+
+function listOf(name: string, vms: readonly ListedMachine[], scope: Capabilities['listScope'] = 'cluster'): ClassList {
+  const oneClass = machineClass((c) => void (c.metadata.name = name));
+  return {
+    key: `default/${name}`,
+    machineClass: oneClass,
+    driver: new FakeDriver(),
+    secretData: {},
+    scope,
+    vms,
+    foreign: [],
+  };
+}
+
+const MACHINES = [ofClass('big-1-x', 'big'), ofClass('small-1-x', 'small'), ofClass('shared-x', 'big')];
+
+/** A VM in the lists of both classes, unless it says otherwise: with whom it counts, and by which class it is reached. */
+test.each<{
+  what: string;
+  vm: ListedMachine;
+  scopes?: Partial<Record<'big' | 'small', Capabilities['listScope']>>;
+  more?: readonly Machine[];
+  group: string;
+  by: string;
+}>([
+  { what: 'of a Machine', vm: vmOf('small-1-x'), group: 'default/small', by: 'default/small' },
+  {
+    what: 'that carries the UID of a Machine',
+    vm: vmOf('other', 'uid-of-small-1-x'),
+    group: 'default/small',
+    by: 'default/small',
+  },
+  { what: 'of a set that has a Machine', vm: vmOf('small-1-y'), group: 'default/small', by: 'default/small' },
+  {
+    what: 'of a set that has none',
+    vm: vmOf('small-2-y'),
+    group: 'default/big, of unknown class',
+    by: 'default/big',
+  },
+  {
+    what: 'whose name has no set, as another one',
+    vm: vmOf('alone'),
+    more: [ofClass('lonely', 'small')],
+    group: 'default/big, of unknown class',
+    by: 'default/big',
+  },
+  {
+    what: 'of a set whose Machines are of several classes',
+    vm: vmOf('shared-y'),
+    more: [ofClass('shared-z', 'small')],
+    group: 'default/big, of unknown class',
+    by: 'default/big',
+  },
+  {
+    what: 'of a set whose class cannot be listed',
+    vm: vmOf('small-1-y'),
+    scopes: { big: 'cluster' },
+    group: 'default/small',
+    by: 'default/big',
+  },
+  {
+    what: 'that a list of its class shows, although its name is one of another',
+    vm: vmOf('small-1-y'),
+    scopes: { big: 'class' },
+    group: 'default/big',
+    by: 'default/big',
+  },
+  {
+    what: 'that lists of two classes show: by the first by name',
+    vm: vmOf('small-1-y'),
+    scopes: { small: 'class', big: 'class' },
+    group: 'default/big',
+    by: 'default/big',
+  },
+])('a VM $what counts with $group', ({ vm, scopes = { small: 'cluster', big: 'cluster' }, more = [], group, by }) => {
+  const lists = Object.entries(scopes).map(([name, scope]) => listOf(name, [vm], scope));
+
+  const united = unite({ lists }, identify([...MACHINES, ...more])).get(vm.providerID);
+
+  expect([united?.group, united?.access.key, united?.shownBy.length]).toEqual([group, by, lists.length]);
+});
