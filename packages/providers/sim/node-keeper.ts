@@ -27,11 +27,13 @@ const RENEW_MS = 10_000;
 const GAP_MS = 30_000;
 /** So long it is looked whether it has. */
 const CHECK_MS = 120_000;
+/** A Node whose VM was deleted in order is Unknown after that, if nobody has deleted it; in clusters it takes 40 s. */
+const SILENT_MS = 10_000;
 const LEASE_NAMESPACE = 'kube-node-lease';
 
 /**
  * Plays the kubelets: a running VM becomes a ready Node when its time to join has passed. A VM that is switched off or vanishes
- * makes its Node Unknown at once; a Node whose VM was deleted in order is left to anyone who deletes Nodes. Without Leases it
+ * makes its Node Unknown at once; a Node whose VM was deleted in order has a few seconds in which to be deleted. Without Leases it
  * writes nothing while nothing happens. With them, after an outage in which no Lease could be renewed, Nodes that were
  * called Unknown meanwhile say again that they are ready.
  */
@@ -84,6 +86,7 @@ export class NodeKeeper {
   #onEvent(vm: SimVM, event: CloudEvent): void {
     if (event === 'deleted' || event === 'vanished') this.#forget(vm);
     if (event === 'created') this.#expectJoin(vm);
+    else if (event === 'deleted') this.#deps.clock.schedule(SILENT_MS, () => this.#fallSilent(vm));
     else if (event === 'vanished' || (event === 'changed' && vm.power === 'off')) this.#report(vm, 'unknown');
     else if (event === 'changed' && this.#hasJoined(vm)) this.#report(vm, 'ready');
   }
@@ -92,6 +95,10 @@ export class NodeKeeper {
     const { clock } = this.#deps;
     if (vm.joinsAtMs === undefined) return;
     clock.schedule(vm.joinsAtMs - clock.now(), () => this.#enqueue(vm, () => this.#join(vm)));
+  }
+
+  #fallSilent(vm: SimVM): void {
+    if (this.#deps.cloud.named(vm.machineName).length === 0) this.#report(vm, 'unknown');
   }
 
   #forget({ providerID, machineName }: SimVM): void {
