@@ -26,7 +26,8 @@ const MEANINGS: Readonly<Record<Exclude<DriverCode, 'OK'>, Meaning>> = {
   },
   NotFound: {
     cause: 'There is no VM of this machine.',
-    remedy: 'None: the VM is created, or counts as deleted. Only this code means that a VM does not exist.',
+    remedy:
+      'None: the VM is created, or counts as deleted [if its Node is not Ready](../concepts/safety.md#vms-that-a-driver-does-not-find). Only this code means that a VM does not exist.',
   },
   AlreadyExists: {
     cause: 'Another object with that name exists at the provider.',

@@ -4,10 +4,17 @@ import type { Mutation } from '../mutation.ts';
 export const MACHINE_DELETION: readonly Mutation[] = [
   {
     in: 'deletionOf',
-    from: "=== 'NotFound' ? { lastKnownState, wasFound: false",
-    to: "!== 'OK' ? { lastKnownState",
+    from: "if (!DriverError.hasCode(err, 'NotFound')) throw err;",
+    to: 'if (!(err instanceof DriverError)) throw err;',
     why: 'Any error of DeleteMachine means that the VM is gone.',
     tests: ['deletion.test.ts', 'unanswered.test.ts'],
+  },
+  {
+    in: 'showsVM',
+    from: '!isReady(node)',
+    to: 'isReady(node)',
+    why: 'A VM leaks that the driver does not find, although its Node is Ready.',
+    tests: ['unseen-vm.test.ts'],
   },
   {
     in: 'look',

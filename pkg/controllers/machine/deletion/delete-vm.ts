@@ -1,8 +1,10 @@
 import { nodeNameOf, phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { fromTimestamp, MINUTE_MS } from '../../../base/clock/clock.ts';
-import { next, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
+import { next, requeue, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
+import type { Node } from '../../../apis/wire.ts';
 import { accountOf } from '../../../driver/account.ts';
+import { DriverError } from '../../../driver/error.ts';
 import { wasNeverRequested } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import { storeDriverState, StaleCallError, type MachineCall } from '../calls/driver-call.ts';
@@ -14,9 +16,12 @@ import type { ActivityResults } from '../calls/results.ts';
 import { isAt, untilRecorded } from './cursor.ts';
 import { isVMOfNamesake, VMInDoubtError } from './namesake-vms.ts';
 import { orForcedRemoval, type ForcedRemovalDeps } from './forced-removal.ts';
+import { isGoing, nodeAgainst, unseenVMError } from './unseen-vm.ts';
 
-/** So long a deletion without an end is nothing that anybody has to look at. */
+/** So long a deletion without an end is nothing that anybody has to look at, nor is an answer that is not believed yet. */
 const GOES_ON_MS = MINUTE_MS;
+/** When to look again at a Node that contradicts the driver. */
+const RELOOK_MS = 5_000;
 
 type Deps = ForcedRemovalDeps &
   Pick<
@@ -34,7 +39,7 @@ type Deps = ForcedRemovalDeps &
 
 /**
  * Has the driver delete the VM, as an activity; also when it is said not to exist, because something of it may. Only success
- * and NotFound end this stage. Without its MachineClass nobody can tell the driver what to delete: the machine waits, and
+ * ends this stage, and NotFound if no Node contradicts it. Without its MachineClass nobody can tell the driver what to delete: the machine waits, and
  * says so, unless it is certain that no VM was ever asked for; so it does without a driver for its provider.
  */
 export const deleteVM = (deps: Deps): MachineStep => ({
@@ -82,8 +87,18 @@ async function look(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): P
   const call = deletionOf(deps, ctx, resolved);
   const progress = deps.calls.advance(ctx, call);
   if (progress.kind === 'waiting') return await orForcedRemoval(deps, ctx, resolved, progress.result);
+  const { answer } = progress;
+  // That there is no VM was said of the class as it was then.
+  if (answer.classVersion !== undefined && answer.classVersion !== resolved.classVersion)
+    return deps.calls.postpone(ctx, call, 0, 'the driver to look for the VM with the changed MachineClass');
+  const node = await nodeAgainst(deps.machines, ctx, answer);
+  if (node !== undefined)
+    return await orForcedRemoval(deps, ctx, resolved, disbelieve(deps, ctx, call, answer, node), true);
+  // It may have stood for a while.
+  if (!answer.wasFound && !(await deps.cursor.isStillOurs(ctx, ctx.signal)))
+    return waitFor('the latest version of the Machine');
   const waitMs = await mayShowInMs(deps, ctx, resolved);
-  if (waitMs === 0) return deleted(deps, ctx, resolved, progress.answer);
+  if (waitMs === 0) return deleted(deps, ctx, resolved, answer);
   deps.cursor.advance(ctx, 'delete-vm', 'The CreateMachine call was not answered; the VM may still appear.');
   return deps.calls.postpone(ctx, call, waitMs, 'the VM of an unanswered CreateMachine call to appear');
 }
@@ -92,6 +107,7 @@ function deletionOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): M
   const { driver, machineClass, secretData } = resolved;
   const account = accountOf(driver.provider, machineClass);
   const timeouts = deps.calls.timeoutsOf(ctx, resolved, 'delete');
+  const wasGoing = isGoing(deps.calls.failureOf(ctx, resolved, 'delete'));
   return {
     kind: 'delete',
     resolved,
@@ -103,15 +119,42 @@ function deletionOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): M
       const request = { machine: asOwnVM(deps, ctx), machineClass, secretData };
       if (await isVMOfNamesake(deps, driver, request, ctx.observed, signal))
         return { lastKnownState: undefined, wasFound: false, isAnothers: true };
-      const answer = await deps.deletionTimes.during({ account, timeouts, signal }, (bounded) =>
-        driver.delete(request, bounded),
-      );
-      return { ...answer, wasFound: true };
+      try {
+        const answer = await deps.deletionTimes.during({ account, timeouts, signal }, (bounded) =>
+          driver.delete(request, bounded),
+        );
+        return { ...answer, wasFound: true };
+      } catch (err) {
+        if (!DriverError.hasCode(err, 'NotFound')) throw err;
+        return { lastKnownState: err.lastKnownState, wasFound: false, wasGoing, classVersion: resolved.classVersion };
+      }
     },
     sent: () => reportSharedID(deps, ctx),
-    answerIn: ({ code, lastKnownState }) => (code === 'NotFound' ? { lastKnownState, wasFound: false } : undefined),
     show: (failure) => show(deps, ctx, failure),
   };
+}
+
+/**
+ * Keeps the answer for a minute, in which the Node of a VM that is gone is no longer Ready: the driver is not asked each time that somebody looks.
+ * Then it counts as a failure, and the driver is asked again as after others. Returns what ends the pass.
+ */
+function disbelieve(
+  deps: Deps,
+  ctx: MachineContext,
+  call: MachineCall<'delete'>,
+  { lastKnownState }: ActivityResults['delete'],
+  node: Node,
+): StepResult {
+  const { activities, calls, clock } = deps;
+  const activity = activities.get(ctx.machine.metadata.uid, 'delete');
+  const nowMs = clock.monotonicMs();
+  const forMs = nowMs - (activity?.state === 'done' ? activity.settledAtMs : nowMs);
+  const error = unseenVMError(ctx.observed, node, call.resolved.machineClass.metadata.name, lastKnownState);
+  const what = `the driver to find the VM, or Node ${node.metadata.name} to be no longer Ready`;
+  if (forMs >= GOES_ON_MS || wasTold(ctx))
+    return calls.refuse(ctx, { ...call, show: (failure) => show(deps, ctx, { ...failure, forMs }) }, error, what);
+  show(deps, ctx, { error, isOwn: true, forMs });
+  return requeue(RELOOK_MS, what);
 }
 
 function show({ cursor }: Deps, ctx: MachineContext, failure: CallFailure): void {
@@ -126,11 +169,16 @@ function show({ cursor }: Deps, ctx: MachineContext, failure: CallFailure): void
 }
 
 /**
- * Whether nothing is wrong with a deletion that has no end yet: providers take their time, and drivers say Aborted meanwhile. A failure that
- * was told, be it of another process, stands until the VM is gone.
+ * Whether nothing is wrong with a deletion that has no end yet: providers take their time, and drivers say Aborted meanwhile; it may be in
+ * doubt for a moment. A failure that was told, be it of another process, stands until the VM is gone.
  */
-function goesOn({ observed }: MachineContext, { error, forMs }: CallFailure): boolean {
-  return error.code === 'Aborted' && forMs < GOES_ON_MS && observed.status?.lastOperation?.state !== 'Failed';
+function goesOn(ctx: MachineContext, { error, forMs }: CallFailure): boolean {
+  const isNone = error.code === 'Aborted' || error instanceof VMInDoubtError;
+  return isNone && forMs < GOES_ON_MS && !wasTold(ctx);
+}
+
+function wasTold({ observed }: MachineContext): boolean {
+  return observed.status?.lastOperation?.state === 'Failed';
 }
 
 /**
@@ -169,8 +217,8 @@ function textOfDeleted(
     return `No VM was deleted: VM ${providerID} is also that of a Machine in another namespace, and stays while that exists.`;
   if (isAnothers) return `No VM was deleted: the ${what} is that of a Machine in another namespace.`;
   if (!found) return `The provider has no ${what}.`;
-  const wasTold = nodes === undefined || nodeNameOf({ metadata }) !== '';
-  return isOwn && wasTold ? `${what} was deleted.` : `The provider has no ${what} left.`;
+  const wasShown = nodes === undefined || nodeNameOf({ metadata }) !== '';
+  return isOwn && wasShown ? `${what} was deleted.` : `The provider has no ${what} left.`;
 }
 
 function reportSharedID({ machines, reportedOnce }: Deps, { observed, nodes, pass }: MachineContext): void {

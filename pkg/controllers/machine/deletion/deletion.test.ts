@@ -53,6 +53,15 @@ const description = (world: FakeWorld): string | undefined => operationOf(world)
 const reasonShown = (world: FakeWorld): string => explain(world.machines.get(KEY) as Machine, world.clock.now()).reason;
 const stageNow = (world: FakeWorld): string => description(world) ?? '(gone)';
 
+function makeNotReady(world: FakeWorld): void {
+  world.nodes.cache.put(
+    node((n) => {
+      n.metadata.resourceVersion = '2';
+      n.status.conditions = [{ type: 'Ready', status: 'Unknown' }];
+    }),
+  );
+}
+
 /** Passes until nothing moves without an event from outside. */
 async function run(world: FakeWorld): Promise<PassSeen> {
   let seen = await world.reconcile();
@@ -718,6 +727,7 @@ describe('departure: a failed deletion of a VM is tried again from 5 s on; a pro
   test('because there is nothing left is done', async () => {
     const world = start();
     world.driver.failures['delete'] = [new DriverError('NotFound', 'x')];
+    makeNotReady(world);
     await run(world);
     world.drains.end({ kind: 'drained' });
     await run(world);
@@ -1207,7 +1217,10 @@ describe('what is told of the end of a VM', () => {
         m.status.lastOperation = { type: 'Delete', state: 'Processing', description: 'Initiate VM deletion' };
       });
       world.hasTarget = hasTarget;
-      if (gone) world.driver.failures['delete'] = [new DriverError('NotFound', 'no VM')];
+      if (gone) {
+        world.driver.failures['delete'] = [new DriverError('NotFound', 'no VM')];
+        makeNotReady(world);
+      }
 
       await run(world);
 

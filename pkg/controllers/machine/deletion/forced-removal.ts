@@ -37,6 +37,7 @@ export async function orForcedRemoval(
   ctx: MachineContext,
   resolved: ResolvedClass,
   waiting: StepResult,
+  wasTried = deps.calls.hasFailed(ctx, resolved, 'delete'),
 ): Promise<StepResult> {
   const { machine, pass } = ctx;
   if (policyInForce(machine) !== 'forced') return waiting;
@@ -46,7 +47,7 @@ export async function orForcedRemoval(
     pass.alsoAfter(leftMs, 'the timeout of a forced deletion');
     return waiting;
   }
-  if (!deps.calls.hasFailed(ctx, resolved, 'delete')) return waiting;
+  if (!wasTried) return waiting;
   const obstacle = await obstacleTo(resolved, ctx.signal);
   if (obstacle !== undefined) {
     reportHeld(deps, ctx, obstacle);

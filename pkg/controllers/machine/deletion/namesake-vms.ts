@@ -27,10 +27,10 @@ export async function begunNamesakes(
   return all.filter((one) => one.metadata.uid !== metadata.uid && hasBegun(one));
 }
 
-/** Nobody can say whether the VM that a driver would delete is that of a namesake: this deletion waits for that one. */
+/** Nobody can say whether the VM that a driver would delete is that of a namesake, or whether there is one: this deletion waits. */
 export class VMInDoubtError extends DriverError {
-  constructor(why: string) {
-    super('Aborted', why);
+  constructor(why: string, code: DriverCode = 'Aborted', lastKnownState?: string) {
+    super(code, why, lastKnownState === undefined ? {} : { lastKnownState });
   }
 }
 

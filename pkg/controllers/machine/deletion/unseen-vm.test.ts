@@ -1,0 +1,261 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { MINUTE, SECOND } from '../../../../test/durations.ts';
+import { machine, machineClass, node } from '../../../../test/builders.ts';
+import { runToEnd, worldInDeletion } from '../../../../test/fakes/deletion-world.ts';
+import type { FakeWorld } from '../../../../test/fakes/machine-world.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { Node } from '../../../apis/wire.ts';
+import { DriverError } from '../../../driver/error.ts';
+
+const KEY = 'default/m-1';
+const NOT_FOUND = new DriverError('NotFound', 'no server in region other');
+const TEXT =
+  'the driver found no VM sim:///m-1, but Node m-1 is Ready, so the VM is assumed to be running. If it is, correct MachineClass class-1 or its Secret ' +
+  'so that the driver finds it; to remove the Machine without its VM, set label force-deletion=True.';
+
+type Change = (m: ReturnType<typeof machine>) => void;
+type BuiltNode = ReturnType<typeof node>;
+
+/** A Machine whose VM is to be deleted next, and which the driver does not find although it is there. */
+function start(change: Change = () => undefined): FakeWorld {
+  const world = worldInDeletion((m) => {
+    m.metadata.labels['node'] = 'm-1';
+    m.status.currentStatus.phase = 'Terminating';
+    m.status.lastOperation = { type: 'Delete', state: 'Processing', description: 'Initiate VM deletion' };
+    change(m);
+  });
+  world.nodes.cache.put(node());
+  world.driver.failures['delete'] = Array.from({ length: 30 }, () => NOT_FOUND);
+  return world;
+}
+
+function put(world: FakeWorld, change: (n: BuiltNode) => void): void {
+  world.nodes.cache.put(
+    node((n) => {
+      n.metadata.resourceVersion = `${world.writes + 2}`;
+      change(n);
+    }),
+  );
+}
+
+const notReady = (n: BuiltNode): void => void (n.status.conditions = [{ type: 'Ready', status: 'Unknown' }]);
+
+const isGone = (world: FakeWorld): boolean => world.machines.get(KEY) === undefined;
+const told = (world: FakeWorld) => world.machines.get(KEY)?.status?.lastOperation;
+const reasons = (world: FakeWorld): readonly string[] => world.events.map(({ reason }) => reason);
+
+/** Passes for so long, whenever the next is due. */
+async function runFor(world: FakeWorld, ms: number): Promise<void> {
+  const endMs = world.clock.now() + ms;
+  for (;;) {
+    await world.reconcile();
+    await world.settle();
+    if (isGone(world)) return;
+    // A call has ended, perhaps.
+    const { result } = await world.reconcile();
+    await world.settle();
+    if (isGone(world)) return;
+    const afterMs = result.kind === 'requeue' ? result.afterMs : SECOND;
+    if (world.clock.now() + afterMs > endMs) return world.clock.advance(endMs - world.clock.now());
+    world.clock.advance(afterMs);
+  }
+}
+
+function edit(world: FakeWorld, change: (m: Machine) => Machine): void {
+  const current = world.machines.get(KEY) as Machine;
+  const { metadata } = current;
+  world.machines.put(
+    change({ ...current, metadata: { ...metadata, resourceVersion: `${metadata.resourceVersion}0` } }),
+  );
+}
+
+describe('departure: that there is no VM is not believed while its Node is Ready; a driver that finds no VM', () => {
+  // promise: deletion-policies/unseen-vm-node-ready
+  test('is not asked again for a minute, in which that is what goes on; then it is a failure, and asked again as after others', async () => {
+    const world = start();
+    await runFor(world, 50 * SECOND);
+    expect(world.driver.calls).toEqual(['delete']);
+    expect(told(world)).toMatchObject({
+      state: 'Processing',
+      description: `The VM is not deleted yet: ${TEXT} Initiate VM deletion`,
+    });
+    expect(reasons(world)).toEqual([]);
+    const { writes } = world;
+
+    await runFor(world, 9 * MINUTE);
+    expect(told(world)).toMatchObject({
+      state: 'Failed',
+      description: `The VM cannot be deleted: ${TEXT} Initiate VM deletion`,
+    });
+    expect(reasons(world)).toEqual(['VMDeletionFailed']);
+    expect(world.writes).toBe(writes + 1);
+    expect(world.driver.calls.length).toBeGreaterThan(8);
+    expect(world.driver.calls.length).toBeLessThan(20);
+    expect(world.steps.retries.held()).toMatchObject([{ call: 'delete' }]);
+    expect(world.nodes.done).toEqual([]);
+
+    put(world, notReady);
+    await runFor(world, MINUTE);
+    expect(isGone(world)).toBe(true);
+  });
+
+  test('is believed in the pass in which the Node is no longer Ready, without another call', async () => {
+    const world = start();
+    await runFor(world, 20 * SECOND);
+    expect(isGone(world)).toBe(false);
+
+    put(world, notReady);
+    await world.reconcile();
+    await runToEnd(world);
+
+    expect(isGone(world)).toBe(true);
+    expect(world.driver.calls).toEqual(['delete']);
+    expect(world.nodes.done).toEqual(['read m-1', 'remove m-1']);
+    expect(reasons(world)).toEqual(['VMDeleted']);
+  });
+
+  test('is not believed when a live look shows the Node Ready again, nor when the Machine has come back under its name', async () => {
+    const world = start();
+    await runFor(world, 20 * SECOND);
+    put(world, notReady);
+    world.nodes.live.set('m-1', node());
+    await runFor(world, 10 * SECOND);
+    const whileLive = isGone(world);
+    world.nodes.live.clear();
+    world.liveMachines.set(
+      KEY,
+      machine((m) => void (m.metadata.uid = 'uid-of-another')),
+    );
+    await world.reconcile();
+
+    expect(whileLive).toBe(false);
+    expect(told(world)?.description).toContain('Initiate VM deletion');
+    expect(world.nodes.done).not.toContain('remove m-1');
+  });
+
+  test('is asked again at once when the class changes, and deletes the VM that it finds then', async () => {
+    const world = start();
+    await runFor(world, 20 * SECOND);
+    world.driver.failures['delete'] = [];
+    world.classes.put(
+      machineClass((c) => {
+        Object.assign(c.metadata, {
+          generation: 2,
+          resourceVersion: '2',
+          finalizers: ['machine.sapcloud.io/machine-controller-manager'],
+        });
+        c.providerSpec = { region: 'the right one' };
+      }),
+    );
+    await runToEnd(world);
+
+    expect(isGone(world)).toBe(true);
+    expect(world.driver.calls).toEqual(['delete', 'delete']);
+    expect(world.driver.vms.size).toBe(0);
+    expect(world.events.map(({ message }) => message)).toEqual(['VM sim:///m-1 was deleted.']);
+  });
+
+  test('is not believed by the next process either', async () => {
+    const world = start();
+    await runFor(world, 20 * SECOND);
+    world.restart();
+    await runFor(world, 20 * SECOND);
+
+    expect(isGone(world)).toBe(false);
+    expect(world.driver.calls).toEqual(['delete', 'delete']);
+  });
+
+  test('is believed at once when label force-deletion is set meanwhile', async () => {
+    const world = start();
+    await runFor(world, 20 * SECOND);
+    edit(world, (m) => ({
+      ...m,
+      metadata: { ...m.metadata, labels: { ...m.metadata.labels, 'force-deletion': 'true' } },
+    }));
+    await runToEnd(world);
+
+    expect(isGone(world)).toBe(true);
+    expect(world.driver.calls).toEqual(['delete']);
+  });
+
+  test('does not keep a Machine with policy forced for longer than its timeout, and the class notes it', async () => {
+    const world = start((m) => {
+      m.metadata.annotations = { 'machine.sapcloud.io/deletion-policy': 'forced' };
+    });
+    world.driver.methods = new Set(['ListMachines']);
+    await runFor(world, world.settings.forcedDeletionTimeoutMs - SECOND);
+    const before = isGone(world);
+    await runFor(world, 31 * SECOND);
+
+    expect([before, isGone(world)]).toEqual([false, true]);
+    expect(world.notedRemovals).toEqual(['class-1']);
+    expect(reasons(world)).toEqual(['VMDeletionFailed', 'ForcedRemoval']);
+  });
+
+  test('and has said before that it was deleting the VM is believed at once', async () => {
+    const world = start();
+    world.driver.failures['delete'] = [new DriverError('Aborted', 'server s-1 is still being deleted'), NOT_FOUND];
+    await runFor(world, 10 * SECOND);
+
+    expect(isGone(world)).toBe(true);
+    expect(world.driver.calls).toEqual(['delete', 'delete']);
+  });
+
+  test.each([
+    { answer: 'was lost', first: new DriverError('Aborted', 'no answer', { unanswered: true }) },
+    { answer: 'was a refusal', first: new DriverError('PermissionDenied', 'no') },
+  ])('and whose first answer $answer is not', async ({ first }) => {
+    const world = start();
+    world.driver.failures['delete'] = [first, ...Array.from({ length: 9 }, () => NOT_FOUND)];
+    await runFor(world, 30 * SECOND);
+
+    expect(isGone(world)).toBe(false);
+    expect(told(world)?.description).toContain(TEXT);
+  });
+
+  test.each([
+    { what: 'whose Node is not Ready', arrange: (world) => put(world, notReady) },
+    { what: 'whose Node is gone', arrange: (world) => world.nodes.cache.remove('m-1') },
+    {
+      what: 'whose Node is that of another VM by now',
+      arrange: (world) => put(world, (n) => void (n.spec.providerID = 'sim:///another')),
+    },
+    {
+      what: "whose Node is another Machine's",
+      arrange: (world) => {
+        world.machines.put(machine((m) => Object.assign(m.metadata, { name: 'm-2', uid: 'uid-2' })));
+        put(world, (n) => void (n.metadata.labels = { 'node.gardener.cloud/machine-name': 'm-2' }));
+      },
+    },
+    {
+      what: 'whose Node was never recorded',
+      change: (m) => void (m.metadata.labels = {}),
+      arrange: (world) => put(world, (n) => void (n.spec.providerID = '')),
+    },
+    { what: 'without a target cluster', arrange: (world) => void (world.hasTarget = false) },
+    { what: 'whose deletion is forced', change: (m) => void (m.metadata.labels['force-deletion'] = 'true') },
+  ] as { what: string; change?: Change; arrange?: (world: FakeWorld) => void }[])(
+    'is believed at once of a Machine $what',
+    async ({ change, arrange }) => {
+      const world = start(change);
+      arrange?.(world);
+      await runToEnd(world);
+
+      expect(isGone(world)).toBe(true);
+      expect(world.driver.calls).toEqual(['delete']);
+    },
+  );
+
+  test('is not believed while the Node cannot be looked at', async () => {
+    const world = start();
+    world.nodes.cache.remove('m-1');
+    world.nodes.read = (): Promise<Node | undefined> => Promise.reject(new Error('no answer'));
+    await world.reconcile();
+    await world.settle();
+    const { error } = await world.reconcile();
+
+    expect(error).toEqual(new Error('no answer'));
+    expect(isGone(world)).toBe(false);
+  });
+});

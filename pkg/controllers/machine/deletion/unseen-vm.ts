@@ -1,0 +1,71 @@
+import { nodeNameOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { FORCE_DELETION_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { isSameVM } from '../../../apis/machine/v1alpha1/same-vm.ts';
+import type { Node } from '../../../apis/wire.ts';
+import { isReady } from '../../machine-facts/node-health.ts';
+import { isOfOneScheme, isRemovedWith, type MachineIndex } from '../../machine-facts/node-owner.ts';
+import type { ActivityResults } from '../calls/results.ts';
+import type { CallFailure } from '../calls/retries.ts';
+import type { MachineContext } from '../context.ts';
+import { sharedWith } from '../identity/identity-claims.ts';
+import { isForced } from './cursor.ts';
+import { VMInDoubtError } from './namesake-vms.ts';
+
+/**
+ * The Node that contradicts a driver which says that there is no VM: a class or Secret that was edited shows it another place, where there is
+ * none. Undefined: the answer is believed. Throws ApiError.
+ *
+ * | what is known                                                             | the answer      |
+ * |---------------------------------------------------------------------------|-----------------|
+ * | the deletion is forced by its label, or there is no target cluster        | is believed     |
+ * | no Node is recorded, or another Machine has the provider id, too          | is believed     |
+ * | the driver of this very class said before that it was deleting the VM     | is believed     |
+ * | the Node is gone, another machine's or VM's, or not Ready, in a live look | is believed     |
+ * | the Node is Ready                                                         | is not believed |
+ *
+ * Of a VM that is gone the Node is Ready for less than a minute: for that long the deletion of a VM waits that somebody else has deleted, or
+ * whose deletion was not answered.
+ */
+export async function nodeAgainst(
+  machines: MachineIndex,
+  ctx: MachineContext,
+  { wasFound, isAnothers = false, wasGoing = false }: ActivityResults['delete'],
+): Promise<Node | undefined> {
+  const { observed, nodes, signal } = ctx;
+  const name = nodeNameOf(observed);
+  if (wasFound || isAnothers || wasGoing || nodes === undefined || name === '' || isForced(ctx)) return undefined;
+  if (sharedWith(observed, machines, nodes) !== undefined) return undefined;
+  const cached = nodes.get(name);
+  // A cache that is old costs a moment; it must not be believed when the VM is given up.
+  const node = showsVM(cached, observed, machines) ? cached : await nodes.read(name, signal);
+  return showsVM(node, observed, machines) ? node : undefined;
+}
+
+function showsVM(node: Node | undefined, machine: Machine, machines: MachineIndex): node is Node {
+  if (node === undefined || !isReady(node) || !isRemovedWith(node, machine, machines)) return false;
+  const isOther = isSameVM(node.spec?.providerID, providerIDOf(machine)) === false && isOfOneScheme(node, machine);
+  return !isOther;
+}
+
+/** Whether the driver has found the VM, and deletes it: that it is gone is what comes next. */
+export function isGoing(failure: CallFailure | undefined): boolean {
+  return failure?.error.code === 'Aborted' && !failure.error.unanswered && !(failure.error instanceof VMInDoubtError);
+}
+
+/** Why the answer is not believed, and what to do about it. */
+export function unseenVMError(
+  { metadata, spec }: Machine,
+  node: Node,
+  className: string,
+  lastKnownState: string | undefined,
+): VMInDoubtError {
+  const providerID = providerIDOf({ spec });
+  const vm = providerID === '' ? `VM of name ${metadata.name}` : `VM ${providerID}`;
+  return new VMInDoubtError(
+    `the driver found no ${vm}, but Node ${node.metadata.name} is Ready, so the VM is assumed to be running. If it is, correct MachineClass ${className} ` +
+      `or its Secret so that the driver finds it; to remove the Machine without its VM, set label ${FORCE_DELETION_LABEL}=True`,
+    'FailedPrecondition',
+    lastKnownState,
+  );
+}
