@@ -1,9 +1,12 @@
+import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { policyInForce, policySettingOf } from '../../machine-facts/deletion-policy.ts';
-import { deletionStageOf, textOfStage, type DeletionStage } from '../../machine-facts/deletion-stage.ts';
+import { deletionStageOf, hasReached, textOfStage, type DeletionStage } from '../../machine-facts/deletion-stage.ts';
 import { describeHooks, hooksOf } from '../../machine-facts/hooks.ts';
+import { hasRecordedVM } from '../../machine-facts/node-owner.ts';
+import { wasNeverRequested } from '../../machine-facts/status.ts';
 import { descriptionOf, explanation, fact, inPhase, isFailure, type Explanation, type Fact } from '../explanation.ts';
 import { withOutage } from '../outage-fact.ts';
 
@@ -32,14 +35,19 @@ function ofDeletion(of: (machine: Machine, stage: DeletionStage | undefined) => 
   return fact((machine) => (isBeingDeleted(machine) ? of(machine, deletionStageOf(machine)) : undefined));
 }
 
-function explainKeptByOthers({ metadata: { finalizers = [] } }: Machine): Explanation | undefined {
+function explainKeptByOthers(machine: Machine, stage: DeletionStage | undefined): Explanation | undefined {
+  const { finalizers = [] } = machine.metadata;
   if (finalizers.length === 0 || finalizers.includes(MACHINE_FINALIZER)) return undefined;
   const names = finalizers.join(', ');
+  const isLeft = !hasReached(stage, 'delete-node') && !wasNeverRequested(machine) && hasRecordedVM(machine);
+  const providerID = providerIDOf(machine);
   return explanation(
     'KeptByOthers',
-    `Machinist has completed the deletion; finalizer ${names} keeps the object.`,
+    isLeft
+      ? `The finalizer of Machinist was removed before ${providerID === '' ? 'the VM' : `VM ${providerID}`} was deleted; finalizer ${names} keeps the object.`
+      : `Machinist has completed the deletion; finalizer ${names} keeps the object.`,
     `finalizer ${names} to be removed by its owner`,
-    'The Machine is removed.',
+    isLeft ? 'The Machine is removed; then its VM is deleted as an orphan.' : 'The Machine is removed.',
   );
 }
 
