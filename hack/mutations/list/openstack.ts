@@ -3,6 +3,13 @@ import type { Mutation } from '../mutation.ts';
 /** What the driver of OpenStack decides about servers. */
 export const OPENSTACK: readonly Mutation[] = [
   {
+    in: 'isMarkedFor',
+    from: ' || (isServerMadeFor(server, machine) && hasMarks(server))',
+    to: '',
+    why: 'A class whose tags are edited leaks all its servers.',
+    tests: ['class-edits.test.ts'],
+  },
+  {
     in: 'leftMsOf',
     from: 'min(answerMs, Math.max(0, intent.sent.atMs + answerMs - nowMs)',
     to: 'max(0, intent.sent.atMs - nowMs',

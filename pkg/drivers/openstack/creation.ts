@@ -8,7 +8,7 @@ import { ensureFloatingIP, type FloatingIPDeps, releaseFloatingIPs } from './flo
 import { imageIDOf } from './image.ts';
 import { ownerText } from './intent.ts';
 import type { Port } from './network.ts';
-import { clusterTagOf, isServerMadeFor, isMarked, isServerOf, metadataOf } from './ownership.ts';
+import { clusterTagOf, isServerMadeFor, isMarkedFor, isServerOf, metadataOf } from './ownership.ts';
 import { type Mark, Ports } from './ports.ts';
 import { marksIn, type OpenStackSpec } from './provider-spec.ts';
 import { addressesOf, type Server, serverBody, type ServerState, serverStateOf, survivorOf } from './server.ts';
@@ -75,7 +75,9 @@ export class Creation {
     const { cloud, machine, spec } = this.#deps;
     const marks = marksIn(spec.tags);
     const named = await cloud.compute.serversNamed(machine.name, signal);
-    const own = named.filter((server) => isMarked(server, marks) && isServerOf(server, machine, cloud.region));
+    const own = named.filter(
+      (server) => isMarkedFor(server, marks, machine) && isServerOf(server, machine, cloud.region),
+    );
     this.#requireTags(named);
     const live: Server[] = [];
     for (const server of own) {
@@ -94,7 +96,8 @@ export class Creation {
     const { machine, spec } = this.#deps;
     const marks = marksIn(spec.tags);
     const left = named.find(
-      (server) => isServerMadeFor(server, machine) && !isMarked(server, marks) && this.#stateOf(server) !== 'gone',
+      (server) =>
+        isServerMadeFor(server, machine) && !isMarkedFor(server, marks, machine) && this.#stateOf(server) !== 'gone',
     );
     if (left === undefined) return;
     const text = `server ${left.id} was created for machine ${this.#name()}, but lacks a tag of its class (${marks.join(', ')})`;

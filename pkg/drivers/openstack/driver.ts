@@ -20,7 +20,15 @@ import { buildFailure, Creation } from './creation.ts';
 import { deleteServers } from './deletion.ts';
 import { ensureFloatingIP, hasFloatingIP } from './floating-ip.ts';
 import { ownerText } from './intent.ts';
-import { isMarked, isServerOf, namespaceOf, parseProviderID, openStackProviderID, serverTagsOf } from './ownership.ts';
+import {
+  isListedFor,
+  isMarkedFor,
+  isServerOf,
+  namespaceOf,
+  parseProviderID,
+  openStackProviderID,
+  serverTagsOf,
+} from './ownership.ts';
 import { Ports } from './ports.ts';
 import {
   type Findable,
@@ -110,9 +118,9 @@ export class OpenStackDriver implements Driver {
     this.#tenure.saw(request.machine, call);
     return await this.#run(request, async () => {
       const spec = parseProviderSpec(request.machineClass.providerSpec);
-      const cloud = this.#clouds.open(request.secretData, spec.region);
+      const { cloud, marks } = this.#open(request, machine);
       return await this.#alone(machine, call, async () => {
-        const found = await this.#find({ cloud, marks: marksIn(spec.tags), machine }, call.signal);
+        const found = await this.#find({ cloud, marks, machine }, call.signal);
         if (found === undefined) throw notFound(machine);
         const isBuilt = (server: Server): boolean => this.#stateOf(server) !== 'building';
         const server = isBuilt(found)
@@ -163,13 +171,14 @@ export class OpenStackDriver implements Driver {
   async listMachines(request: Omit<MachineRequest, 'machine'>, call: DriverCall): Promise<readonly ListedMachine[]> {
     const { name, namespace = '' } = request.machineClass.metadata;
     return await this.#run(request, async () => {
-      const { region, tags } = parseProviderSpec(request.machineClass.providerSpec);
+      // A class that has become invalid must not hide servers.
+      const { region = '', marks } = findableIn(request.machineClass.providerSpec);
+      if (region === '') throw withoutRegion();
       const cloud = this.#clouds.open(request.secretData, region);
-      const marks = marksIn(tags);
       // All of them: a tag of Nova that was taken away must not hide a server.
       const servers = await cloud.compute.servers(undefined, call.signal);
       return servers
-        .filter((server) => isMarked(server, marks) && serverStateOf(server, 0, Infinity) !== 'gone')
+        .filter((server) => isListedFor(server, marks, name) && serverStateOf(server, 0, Infinity) !== 'gone')
         .map((server) => ({
           ...serverTagsOf(server, region),
           machineNamespace: namespaceOf(server),
@@ -212,14 +221,16 @@ export class OpenStackDriver implements Driver {
     return await this.#turns.take(JSON.stringify([cluster, namespace, name]), call.signal, work);
   }
 
-  /** The cloud of a class whose spec may be wrong. */
+  /** The cloud of a class whose spec may be wrong, or may have become that of another region: the server is where it was made. */
   #open(
     { machineClass, secretData }: Pick<MachineRequest, 'machineClass' | 'secretData'>,
     { providerID }: MachineIdentity,
   ): Omit<Findable, 'region'> & { readonly cloud: Cloud } {
     const found = findableIn(machineClass.providerSpec);
-    const { region = parseProviderID(providerID)?.region, ...known } = found;
-    if (region === undefined) throw invalid('providerSpec.spec.region: must be a non-empty string');
+    const { region: current = '', ...known } = found;
+    const recorded = parseProviderID(providerID)?.region ?? '';
+    const region = recorded === '' ? current : recorded;
+    if (region === '') throw withoutRegion();
     return { cloud: this.#clouds.open(secretData, region), ...known };
   }
 
@@ -257,7 +268,7 @@ export class OpenStackDriver implements Driver {
 
   #isOf(server: Server, { cloud, marks, machine }: Sought): boolean {
     if (this.#stateOf(server) === 'gone' || !isServerOf(server, machine, cloud.region)) return false;
-    if (isMarked(server, marks)) return true;
+    if (isMarkedFor(server, marks, machine)) return true;
     const fields = { machine: `${machine.namespace}/${machine.name}`, server: server.id, marks };
     this.#deps.log.warn(fields, 'skipped a server that has lost the tags of its class');
     return false;
@@ -290,6 +301,10 @@ export class OpenStackDriver implements Driver {
   #stateOf(server: Server): ReturnType<typeof serverStateOf> {
     return serverStateOf(server, this.#deps.clock.now(), this.#deps.settings.buildMs);
   }
+}
+
+function withoutRegion(): DriverError {
+  return invalid('providerSpec.spec.region: must be a non-empty string');
 }
 
 function virtualMachineOf({ region }: Cloud, server: Server): VirtualMachine {

@@ -1,4 +1,5 @@
 import { type MachineIdentity, type TaggedVM, isVMOf } from '../machine-identity.ts';
+import { marksIn, MARKS } from './provider-spec.ts';
 import type { Server } from './server.ts';
 
 /** Metadata that says whose a server is, beside the tags of the class. */
@@ -61,6 +62,27 @@ export function serverTagsOf({ id, name, metadata }: Server, region: string): Ta
 /** Whether a server carries the two tags of its class; without them it is nobody's any more, and left alone. */
 export function isMarked({ metadata }: Server, marks: readonly string[]): boolean {
   return marks.every((key) => metadata[key] !== undefined);
+}
+
+/**
+ * Whether a server is still in the hands of the driver. One that was made for the machine carries the tags that its class had then: if those are
+ * others than today's, the class was edited, which is no reason to leave the server alone. With one of the two gone, somebody has taken it out of
+ * the driver's hands.
+ */
+export function isMarkedFor(server: Server, marks: readonly string[], machine: MachineIdentity): boolean {
+  return isMarked(server, marks) || (isServerMadeFor(server, machine) && hasMarks(server));
+}
+
+/** Whether a list for a class shows a server: by the tags of the class, or, if the driver has made it for that class, by those of then. */
+export function isListedFor(server: Server, marks: readonly string[], className: string): boolean {
+  const { cluster, namespace, className: madeFor, machineUID } = serverTagsOf(server, '');
+  const isOurs = cluster !== '' && namespace !== '' && machineUID !== undefined && madeFor === className;
+  // A class without its tags would show the servers of everybody.
+  return (marks.length === MARKS.length && isMarked(server, marks)) || (isOurs && hasMarks(server));
+}
+
+function hasMarks({ metadata }: Server): boolean {
+  return marksIn(metadata).length === MARKS.length;
 }
 
 export function isServerOf(server: Server, machine: MachineIdentity, region: string): boolean {

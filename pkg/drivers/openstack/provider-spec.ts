@@ -101,7 +101,7 @@ const MEMBERS = [
   'floatingIP',
 ];
 /** What the two tags contain that say whose a server is. */
-const MARKS = ['kubernetes.io-cluster-', 'kubernetes.io-role-'] as const;
+export const MARKS = ['kubernetes.io-cluster-', 'kubernetes.io-role-'] as const;
 const LONGEST_TAG = 255;
 /** Short enough for the description of a volume, which names the machine as well. */
 const VOLUME_NAME = /^[a-z0-9]([a-z0-9-]{0,48}[a-z0-9])?$/;

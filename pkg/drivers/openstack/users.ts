@@ -1,6 +1,6 @@
 import { ownerText, parseIntent } from './intent.ts';
 import type { Port } from './network.ts';
-import { isMarked, isServerOf } from './ownership.ts';
+import { isMarkedFor, isServerOf } from './ownership.ts';
 import type { MachineOfCloud } from './settings.ts';
 
 interface Deps extends Pick<MachineOfCloud, 'cloud' | 'machine' | 'log'> {
@@ -70,7 +70,7 @@ export class Users {
     const { cloud, machine, marks } = this.#deps;
     const server = await cloud.compute.server(id, signal);
     if (server === undefined || server.status === 'DELETED') return false;
-    const isOwn = isMarked(server, marks) && isServerOf(server, machine, cloud.region);
+    const isOwn = isMarkedFor(server, marks, machine) && isServerOf(server, machine, cloud.region);
     if (!isOwn || server.status !== 'SOFT_DELETED') return true;
     await cloud.compute.deleteForGood(id, signal);
     return false;
