@@ -148,7 +148,7 @@ export class ClusterAPIDriver implements Driver {
         if (pieces.length === 0) pieces = await this.#strays(subject, request, call);
         const next = nextRemoval(pieces);
         if (next.kind === 'done') {
-          if (asked.size === 0) throw notFound(identityOf(request, call));
+          if (asked.size === 0) throw this.#nothingOf(request, call);
           return { lastKnownState: undefined };
         }
         const { piece } = next;
@@ -277,6 +277,15 @@ export class ClusterAPIDriver implements Driver {
     const labels = `${CLUSTER_API_MACHINE_UID_LABEL}=${subject.machineUID}`;
     const found = await this.#kinds.list(subject.namespace, labels, isNamed, signal);
     return found.map(strayPiece).filter(({ object }) => isCreatedFor(object, subject));
+  }
+
+  /** Nothing was found of a machine. Of a kind that may not be listed any more nobody can say that. */
+  #nothingOf(request: MachineRequest, call: DriverCall): DriverError {
+    const { lost } = this.#kinds;
+    if (lost.length === 0) return notFound(identityOf(request, call));
+    const { namespace, name } = identityOf(request, call);
+    const text = `cannot determine whether machine ${namespace}/${name} still has objects: no longer permitted to list ${lost.join(', ')}`;
+    return new DriverError('PermissionDenied', text);
   }
 
   /** Everything that is not there yet; the Machine last, since providers begin with it. */

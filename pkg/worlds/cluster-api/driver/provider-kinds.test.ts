@@ -10,7 +10,7 @@ import { ProviderKinds } from './provider-kinds.ts';
 const { signal } = new AbortController();
 const MINUTE = 60_000;
 
-function worldOf(): { client: MemoryClient; clock: FakeClock; look: () => Promise<unknown> } {
+function worldOf(): { client: MemoryClient; clock: FakeClock; kinds: ProviderKinds; look: () => Promise<unknown> } {
   const [client, clock] = [new MemoryClient(), new FakeClock()];
   const labels = { 'cluster.x-k8s.io/v1beta2': 'v1' };
   const metadata = {
@@ -22,7 +22,7 @@ function worldOf(): { client: MemoryClient; clock: FakeClock; look: () => Promis
   };
   client.put(customResourceDefinitions, { metadata: { ...metadata, labels } });
   const kinds = new ProviderKinds({ reader: client, clock, log: silentLogger });
-  return { client, clock, look: () => kinds.list('shoot', 'a=b', () => false, signal) };
+  return { client, clock, kinds, look: () => kinds.list('shoot', 'a=b', () => false, signal) };
 }
 
 test('which kinds there are is looked for once a minute', async () => {
@@ -35,6 +35,24 @@ test('which kinds there are is looked for once a minute', async () => {
   clock.advance(1);
   await look();
   expect(client.reads.filter((one) => one === 'customresourcedefinitions')).toHaveLength(4);
+});
+
+test('a kind that may not be listed any more is lost until it may be; one that never could be is not', async () => {
+  const { client, clock, kinds, look } = worldOf();
+  client.readFailure = new ApiError(403, 'Forbidden', 'no');
+  await look();
+  const never = kinds.lost;
+  client.readFailure = undefined;
+  clock.advance(MINUTE);
+  await look();
+  client.readFailure = new ApiError(403, 'Forbidden', 'no');
+  await look();
+  const then = kinds.lost;
+  client.readFailure = undefined;
+  clock.advance(MINUTE);
+  await look();
+
+  expect([never, then, kinds.lost]).toEqual([[], ['hosts.metal.example.org'], []]);
 });
 
 test('a kind that may not be listed is left out for a minute; what else fails is told', async () => {

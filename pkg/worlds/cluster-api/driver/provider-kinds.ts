@@ -20,12 +20,19 @@ export class ProviderKinds {
   #served: { readonly kinds: readonly ServedKind[]; readonly atMs: number } | undefined;
   /** Plurals with groups that may not be listed; asked for again when it is looked anew which kinds there are. */
   readonly #refused = new Set<string>();
+  /** What was listed before. */
+  readonly #listed = new Set<string>();
 
   constructor(parts: { readonly reader: Reader; readonly clock: Clock; readonly log: Logger }) {
     this.#parts = parts;
   }
 
-  /** Objects of all of them, but of those that `isLookedAt` says to be looked at anyway. What may not be listed has not been made either. */
+  /** What was permitted to be listed once, and is not any more: a role that has shrunk hides what was made. */
+  get lost(): readonly string[] {
+    return [...this.#refused].filter((what) => this.#listed.has(what));
+  }
+
+  /** Objects of all of them, but of those that `isLookedAt` says to be looked at anyway. What may never be listed has not been made either. */
   async list(
     namespace: string,
     labelSelector: string,
@@ -63,7 +70,9 @@ export class ProviderKinds {
 
   async #permitted<T>(what: string, list: () => Promise<readonly T[]>): Promise<readonly T[]> {
     try {
-      return await list();
+      const listed = await list();
+      this.#listed.add(what);
+      return listed;
     } catch (err) {
       // Not of a token that has just expired, or a version that is not served: there may be objects all the same.
       if (!ApiError.is(err, 'Forbidden')) throw err;
