@@ -81,7 +81,7 @@ export class FakeWorld {
   readonly otherDriver = new FakeDriver();
   readonly drains = new FakeDrain();
   readonly deletedMachines: string[] = [];
-  /** What the next deletions of unchanged Machines fail with. */
+  /** What the next deletions of Machines fail with. */
   readonly deleteFailures: Error[] = [];
   /** Classes that note that a Machine was let go by force. */
   readonly notedRemovals: string[] = [];
@@ -295,6 +295,8 @@ export class FakeWorld {
         return Promise.resolve();
       },
       deleteMachine: (machine) => {
+        const failure = this.deleteFailures.shift();
+        if (failure !== undefined) return Promise.reject(failure);
         this.deletedMachines.push(machine.metadata.uid);
         return Promise.resolve();
       },

@@ -1,5 +1,6 @@
 import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import { isBeingSetUp } from './node-health.ts';
 import { failedCallOf, reportsSeveralVMs } from './original-texts.ts';
@@ -13,11 +14,11 @@ export function hasToJoin({ status }: Pick<Machine, 'status'>): boolean {
 
 /**
  * Whether the machine is Running once its Node is healthy, whatever it has failed at. One that has to join needs a VM that its driver has initialized,
- * if it has that step, and a Node on which pods are scheduled: else a rollout would drain Nodes that work for those that do not.
+ * if it has that step, and a Node on which pods are scheduled, and which stays: else a rollout would drain Nodes that work for those that do not.
  */
 export function runsOnceHealthy(machine: Pick<Machine, 'status'>, node: Node): boolean {
   if (phaseOf(machine) !== 'Pending' && !hasToJoin(machine)) return true;
-  return !awaitsInitialization(machine) && !isBeingSetUp(node);
+  return !awaitsInitialization(machine) && !isBeingSetUp(node) && !isBeingDeleted(node);
 }
 
 /** Where several VMs match, its driver initializes none: such a machine does not wait for that, and the other VMs are found as orphans. */

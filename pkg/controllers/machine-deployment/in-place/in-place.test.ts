@@ -34,6 +34,8 @@ interface Made {
   /** Failed and preserved; by its update when that is its last operation. */
   readonly kept?: 'Create' | 'InPlaceUpdate';
   readonly isMaintained?: boolean;
+  /** Its Node is deleted, and kept by the finalizer. */
+  readonly isNodeDeleted?: boolean;
   readonly preparation?: 'asked' | 'undone';
 }
 
@@ -50,6 +52,7 @@ function made({
   index,
   kept,
   isMaintained = false,
+  isNodeDeleted = false,
   preparation,
 }: Made): NodeOfMachine {
   const conditions = reason === undefined ? [] : [{ type: 'InPlaceUpdate', status: 'True' as const, reason }];
@@ -71,6 +74,7 @@ function made({
     node: node((n) => {
       n.metadata.name = name;
       n.metadata.labels = labels;
+      if (isNodeDeleted) n.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
       n.status.conditions = conditions;
     }),
   };
@@ -294,6 +298,12 @@ describe('choosing Nodes', () => {
       moved: [{ labels: UPDATED, reason: 'UpdateSuccessful' }],
       unavailable: 1,
       chosen: [],
+    },
+    {
+      title: 'those whose Nodes stay',
+      of: [{ isNodeDeleted: true }, {}, { isNodeDeleted: true }, {}],
+      now: { size: 1, available: 1 },
+      chosen: ['m-1', 'm-3'],
     },
     {
       title: 'the next once the Node of an updated one was given back',

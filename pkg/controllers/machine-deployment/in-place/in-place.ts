@@ -6,6 +6,7 @@ import {
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { conditionOf } from '../../../work/reconcile/conditions.ts';
 import { isUnderMaintenance } from '../../machine-facts/maintenance.ts';
@@ -110,8 +111,8 @@ export function toMove(
  *
  * A Machine of an old set that has failed and is preserved is missing anyway, unless its update made it so: an image that no Machine
  * survives would take one after the other. An updated one counts as unavailable until its Node was given back, for no pod can run there:
- * were none given back, all would end up cordoned. Nodes that are left alone, because they refused, and those of machines in maintenance,
- * or whose deletion is prepared, are passed over.
+ * were none given back, all would end up cordoned. Nodes that are left alone, because they refused, that are deleted, and those of machines in
+ * maintenance, or whose deletion is prepared, are passed over.
  */
 export function toSelect(
   oldSets: readonly { readonly facts: SetFacts; readonly machines: readonly NodeOfMachine[] }[],
@@ -135,6 +136,8 @@ export function toSelect(
   const candidates = all
     .filter((one) => !isUnderway(one) && isCandidate(one) && one.node !== undefined && !isLeftAlone(one.node))
     .filter(({ machine }) => !isUnderMaintenance(machine) && !isUnderPreparation(machine))
+    // Machines go with them.
+    .filter(({ node }) => node !== undefined && !isBeingDeleted(node))
     .toSorted((a, b) => byUpgradeIndex(a.machine, b.machine));
   const [available, others] = [true, false].map((is) =>
     candidates.filter(({ machine }) => isAvailable(machine) === is),

@@ -1,5 +1,6 @@
 import { phaseOf, providerIDOf, vmClassNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { formatDuration } from '../../../apis/duration.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
@@ -149,6 +150,7 @@ function paceOf({ metadata }: Machine, pool: Pool | undefined, timeoutMs: number
 
 /** Why a Node that has joined is not used. */
 function describeWant(node: Node, watched: readonly string[]): string {
+  if (isBeingDeleted(node)) return 'was deleted';
   const { conditions = [] } = node.status ?? {};
   const bad = badConditions(conditions, watched);
   if (bad.length > 0) return `is not healthy, ${describeConditions(bad)}`;

@@ -2,7 +2,7 @@ import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { OperationType } from '../../../apis/machine/v1alpha1/phases.ts';
 import { formatDuration } from '../../../apis/duration.ts';
-import { fromTimestamp } from '../../../base/clock/clock.ts';
+import { fromTimestamp, toTimestamp } from '../../../base/clock/clock.ts';
 import { next, requeue, stop, type StepResult } from '../../../work/reconcile/result.ts';
 import { hold, withHold } from '../../machine-facts/replacement-hold.ts';
 import { isMaintenanceRequested } from '../../machine-facts/maintenance.ts';
@@ -45,10 +45,14 @@ export const healthTimeout = (deps: Deps): MachineStep => ({
       return next;
     }
     const { sinceMs, timeoutMs, leftMs } = time;
+    const nowMs = deps.clock.now();
+    // Of a process whose clock was ahead, or of ours before it was set back: all that is known is that it is unhealthy now.
+    if (sinceMs > nowMs)
+      ctx.machine.status.currentStatus = { ...ctx.machine.status.currentStatus, lastUpdateTime: toTimestamp(nowMs) };
     if (leftMs <= 0) return await replace(deps, ctx, timeoutMs);
 
     // Its time has passed, but not under our eyes.
-    if (deps.clock.now() - sinceMs >= timeoutMs) reportHold(deps, ctx, hold('grace'));
+    if (nowMs - sinceMs >= timeoutMs) reportHold(deps, ctx, hold('grace'));
     else endHold(deps, ctx);
     ctx.pass.alsoAfter(leftMs, 'the Node to become healthy');
     return next;
@@ -65,12 +69,9 @@ export function healthTime(
   if (!LIMITED.has(phaseOf(machine)) || machine.spec.disableHealthTimeout === true) return undefined;
   if (isSuspended(deps, ctx)) return undefined;
   const timeoutMs = healthTimeoutMsOf(machine, settings);
+  const sinceMs = fromTimestamp(machine.status.currentStatus?.lastUpdateTime) ?? clock.now();
   const clusters = clustersOf(ctx);
-  const trustedMs = trust.trustedForMs(clusters);
-  const toldMs = fromTimestamp(machine.status.currentStatus?.lastUpdateTime) ?? clock.now();
-  // One that is yet to come was written by another process, whose clock was ahead.
-  const sinceMs = toldMs > clock.now() ? clock.now() - trustedMs : toldMs;
-  const unhealthyMs = Math.min(clock.now() - sinceMs, trustedMs);
+  const unhealthyMs = Math.min(Math.max(0, clock.now() - sinceMs), trust.trustedForMs(clusters));
   return { sinceMs, timeoutMs, leftMs: Math.max(timeoutMs - unhealthyMs, trust.graceLeftMs(clusters)) };
 }
 

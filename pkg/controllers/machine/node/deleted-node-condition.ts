@@ -13,6 +13,10 @@ export function showNodeDeleted({ status }: MachineCopy, reason: string, message
   status.machineConditions = withCondition(machineConditions, dated(current, machineConditions, nowMs));
 }
 
+export function isNodeDeletedShown(machine: Pick<Machine, 'status'>): boolean {
+  return shownBy(machine) !== undefined;
+}
+
 export function hideNodeDeleted({ status }: MachineCopy): void {
   if (shownBy({ status }) !== undefined)
     status.machineConditions = withoutCondition(status.machineConditions, NODE_DELETED);
@@ -20,12 +24,18 @@ export function hideNodeDeleted({ status }: MachineCopy): void {
 
 /** What a machine waits for that works, or joins, and whose Node was deleted; an unhealthy one says in its last operation why it is held. */
 export const whileNodeDeleted: Fact = (machine, rest) => {
-  const { message } = shownBy(machine) ?? {};
+  const { message, reason = '' } = shownBy(machine) ?? {};
   if (message === undefined || holdOf(machine) !== undefined) return rest();
-  const next =
-    'Then it is drained, deleted and replaced, even if its Node is ready. To replace it now, delete the Machine.';
-  return explanation(NODE_DELETED, message, 'its turn to be replaced', next);
+  return reason === NEVER_REPLACED
+    ? explanation(NODE_DELETED, message, 'the Machine to be deleted', 'Nothing: the machine is kept.')
+    : explanation(NODE_DELETED, message, 'its turn to be replaced', IN_ITS_TURN);
 };
+
+/** Reason of the condition where only a user ends it. */
+export const NEVER_REPLACED = 'HealthTimeoutDisabled';
+
+const IN_ITS_TURN =
+  'Then it is drained, deleted and replaced, even if its Node is ready. To replace it now, delete the Machine.';
 
 function shownBy({ status }: Pick<Machine, 'status'>): MachineCondition | undefined {
   return conditionOf(status?.machineConditions, NODE_DELETED);

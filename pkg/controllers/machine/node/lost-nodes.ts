@@ -3,10 +3,14 @@ import { hasFinalizer } from '../../../apis/finalizers.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { NODE_FINALIZER, NOT_MANAGED_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../../apis/wire.ts';
-import type { Clock } from '../../../base/clock/clock.ts';
+import { MINUTE_MS } from '../../../base/clock/clock.ts';
+import { CONTROL } from '../../../kube/gate/gate.ts';
 import { isReady } from '../../machine-facts/node-health.ts';
 import { isRemovedWith, type MachineIndex } from '../../machine-facts/node-owner.ts';
+import type { Collaborators } from '../collaborators.ts';
 
+/** For so long everything must have been seen: a Node is called not ready, and deleted, in less. */
+const SEEN_MS = MINUTE_MS;
 /** A DELETE takes no longer at the API server than this, its `--request-timeout`. */
 const REQUEST_TIMEOUT_MS = 60_000;
 
@@ -32,31 +36,36 @@ export function isManaged({ metadata }: Node): boolean {
 
 type LostNode = Pick<ObjectMeta, 'name' | 'uid'>;
 
+type Deps = Pick<Collaborators, 'clock' | 'trust' | 'targets'> & { readonly machines: MachineIndex };
+
 /** Nodes that our finalizer did not keep from being deleted, by the UID of their Machine. */
 export class LostNodes {
-  readonly #clock: Clock;
-  readonly #machines: MachineIndex;
+  readonly #deps: Deps;
   /** Nodes that were given our finalizer by this process, and when (monotonic). */
   readonly #protected = new Map<string, { readonly uid: string; readonly atMs: number }>();
   readonly #lost = new Map<string, LostNode>();
 
-  constructor({ clock, machines }: { readonly clock: Clock; readonly machines: MachineIndex }) {
-    this.#clock = clock;
-    this.#machines = machines;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /** A Node of this Machine is given our finalizer. */
   protect(machine: Machine, { metadata: { uid } }: Node): void {
-    this.#protected.set(machine.metadata.uid, { uid, atMs: this.#clock.monotonicMs() });
+    this.#protected.set(machine.metadata.uid, { uid, atMs: this.#deps.clock.monotonicMs() });
   }
 
-  /** A Node of this Machine is gone, and was last seen like this: notes it for step `node-deleted`, unless our finalizer should have kept it. */
+  /**
+   * A Node of this Machine is gone, and was last seen like this: notes it for step `node-deleted`, unless our finalizer should have kept it, or
+   * how it was when it was deleted was not seen.
+   */
   noteDeleted(machine: Machine, node: Node): void {
+    const { clock, machines, trust, targets } = this.#deps;
     const { name, uid } = node.metadata;
     const protection = this.#protected.get(machine.metadata.uid);
-    const protectedForMs = protection?.uid === uid ? this.#clock.monotonicMs() - protection.atMs : Infinity;
-    if (wasUnprotected(node, machine, this.#machines, protectedForMs))
-      this.#lost.set(machine.metadata.uid, { name, uid });
+    const protectedForMs = protection?.uid === uid ? clock.monotonicMs() - protection.atMs : Infinity;
+    const clusters = [CONTROL, targets.of(machine)?.cluster ?? CONTROL];
+    if (trust.trustedForMs(clusters) === 0 || trust.blindMs(clusters, clock.monotonicMs() - SEEN_MS) > 0) return;
+    if (wasUnprotected(node, machine, machines, protectedForMs)) this.#lost.set(machine.metadata.uid, { name, uid });
   }
 
   /** The Node of this Machine whose deletion was seen. */

@@ -25,6 +25,7 @@ import { explain } from '../explain/explain.ts';
 
 const START = '2026-01-01T00:00:00Z';
 const EARLIER = '2025-12-31T00:00:00Z';
+const START_MS = Date.parse(START);
 const SILENT = { type: 'Ready', status: 'Unknown', reason: 'NodeStatusUnknown' };
 const KEPT = /^Node m-1 was deleted while it was not ready\. The Machine is kept for now: /;
 
@@ -64,7 +65,7 @@ class Zone {
     );
   }
 
-  say(name: string, condition: NodeCondition, { isDeleted = true } = {}): void {
+  say(name: string, condition: NodeCondition | readonly NodeCondition[], { isDeleted = true } = {}): void {
     this.world.nodes.cache.put(
       node((n) => {
         n.metadata.name = name;
@@ -74,7 +75,7 @@ class Zone {
         n.metadata.labels = { [MACHINE_NAME_LABEL]: name };
         n.spec.providerID = `sim:///${name}`;
         if (isDeleted) n.metadata.deletionTimestamp = START;
-        n.status.conditions = [condition];
+        n.status.conditions = [condition].flat();
       }),
     );
   }
@@ -132,6 +133,8 @@ class Zone {
 
 const numbered = (count: number): string[] => Array.from({ length: count }, (_, i) => `m-${i + 1}`);
 const conditionTypes = (zone: Zone): string[] => (zone.get().status?.machineConditions ?? []).map(({ type }) => type);
+const reasonShown = (zone: Zone, name: string): string | undefined =>
+  zone.get(name).status?.machineConditions?.find(({ type }) => type === 'NodeDeleted')?.reason;
 const told = (passes: readonly PassSeen[]): string[] =>
   passes.flatMap(({ events }) => events.map(({ message }) => message));
 
@@ -281,6 +284,33 @@ describe('a deleted Node that is not ready', () => {
     expect(zone.deleted).toEqual(['m-1']);
   });
 
+  test('waits for others although the clock of its cluster is a bit ahead', async () => {
+    const zone = new Zone();
+    zone.put('m-1', 'Running');
+    zone.say('m-1', { ...SILENT, lastTransitionTime: toTimestamp(START_MS + 2 * SECOND) });
+
+    await zone.sweep(['m-1']);
+    expect(zone.deleted).toEqual([]);
+    zone.world.clock.advance(MINUTE + 2 * SECOND);
+    await zone.sweep(['m-1']);
+
+    expect(zone.deleted).toEqual(['m-1']);
+  });
+
+  test('does not wait for one whose machine is never replaced', async () => {
+    const zone = new Zone();
+    for (const name of ['m-1', 'm-2']) {
+      zone.put(name, 'Running', (m) => void (m.spec.disableHealthTimeout = name === 'm-2'));
+      zone.say(name, readySince(START));
+    }
+    zone.restart();
+    zone.world.clock.advance(MINUTE);
+
+    await zone.sweep(['m-1', 'm-2']);
+
+    expect(zone.deleted).toEqual(['m-1']);
+  });
+
   test('does not wait for hours by the clock of a former leader, which was ahead', async () => {
     const zone = new Zone();
     zone.put('m-1', 'Unknown', (m) => void (m.status.currentStatus.lastUpdateTime = '2026-01-01T05:00:00Z'));
@@ -343,8 +373,23 @@ describe('a deleted Node of a machine that joins, and is not ready', () => {
 
     zone.say('m-1', SILENT, { isDeleted: false });
     await zone.sweep(['m-1']);
-
     expect(conditionTypes(zone)).not.toContain('NodeDeleted');
+    zone.say('m-1', SILENT);
+    await zone.sweep(['m-1']);
+
+    expect(conditionTypes(zone)).toContain('NodeDeleted');
+  });
+
+  test('does not let it run, also when it becomes ready', async () => {
+    const zone = new Zone('0');
+    joining(zone, ['m-1']);
+    await zone.sweep(['m-1']);
+    zone.world.clock.advance(SECOND);
+    zone.say('m-1', readySince(toTimestamp(zone.world.clock.now())));
+
+    await zone.sweep(['m-1']);
+
+    expect([zone.phase, zone.deleted]).toEqual(['Pending', []]);
   });
 });
 
@@ -379,7 +424,7 @@ describe('Nodes of a zone that were deleted while they were not ready', () => {
     passes.push(...(await zone.sweep(names)));
     // The first whose pass found less than half of the zone Unknown.
     expect([zone.phase, zone.deleted]).toEqual(['Running', ['m-3']]);
-    expect(told(passes).filter((one) => one.includes('was deleted while it was not ready'))).toHaveLength(10);
+    expect(told(passes).filter((one) => /was deleted while it(s machine)? was not/.test(one))).toHaveLength(10);
     expect(replacementHold([zone.get()])).toBeUndefined();
     const atRest = await zone.sweep(names);
     expect(atRest.flatMap(({ writes, events }) => [...writes, ...events])).toEqual([]);
@@ -433,21 +478,57 @@ describe('Nodes of a zone that were deleted while they were not ready', () => {
     expect(zone.deleted).toEqual(['m-1', 'm-2']);
   });
 
-  test('take them along one by one when nobody saw whether they were ready, which their kubelets say by clocks that may be behind', async () => {
+  test.each([
+    { unseen: 'this process leads for a second', make: ({ world }: Zone) => void (world.trustedForMs = () => SECOND) },
+    { unseen: 'a watch had broken', make: ({ world }: Zone) => void (world.blindMs = 3 * SECOND) },
+    {
+      unseen: 'the clock stood still meanwhile',
+      make: ({ world }: Zone) => world.clock.reanchor(START_MS - MINUTE),
+    },
+  ])('take them along one by one when kubelets alone say that they were ready: $unseen', async ({ make }) => {
     const { zone, names } = silentZone(0, 20);
     for (const name of names.slice(0, 11)) zone.say(name, readySince(EARLIER));
-    zone.restart();
-    zone.world.clock.advance(SECOND);
+    make(zone);
 
     const passes = await zone.sweep(names);
-    expect(zone.deleted).toEqual([]);
-    expect(explain(zone.get(), 0).message).toMatch(/^Node m-1 was deleted before this process could observe/);
-    expect(told(passes)).toEqual([]);
+    await zone.sweep(names);
+    expect(zone.deleted.length).toBeLessThanOrEqual(1);
+    expect(explain(zone.get('m-5'), 0).message).toMatch(/^Node m-5 was deleted before this process could observe/);
+    expect(told(passes).filter((one) => !/^Node \S+ was deleted/.test(one))).toEqual([]);
     zone.world.clock.advance(10 * MINUTE);
     await zone.sweep(names);
     await zone.sweep(names);
 
-    expect(zone.deleted).toEqual(['m-1']);
+    expect(zone.deleted.length).toBeLessThanOrEqual(2);
+  });
+
+  test('take them along one by one when they are ready again by clocks that are behind, and otherwise unhealthy', async () => {
+    const { zone, names } = silentZone(11, 20);
+    await zone.sweep(names);
+    const pressure = { type: 'DiskPressure', status: 'True' };
+    for (const name of names.slice(0, 11)) zone.say(name, [readySince(EARLIER), pressure]);
+
+    for (let i = 0; i < 3; i++) await zone.sweep(names);
+
+    expect([zone.phase, zone.deleted]).toEqual(['Unknown', []]);
+  });
+
+  test('are told of once for each reason, and not again when it is only too early to decide', async () => {
+    const { zone, names } = silentZone(11, 20);
+    const reasons = async (): Promise<unknown> => {
+      const passes = await zone.sweep(names);
+      return [told(passes).filter((one) => one.startsWith('Node m-2 ')).length, reasonShown(zone, 'm-2')];
+    };
+    expect(await reasons()).toEqual([1, 'ZoneUnhealthy']);
+    for (const name of ['m-10', 'm-11'])
+      zone.say(name, readySince(toTimestamp(zone.world.clock.now())), { isDeleted: false });
+    await zone.sweep(names);
+    expect([await reasons(), reasonShown(zone, 'm-2')]).toEqual([expect.anything(), 'ReplacementPaced']);
+
+    zone.world.graceLeftMs = MINUTE;
+    expect(await reasons()).toEqual([0, 'ReplacementPaced']);
+    zone.world.graceLeftMs = 0;
+    expect(await reasons()).toEqual([0, 'ReplacementPaced']);
   });
 
   test('are told of by an Event, too, when a new leader takes long to know them', async () => {
@@ -461,8 +542,12 @@ describe('Nodes of a zone that were deleted while they were not ready', () => {
     expect([zone.deleted, messages]).toEqual([[], [expect.stringMatching(KEPT)]]);
   });
 
-  test('are a matter of health when they are gone at once, because our finalizer was refused', async () => {
-    const { zone, names } = silentZone(10, 10);
+  test.each([
+    { how: 'and were not ready', silent: 10, blindMs: 0 },
+    { how: 'unseen', silent: 0, blindMs: SECOND },
+  ])('are a matter of health when they are gone at once, because our finalizer was refused, $how', async (row) => {
+    const { zone, names } = silentZone(row.silent, 10);
+    zone.world.blindMs = row.blindMs;
     const { cache } = zone.world.nodes;
     for (const seen of cache.list()) {
       const unprotected = { ...seen, metadata: { ...seen.metadata, finalizers: [], deletionTimestamp: undefined } };
@@ -516,11 +601,19 @@ describe('a Node that was ready when it was deleted', () => {
     expect(zone.deleted).toEqual(want);
   });
 
-  test('takes its machine along at once, although that is unhealthy otherwise', async () => {
+  test.each([
+    { what: 'an outage began and ended', unseen: ({ world }: Zone) => void (world.trustedForMs = () => SECOND) },
+    { what: 'its VM fell silent', unseen: (zone: Zone) => zone.say('m-1', SILENT) },
+  ])('takes its machine along even if the DELETE is refused at first, and then $what', async ({ unseen }) => {
     const zone = new Zone('0');
-    zone.put('m-1', 'Unknown', (m) => void (m.status.conditions = [readySince(EARLIER)]));
+    zone.put('m-1', 'Running');
     zone.say('m-1', readySince(EARLIER));
+    zone.world.deleteFailures.push(new ApiError(500, 'InternalError', 'no'));
+    await zone.sweep(['m-1']);
+    expect(zone.deleted).toEqual([]);
 
+    zone.world.clock.advance(5 * MINUTE);
+    unseen(zone);
     await zone.sweep(['m-1']);
 
     expect(zone.deleted).toEqual(['m-1']);

@@ -3,7 +3,6 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp, MINUTE_MS } from '../../../base/clock/clock.ts';
-import { conditionOf } from '../../../work/reconcile/conditions.ts';
 import { next, waitFor } from '../../../work/reconcile/result.ts';
 import { deletedOrChangedMs, wasDeletedUnready } from '../../machine-facts/deleted-node.ts';
 import { hasToJoin } from '../../machine-facts/joining.ts';
@@ -18,7 +17,7 @@ import type { MachineContext, MachineStep } from '../context.ts';
 import { clustersOf } from '../failure/fail.ts';
 import { noteHold } from '../failure/held-back.ts';
 import { type NotYet, paced, takeGrant, zoneStopped } from '../failure/turn.ts';
-import { hideNodeDeleted, showNodeDeleted } from './deleted-node-condition.ts';
+import { hideNodeDeleted, isNodeDeletedShown, NEVER_REPLACED, showNodeDeleted } from './deleted-node-condition.ts';
 import { isManaged } from './lost-nodes.ts';
 import { namedNode } from './named-node.ts';
 
@@ -33,8 +32,19 @@ type Deps = TurnDeps &
     'lostNodes' | 'deleteMachine' | 'deleteUnchanged' | 'machines' | 'clock' | 'trust' | 'budget' | 'pace'
   >;
 
-/** Why its Machine was said to be kept, by the UID of the Machine, and when (monotonic). */
-type Told = Map<string, { readonly text: string; readonly atMs: number }>;
+/** So far the clocks of the clusters may be ahead of ours. */
+const SKEW_MS = 5_000;
+
+/** What is remembered of a machine whose Node was deleted. */
+interface Memory {
+  /** UID of the Node, and whether it was ready when it was deleted, before our eyes: that stays so, whatever is unseen, or set right, later. */
+  seen?: { readonly uid: string; readonly isReady: boolean };
+  /** Why the Machine was said to be kept. */
+  text?: string;
+  /** The reason of the last Event, and when it was (monotonic). */
+  event?: { readonly reason: string; readonly atMs: number };
+}
+type Memories = Map<string, Memory>;
 
 /** What the Machine of a deleted Node waits for; `why` and its reason as soon as they are known. */
 interface Kept extends Pick<NotYet, 'afterMs' | 'waitingFor'> {
@@ -53,33 +63,35 @@ interface Kept extends Pick<NotYet, 'afterMs' | 'waitingFor'> {
  * this process looked: whether it was ready then, only its kubelet says, by a clock that may have stood still. All that follows from the
  * Node and the Machines.
  *
- * | Node when it was deleted                | machine                                    | its Machine                      |
- * |-----------------------------------------|--------------------------------------------|----------------------------------|
- * | ready before our eyes, and is now       | any                                        | is deleted                       |
- * | not ready, not seen, or is not ready now | has failed                                | is deleted                       |
- * | not ready, not seen, or is not ready now | in maintenance, or its zone is stopped    | waits until that is over         |
- * | not ready, not seen, or is not ready now | was well, without a health timeout        | waits until it is deleted        |
- * | not ready, not seen, or is not ready now | unhealthy for less than a minute          | waits for others to be Unknown   |
- * | not ready, not seen, or is not ready now | any other                                 | is deleted in its turn           |
+ * | Node when it was deleted                 | machine                                 | its Machine                      |
+ * |------------------------------------------|-----------------------------------------|----------------------------------|
+ * | ready before our eyes, and is now        | any                                     | is deleted                       |
+ * | not ready, not seen, or is not ready now | has failed                              | is deleted                       |
+ * | not ready, not seen, or is not ready now | in maintenance, or its zone is stopped  | waits until that is over         |
+ * | not ready, not seen, or is not ready now | was well, without a health timeout      | waits until it is deleted        |
+ * | not ready, not seen, or is not ready now | unhealthy for less than a minute        | waits for others to be Unknown   |
+ * | not ready, not seen, or is not ready now | any other                               | is deleted in its turn           |
  */
 export function nodeDeleted(deps: Deps): MachineStep {
-  const told: Told = new Map();
+  const memories: Memories = new Map();
   return {
     name: 'node-deleted',
 
     async run(ctx) {
       const { machine, observed, nodes, pass, log, signal } = ctx;
       const deleted = nodes?.ofMachine(machine).find((node) => isBeingDeleted(node) && isManaged(node));
-      const doubt = deleted === undefined ? undefined : ownDoubtOf(deps, ctx, deleted);
+      const memory = memoryOf(memories, machine);
+      const doubt = deleted === undefined ? undefined : ownDoubtOf(deps, ctx, deleted, memories);
       if (deleted !== undefined && doubt !== undefined) {
-        const kept = keptOf(deps, ctx, deleted);
+        const kept = keptOf(deps, ctx, deleted, memories);
         if (kept !== undefined) {
           pass.alsoAfter(kept.afterMs, kept.waitingFor);
-          tell(deps, ctx, `Node ${deleted.metadata.name} was deleted ${doubt}.`, kept, told);
+          tell(deps, ctx, `Node ${deleted.metadata.name} was deleted ${doubt}.`, kept, memory);
           return next;
         }
       }
       hideNodeDeleted(machine);
+      delete memory.text;
       const name = deleted?.metadata.name ?? (await lostNodeOf(deps, ctx));
       if (name === undefined) return next;
 
@@ -90,47 +102,70 @@ export function nodeDeleted(deps: Deps): MachineStep {
       return waitFor('the deletion to be recorded');
     },
 
-    forget: (uid) => void told.delete(uid),
+    forget: (uid) => void memories.delete(uid),
   };
 }
 
-/** How the Node was deleted, if it may not have been ready; health goes by the Node that the Machine names. */
-function ownDoubtOf(deps: Deps, ctx: MachineContext, node: Node): string | undefined {
-  const named = namedNode(ctx, deps.machines);
-  const isNamed = typeof named === 'object' && named.metadata.uid === node.metadata.uid;
-  return isNamed ? doubtOf(deps, ctx, ctx.machine, node) : undefined;
+function memoryOf(memories: Memories, { metadata: { uid } }: Machine): Memory {
+  const memory = memories.get(uid) ?? {};
+  memories.set(uid, memory);
+  return memory;
 }
 
-function doubtOf({ clock, trust }: Deps, ctx: MachineContext, machine: Machine, node: Node): string | undefined {
+/** How the Node was deleted, if it may not have been ready; health goes by the Node that the Machine names. */
+function ownDoubtOf(deps: Deps, ctx: MachineContext, node: Node, memories: Memories): string | undefined {
+  const named = namedNode(ctx, deps.machines);
+  const isNamed = typeof named === 'object' && named.metadata.uid === node.metadata.uid;
+  return isNamed ? doubtOf(deps, ctx, ctx.machine, node, memories) : undefined;
+}
+
+function doubtOf(
+  deps: Deps,
+  ctx: MachineContext,
+  machine: Machine,
+  node: Node,
+  memories: Memories,
+): string | undefined {
   if (phaseOf(machine) === 'Failed') return undefined;
-  if (wasDeletedUnready(node) || becameWellAfter(machine, node)) return 'while it was not ready';
-  const deletedMs = fromTimestamp(node.metadata.deletionTimestamp) ?? -Infinity;
-  return clock.now() - deletedMs > trust.trustedForMs(clustersOf(ctx))
-    ? 'before this process could observe whether it was ready'
-    : undefined;
+  const memory = memoryOf(memories, machine);
+  const { uid } = node.metadata;
+  const seen = memory.seen?.uid === uid ? memory.seen : undefined;
+  if (seen?.isReady === true) return undefined;
+  if (wasDeletedUnready(node)) return 'while it was not ready';
+  if (becameWellAfter(machine, node)) return 'while its machine was not healthy';
+  memory.seen = seen ?? { uid, isReady: wasSeen(deps, ctx, node) };
+  return memory.seen.isReady ? undefined : 'before this process could observe whether it was ready';
+}
+
+/** Whether this process has seen the Node all the time since a minute before its deletion, by clocks that agree. */
+function wasSeen({ clock, trust }: Deps, ctx: MachineContext, { metadata }: Node): boolean {
+  const deletedMs = fromTimestamp(metadata.deletionTimestamp);
+  const agoMs = clock.now() - (deletedMs ?? -Infinity);
+  const clusters = clustersOf(ctx);
+  if (agoMs < -SKEW_MS || agoMs > trust.trustedForMs(clusters)) return false;
+  return trust.blindMs(clusters, clock.monotonicMs() - Math.max(0, agoMs) - TOGETHER_MS) === 0;
 }
 
 /** Whether the Machine says so. The Node says it by the clock of its kubelet, and a VM that stood still may go on with the time of then. */
 function becameWellAfter(machine: Machine, { metadata }: Node): boolean {
-  const { conditions, currentStatus } = machine.status ?? {};
-  if (phaseOf(machine) === 'Unknown') return conditionOf(conditions, 'Ready')?.status !== 'True';
+  if (phaseOf(machine) === 'Unknown') return true;
   const deletedMs = fromTimestamp(metadata.deletionTimestamp);
-  const sinceMs = fromTimestamp(currentStatus?.lastUpdateTime);
+  const sinceMs = fromTimestamp(machine.status?.currentStatus?.lastUpdateTime);
   return deletedMs !== undefined && sinceMs !== undefined && sinceMs > deletedMs;
 }
 
 /** What its Machine waits for; undefined: it has its turn, and has taken it. */
-function keptOf(deps: Deps, ctx: MachineContext, node: Node): Kept | undefined {
+function keptOf(deps: Deps, ctx: MachineContext, node: Node, memories: Memories): Kept | undefined {
   const { machine, observed } = ctx;
   if (isUnderMaintenance(machine) || isMaintenanceRequested(machine, node)) {
     const why = 'it is in maintenance; end the maintenance, or delete the Machine.';
     return { reason: 'InMaintenance', why, afterMs: TELL_AGAIN_MS, waitingFor: 'the maintenance to end' };
   }
-  if (machine.spec.disableHealthTimeout === true && !hasToJoin(machine)) {
+  if (isNeverReplaced(machine)) {
     const why = 'spec.disableHealthTimeout is set; to replace it, delete the Machine.';
-    return { reason: 'HealthTimeoutDisabled', why, afterMs: TELL_AGAIN_MS, waitingFor: 'the Machine to be deleted' };
+    return { reason: NEVER_REPLACED, why, afterMs: TELL_AGAIN_MS, waitingFor: 'the Machine to be deleted' };
   }
-  const notYet = zoneStopped(deps, observed) ?? ownTurn(deps, ctx, node);
+  const notYet = zoneStopped(deps, observed) ?? ownTurn(deps, ctx, node, memories);
   if (notYet === undefined) return undefined;
   const { held, ...kept } = notYet;
   if (held === undefined) return kept;
@@ -138,11 +173,15 @@ function keptOf(deps: Deps, ctx: MachineContext, node: Node): Kept | undefined {
   return { ...kept, reason: held.code, why: held.text };
 }
 
+function isNeverReplaced(machine: Machine): boolean {
+  return machine.spec?.disableHealthTimeout === true && !hasToJoin(machine);
+}
+
 type Waiting = Omit<NotYet, 'held'> & Partial<Pick<NotYet, 'held'>>;
 
 /** Takes the machine's turn; otherwise says what it waits for. */
-function ownTurn(deps: Deps, ctx: MachineContext, node: Node): Waiting | undefined {
-  const facts = deletionPaceOf(deps, ctx.observed, (other) => hasDeletedNode(deps, ctx, other));
+function ownTurn(deps: Deps, ctx: MachineContext, node: Node, memories: Memories): Waiting | undefined {
+  const facts = deletionPaceOf(deps, ctx.observed, (other) => hasDeletedNode(deps, ctx, other, memories));
   return wait(deps, ctx, node, facts) ?? paced(deps, facts) ?? grantOf(deps, ctx, facts);
 }
 
@@ -161,8 +200,8 @@ function wait({ clock, trust }: Deps, ctx: MachineContext, node: Node, facts: Pa
   const clusters = clustersOf(ctx);
   const trustedMs = trust.trustedForMs(clusters);
   const sinceMs = unhealthySinceMs(machine, node);
-  // A time to come is of a clock that was wrong.
-  const ageMs = sinceMs > clock.now() ? trustedMs : clock.now() - sinceMs;
+  // A time that is long to come is of a clock that was wrong.
+  const ageMs = sinceMs > clock.now() + MINUTE_MS ? trustedMs : clock.now() - sinceMs;
   const isOne = facts.pool.unhealthy === 1 && facts.zone.together === 1;
   const trustMs = isOne ? TOGETHER_MS : Math.max(TOGETHER_MS, facts.healthTimeoutMs);
   const afterMs = Math.max(TOGETHER_MS - ageMs, trustMs - trustedMs, trust.graceLeftMs(clusters));
@@ -181,27 +220,35 @@ function unhealthySinceMs(machine: Machine, node: Node): number {
 }
 
 /** Whether another machine waits for its turn because of its deleted Node. */
-function hasDeletedNode(deps: Deps, ctx: MachineContext, other: Machine): boolean {
+function hasDeletedNode(deps: Deps, ctx: MachineContext, other: Machine, memories: Memories): boolean {
   const { machines, targets } = deps;
   const { nodes } = ctx;
-  if (isBeingDeleted(other) || isUnderMaintenance(other) || targets.of(other)?.cluster !== nodes?.cluster) return false;
+  if (isBeingDeleted(other) || isUnderMaintenance(other) || isNeverReplaced(other)) return false;
+  if (targets.of(other)?.cluster !== nodes?.cluster) return false;
   const node = nodes?.get(nodeNameOf(other));
   if (node === undefined || !isBeingDeleted(node) || !isManaged(node)) return false;
-  return doubtOf(deps, ctx, other, node) !== undefined && belongsTo(node, other, machines);
+  return doubtOf(deps, ctx, other, node, memories) !== undefined && belongsTo(node, other, machines);
 }
 
-/** Says why the Machine is kept, by a condition and now and then by an Event; that this process is young, only when it stays so. */
-function tell({ clock }: Deps, { machine, pass }: MachineContext, what: string, kept: Kept, told: Told): void {
+/**
+ * Says why the Machine is kept: by a condition, and by an Event for another reason, and now and then. That this process is young is only said
+ * where nothing else is, and by an Event when it stays so.
+ */
+function tell({ clock }: Deps, { machine, pass }: MachineContext, what: string, kept: Kept, memory: Memory): void {
   const { reason, why } = kept;
   if (reason === undefined || why === undefined) return;
-  const { uid } = machine.metadata;
+  const isGrace = reason === hold('grace').code;
   const text = `${what} The Machine is kept for now: ${why}`;
-  const [last, atMs] = [told.get(uid), clock.monotonicMs()];
-  const isNews = last?.text !== text;
-  if (!isNews && atMs - last.atMs < TELL_AGAIN_MS) return;
-  showNodeDeleted(machine, reason, text, clock.now());
-  if (!isNews || reason !== hold('grace').code) pass.event('ReplacementDelayed', text);
-  pass.afterWrite(() => void told.set(uid, { text, atMs }));
+  const nowMs = clock.monotonicMs();
+  const { event = { reason: isGrace ? reason : '', atMs: nowMs } } = memory;
+  const isTold = isGrace ? isNodeDeletedShown(machine) : memory.text === text;
+  const isDue = nowMs - event.atMs >= TELL_AGAIN_MS || (!isGrace && event.reason !== reason);
+  if (!isTold) showNodeDeleted(machine, reason, text, clock.now());
+  if (isDue) pass.event('ReplacementDelayed', text);
+  pass.afterWrite(() => {
+    if (!isGrace) memory.text = text;
+    memory.event = isDue ? { reason, atMs: nowMs } : event;
+  });
 }
 
 /** The name of a Node whose deletion was seen; a live look has the last word. */
