@@ -169,6 +169,19 @@ describe('health', () => {
     },
   );
 
+  test('a machine whose VM was made, which its status does not tell yet, does not run before the VM is initialized', async () => {
+    const description = 'Could not prepare the creation of the VM: no';
+    const last = { type: 'Create', state: 'Failed', errorCode: 'PreparationFailed', description } as const;
+    const world = start({ phase: 'CrashLoopBackOff', last });
+    const { uid } = current(world).metadata;
+    const vm = { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [], lastKnownState: undefined };
+    const made = { ...vm, how: 'created', needsInitialize: true } as const;
+    world.activities.startOrGet({ uid, key: 'default/m-1', account: 'sim' }, 'create', () => Promise.resolve(made));
+    await world.settle();
+
+    expect((await world.reconcile()).machine.status?.currentStatus?.phase).toBe('CrashLoopBackOff');
+  });
+
   test('tells of a machine that names no Node any more, where none shows its name', async () => {
     const world = start({ phase: 'Running', noLabel: true, noNode: true });
     const { events } = await world.reconcile();

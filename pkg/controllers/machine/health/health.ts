@@ -65,12 +65,15 @@ async function examine(deps: Deps, ctx: MachineContext, node: Node): Promise<voi
 }
 
 /**
- * Whether a creation that failed at its driver goes on by itself: it has been begun again, or will be. There may be a VM to be initialized then;
- * without an answer of the driver, the Node says enough.
+ * Whether a creation goes on by itself: it has been begun again after a failure, or will be, or has come further than its machine tells. There may
+ * be a VM to be initialized then; without an answer of the driver, the Node says enough.
  */
 function isCreationGoingOn({ activities }: Deps, { machine }: MachineContext): boolean {
-  if (phaseOf(machine) !== 'CrashLoopBackOff' || failedCallOf(machine.status.lastOperation) !== 'create') return false;
-  return activities.get(machine.metadata.uid, 'create')?.state !== 'failed';
+  if (phaseOf(machine) !== 'CrashLoopBackOff') return false;
+  const { uid } = machine.metadata;
+  const creation = activities.get(uid, 'create');
+  if (creation?.state === 'done' || activities.get(uid, 'initialize')?.state === 'running') return true;
+  return failedCallOf(machine.status.lastOperation) === 'create' && creation?.state !== 'failed';
 }
 
 /** Only a Running machine can: the others have not been well yet, or are past it. */
