@@ -29,8 +29,11 @@ export class SimCloud {
     this.#clock = parts.clock;
     this.#journal = parts.journal;
     for (const entry of parts.journal?.entries ?? []) {
-      if (entry.op === 'remove') this.#forget(entry.providerID);
-      else {
+      if (entry.op === 'remove') {
+        const vm = this.#vms.get(entry.providerID);
+        this.#forget(entry.providerID);
+        if (vm !== undefined) this.#bury(vm, entry.atMs);
+      } else {
         if (!this.#vms.has(entry.vm.providerID)) this.#made++;
         this.#remember(entry.vm);
       }
@@ -106,10 +109,19 @@ export class SimCloud {
     const atMs = this.#clock.now();
     this.#journal?.append({ op: 'remove', providerID, atMs });
     this.#forget(providerID);
-    this.#gone.push({ vm, atMs });
-    while (atMs - (this.#gone[0]?.atMs ?? atMs) > HISTORY_MS) this.#gone.shift();
+    this.#bury(vm, atMs);
     this.#notify(vm, event);
     return true;
+  }
+
+  /** VMs that are gone, those before a restart included, as far back as stale reads look. */
+  get gone(): readonly SimVM[] {
+    return this.#gone.map(({ vm }) => vm);
+  }
+
+  #bury(vm: SimVM, atMs: number): void {
+    this.#gone.push({ vm, atMs });
+    while (atMs - (this.#gone[0]?.atMs ?? atMs) > HISTORY_MS) this.#gone.shift();
   }
 
   /** Calls `listener` after each change. */

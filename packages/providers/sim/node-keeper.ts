@@ -46,11 +46,12 @@ export class NodeKeeper {
   /** Until when the Node of a VM is looked at, by provider id; wall time. */
   readonly #checkUntilMs = new Map<string, number>();
 
-  /** Works from now until `signal` is aborted; VMs that exist already join too. */
+  /** Works from now until `signal` is aborted; VMs that exist already join too, and Nodes of those that are gone fall silent. */
   constructor(deps: NodeKeeperDeps, signal: AbortSignal) {
     this.#deps = deps;
     this.#stopped = signal;
     for (const vm of deps.cloud.all()) this.#expectJoin(vm);
+    for (const vm of deps.cloud.gone) this.#expectSilence(vm);
     deps.cloud.onEvent((vm, event) => this.#onEvent(vm, event));
     if (deps.leases) deps.clock.schedule(RENEW_MS, () => this.#renewAll());
   }
@@ -86,7 +87,7 @@ export class NodeKeeper {
   #onEvent(vm: SimVM, event: CloudEvent): void {
     if (event === 'deleted' || event === 'vanished') this.#forget(vm);
     if (event === 'created') this.#expectJoin(vm);
-    else if (event === 'deleted') this.#deps.clock.schedule(SILENT_MS, () => this.#fallSilent(vm));
+    else if (event === 'deleted') this.#expectSilence(vm);
     else if (event === 'vanished' || (event === 'changed' && vm.power === 'off')) this.#report(vm, 'unknown');
     else if (event === 'changed' && this.#hasJoined(vm)) this.#report(vm, 'ready');
   }
@@ -97,8 +98,11 @@ export class NodeKeeper {
     clock.schedule(vm.joinsAtMs - clock.now(), () => this.#enqueue(vm, () => this.#join(vm)));
   }
 
-  #fallSilent(vm: SimVM): void {
-    if (this.#deps.cloud.named(vm.machineName).length === 0) this.#report(vm, 'unknown');
+  #expectSilence(vm: SimVM): void {
+    const { clock, cloud } = this.#deps;
+    clock.schedule(SILENT_MS, () => {
+      if (cloud.named(vm.machineName).length === 0) this.#report(vm, 'unknown');
+    });
   }
 
   #forget({ providerID, machineName }: SimVM): void {
