@@ -131,15 +131,15 @@ export const BOUNDS: readonly Mutation[] = [
     tests: ['controller.test.ts'],
   },
   {
-    in: 'OrphanBrake.#heldOf',
-    from: 'unexplained.length > limit ? unexplained : ofForgotten',
-    to: 'vms',
+    in: 'OrphanBrake.#judge',
+    from: 'unexplained.length > limit',
+    to: 'vms.length > 0',
     why: 'A single VM without a machine is never deleted.',
   },
   {
-    in: 'OrphanBrake.#heldOf',
-    from: 'ofForgotten;',
-    to: '[];',
+    in: 'OrphanBrake.#judge',
+    from: 'held: ofForgotten,',
+    to: 'held: [],',
     why: 'VMs whose Machines a restore has forgotten are deleted when they are few.',
   },
   {

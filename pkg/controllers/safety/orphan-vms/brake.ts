@@ -1,10 +1,13 @@
+import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
+import { keyOf } from '../../../apis/meta.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
 import { forcedRemovalsOf } from '../../vms/forced-removals.ts';
+import { accountOfList } from './blind-accounts.ts';
 import type { Collaborators } from './collaborators.ts';
-import { heldOrphans } from './events.ts';
+import { type HoldReason, heldOrphans } from './events.ts';
 import type { ForgottenMachines } from './forgotten.ts';
 import { orphanLimit } from './orphan-limit.ts';
-import { releaseOf } from '../../vms/orphan-release.ts';
+import { type Release, releaseOf } from '../../vms/orphan-release.ts';
 import type { ClassAccess } from './survey.ts';
 
 type Deps = Pick<Collaborators, 'recorder' | 'metrics' | 'removed' | 'clock' | 'log' | 'isDryRun'> & {
@@ -16,8 +19,22 @@ export interface Proved {
   readonly access: ClassAccess;
   /** With whom it counts: the key of its class, or of VMs whose class nobody knows. */
   readonly group: string;
+  /** The class that tells of it while it is held, and whose annotation releases it. */
+  readonly releasedBy: MachineClass;
   /** A list that shows it is not believed in this look, because it omits VMs of machines that work. */
   readonly isDoubted: boolean;
+}
+
+interface Judged<T> {
+  /** Those of one group that are proved. */
+  readonly vms: readonly T[];
+  readonly held: readonly T[];
+  readonly why: HoldReason;
+  readonly release: Release;
+  /** Neither held nor released, and no record explains them: they count with those of other groups. */
+  readonly unexplained: readonly T[];
+  readonly listed: number;
+  readonly limit: number;
 }
 
 /** So many are named in one log line. */
@@ -33,8 +50,10 @@ const NAMED = 20;
  * |------------------------------------------------------------|---------------------------------|-----------------|
  * | any, and a list of them is not believed                    | all                             | no              |
  * | more than the limit that no record explains                | those that no record explains   | yes             |
+ * | fewer, but with other groups more than that of the account | those that no record explains   | yes             |
  * | fewer                                                      | those of forgotten Machines     | yes             |
  *
+ * The limits of many small classes would add up to most of an account. What is held or released by itself does not count there.
  * A permission was given for VMs that a list showed; it says nothing of one that shows the wrong ones.
  */
 export class OrphanBrake {
@@ -47,18 +66,34 @@ export class OrphanBrake {
   }
 
   /**
-   * Of what one round has proved, what may be deleted. `listed`: how many VMs of each group the lists show; `unseen`: classes that could not
-   * be listed, of which is held what was held. Of others, such as deleted ones, nothing is.
+   * Of what one round has proved, what may be deleted. `shown`: all VMs that the lists show; `unseen`: classes that could not be listed, of which
+   * is held what was held. Of others, such as deleted ones, nothing is.
    */
   admit<T extends Proved>(
     proved: readonly T[],
-    listed: ReadonlyMap<string, number>,
+    shown: Iterable<Pick<Proved, 'access' | 'group'>>,
     unseen: ReadonlySet<string>,
   ): readonly T[] {
     const groups = Map.groupBy(proved, ({ group }) => group);
     for (const [group, { by }] of this.#held) if (!groups.has(group) && !unseen.has(by)) this.#held.delete(group);
-    const admitted = [...groups].flatMap(([group, vms]) => {
-      const held = this.#heldOf(group, vms, listed.get(group) ?? 0);
+    const listed = [...shown];
+    const byGroup = Map.groupBy(listed, ({ group }) => group);
+    const byAccount = Map.groupBy(listed, accountOf);
+    const judged = [...groups].map(([group, vms]) => this.#judge(vms, byGroup.get(group)?.length ?? 0));
+    const going = Map.groupBy(
+      judged.flatMap(({ unexplained }) => unexplained),
+      accountOf,
+    );
+    const isTooMany = (account: string): boolean =>
+      (going.get(account)?.length ?? 0) > orphanLimit(byAccount.get(account)?.length ?? 0);
+    const admitted = judged.flatMap(({ vms, unexplained, ...hold }) => {
+      const more = unexplained.filter((one) => isTooMany(accountOf(one)));
+      const held = [...hold.held, ...more];
+      this.#tell(vms, {
+        ...hold,
+        held,
+        why: more.length > 0 && hold.why === 'too-many' ? 'too-many-together' : hold.why,
+      });
       return vms.filter((one) => !held.includes(one));
     });
     const held = [...this.#held.values()].reduce((sum, { count }) => sum + count, 0);
@@ -66,32 +101,43 @@ export class OrphanBrake {
     return admitted;
   }
 
-  /** Of the VMs of one group that are proved, those that are held; tells of them. */
-  #heldOf<T extends Proved>(group: string, vms: readonly T[], listed: number): readonly T[] {
-    const { recorder, clock, log, isDryRun, forgotten } = this.#deps;
+  /** Of the VMs of one group that are proved, those that are held whatever other groups have. */
+  #judge<T extends Proved>(vms: readonly T[], listed: number): Judged<T> {
+    const { clock, isDryRun, forgotten } = this.#deps;
+    const [first] = vms;
     const limit = orphanLimit(listed);
+    const release = first === undefined ? 'given' : releaseOf(first.releasedBy, clock.now());
     const isDoubted = vms.some((one) => one.isDoubted);
+    const rest = { vms, listed, limit, release };
+    if (isDryRun || (release === 'given' && !isDoubted)) return { ...rest, held: [], why: 'too-many', unexplained: [] };
+    if (isDoubted) return { ...rest, held: vms, why: 'doubted', unexplained: [] };
     const ofForgotten = vms.filter(({ vm }) => forgotten.has(vm));
     const unexplained = vms.filter((one) => ofForgotten.includes(one) || !this.#isExplained(one));
-    const believed = unexplained.length > limit ? unexplained : ofForgotten;
-    const held = isDoubted ? vms : believed;
+    const isUnknown = first !== undefined && first.group !== keyOf(first.releasedBy);
+    const tooMany = isUnknown ? 'of-unknown-class' : 'too-many';
+    const why = ofForgotten.length > 0 ? 'forgotten' : tooMany;
+    if (unexplained.length > limit) return { ...rest, held: unexplained, why, unexplained: [] };
+    return { ...rest, held: ofForgotten, why, unexplained: unexplained.filter((one) => !ofForgotten.includes(one)) };
+  }
+
+  /** Tells of what is held of a group, and remembers it. */
+  #tell(
+    vms: readonly Proved[],
+    { held, why, release, listed, limit }: Omit<Judged<Proved>, 'vms' | 'unexplained'>,
+  ): void {
+    const { recorder, log } = this.#deps;
+    const group = vms[0]?.group ?? '';
     const [first] = held;
-    const release = first === undefined ? 'given' : releaseOf(first.access.machineClass, clock.now());
-    if (first === undefined || isDryRun || (release === 'given' && !isDoubted)) {
+    if (first === undefined) {
       if (this.#held.delete(group)) log.info({ class: group, vms: vms.length }, 'released held orphan VMs');
-      return [];
+      return;
     }
-    const { key: by, machineClass } = first.access;
-    const tooMany = group === by ? 'too-many' : 'of-unknown-class';
-    const many = ofForgotten.length > 0 ? 'forgotten' : tooMany;
-    const why = isDoubted ? 'doubted' : many;
-    recorder.event(heldOrphans(machineClass, why, release));
+    recorder.event(heldOrphans(first.releasedBy, why, release));
     if (this.#held.get(group)?.count !== held.length) {
       const named = held.slice(0, NAMED).map(({ vm }) => `${vm.machineName} (${vm.providerID})`);
       log.warn({ class: group, vms: held.length, listed, limit, why, named }, 'held orphan VMs');
     }
-    this.#held.set(group, { count: held.length, by });
-    return held;
+    this.#held.set(group, { count: held.length, by: first.access.key });
   }
 
   /** Whether a record says why a VM has no Machine. A note on the class must name the very VM, by its own ID or the UID of its Machine. */
@@ -101,4 +147,8 @@ export class OrphanBrake {
       ({ machineUID, providerID }) => vm.providerID === providerID || vm.machineUID === machineUID,
     );
   }
+}
+
+function accountOf({ access }: Pick<Proved, 'access'>): string {
+  return accountOfList(access);
 }

@@ -7,6 +7,7 @@ import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../../apis/machine/v1alph
 import type { Distrust } from './blind-accounts.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
+import { keyOf } from '../../../apis/meta.ts';
 import { toTimestamp } from '../../../base/clock/clock.ts';
 import { MemoryClient } from '../../../../test/memory-client.ts';
 import { MemoryInformer } from '../../../../test/memory-informer.ts';
@@ -312,7 +313,11 @@ function anotherMachine(name: string, providerID: string): Partial<Machine> {
 }
 
 function listerOf<T extends Machine | MachineClass>(objects: readonly T[]) {
-  return { get: () => objects[0], list: () => objects, byIndex: () => objects };
+  return {
+    get: (key: string) => objects.find((one) => keyOf(one) === key),
+    list: () => objects,
+    byIndex: () => objects,
+  };
 }
 
 // promise: openstack/cloud/second-look-shows
@@ -892,6 +897,89 @@ describe('too many VMs without a Machine at once', () => {
     expect(await world.looksUntilDeleted()).toBe(Infinity);
   });
 
+  describe('of many small classes with the same credentials, few of each', () => {
+    const NAMES = Array.from({ length: 15 }, (_, i) => `pool-${i}`);
+    const vmOf = (name: string, i: number): ListedMachine => {
+      const machineName = `${name}-x${i}`;
+      return { providerID: `sim:///${machineName}`, machineName, machineUID: undefined, machineNamespace: 'default' };
+    };
+    const classOf = (name: string, secret: string): MachineClass =>
+      machineClass((c) => {
+        c.metadata.name = name;
+        c.secretRef = { name: secret, namespace: 'default' };
+      });
+
+    /** Classes of 4 VMs each, of which `lost` have no Machine. */
+    function start(listScope: 'class' | 'cluster', { lost = 3, secretOf = () => 'secret-1' }: Start = {}): World {
+      const world = new World();
+      world.classes.splice(0, 1, ...NAMES.map((name) => classOf(name, secretOf(name))));
+      const all = NAMES.flatMap((name) => [0, 1, 2, 3].map((i) => vmOf(name, i)));
+      for (const name of NAMES) {
+        const provider = Object.assign(new Provider(), { listScope });
+        provider.listed = listScope === 'cluster' ? all : all.filter((vm) => vm.machineName.startsWith(`${name}-`));
+        // What is deleted is counted in one place.
+        provider.delete = (request) => world.provider.delete(request);
+        world.otherProviders.set(name, provider);
+      }
+      world.machines = NAMES.flatMap((name) =>
+        Array.from({ length: 4 - lost }, (_, i) => {
+          const { machineName, providerID } = vmOf(name, i);
+          return machine((m) => {
+            Object.assign(m.metadata, { name: machineName, uid: `uid-of-${machineName}` });
+            m.spec = { class: { kind: 'MachineClass', name }, providerID };
+          });
+        }),
+      );
+      return world;
+    }
+    interface Start {
+      readonly lost?: number;
+      readonly secretOf?: (name: string) => string;
+    }
+
+    test.each([{ listScope: 'class' }, { listScope: 'cluster' }] as const)(
+      'are held together, and released class by class, with lists of scope $listScope',
+      async ({ listScope }) => {
+        const world = start(listScope);
+
+        expect(await world.looksUntilDeleted()).toBe(Infinity);
+        expect([await world.held(), new Set(world.objects)]).toEqual([45, new Set(NAMES)]);
+        expect(world.messages.at(-1)).toMatch(/^More than 10 % of the VMs of all classes .* annotate --overwrite /);
+
+        release(world, world.clock.now() + 100 * GRACE_MS, world.classes[0]);
+        await world.look();
+        expect(new Set(world.provider.deleted.map(({ metadata }) => metadata.name))).toEqual(
+          new Set([1, 2, 3].map((i) => `pool-0-x${i}`)),
+        );
+        expect(await world.held()).toBe(42);
+      },
+    );
+
+    test('are deleted when they are few of all, or of an account', async () => {
+      const few = start('cluster', { lost: 0 });
+      few.machines = (few.machines as Machine[]).filter(({ metadata }) => !/-[0-5]-x0$/u.test(metadata.name));
+      expect(await few.looksUntilDeleted()).toBe(2);
+
+      expect(await start('class', { secretOf: (name) => name }).looksUntilDeleted()).toBe(2);
+    });
+
+    test('do not count when a record explains them', async () => {
+      const world = start('class', { lost: 1 });
+      for (const name of NAMES) {
+        const { machineName } = vmOf(name, 3);
+        const gone = machine((m) => {
+          Object.assign(m.metadata, { name: machineName, uid: machineName, deletionTimestamp: '2026-01-01T00:00:00Z' });
+        });
+        world.removed.deletingVM(machineName);
+        world.removed.deletedVM(machineName);
+        expect(world.removed.record(gone)).toBe('in-order');
+      }
+
+      expect(await world.looksUntilDeleted()).toBe(2);
+      expect(await world.held()).toBe(0);
+    });
+  });
+
   describe('in lists of a whole cluster, which 40 other machines are in, too,', () => {
     const OURS = { machineNamespace: 'default' };
     const owned = (i: number): Machine => {
@@ -941,6 +1029,19 @@ describe('too many VMs without a Machine at once', () => {
       world.provider.listed = FAILURE;
       await world.look();
       expect(await world.held()).toBe(4);
+    });
+
+    test('are not released by the class through which they are reached while their own cannot be listed', async () => {
+      const world = start(vms(4), true);
+      const other = Object.assign(new Provider(), { listScope: 'cluster', listed: FAILURE });
+      world.otherProviders.set('class-2', other);
+      release(world, world.clock.now() + 100 * GRACE_MS);
+
+      expect(await world.looksUntilDeleted()).toBe(Infinity);
+      expect([await world.held(), new Set(world.objects)]).toEqual([4, new Set(['class-2'])]);
+
+      release(world, world.clock.now() + 2 * GRACE_MS, world.classes[1]);
+      expect(await world.looksUntilDeleted()).toBe(1);
     });
 
     test('are deleted when their class has so many', async () => {

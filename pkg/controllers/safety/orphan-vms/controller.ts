@@ -135,7 +135,7 @@ export class OrphanVMsController {
 
     // Who has the name of one that vanished counts before it.
     const identities = identify([...departed, ...seen.machines]);
-    const vms = unite(seen, identities);
+    const vms = unite(seen, identities, classes);
     const sight = { atMs: nowMs, wallMs: clock.now(), vms: vms.size, machines: seen.machines.length };
     const unseen = new Set(seen.failures.map(({ key }) => key));
     removed.missAgain(missed.filter((machine) => classIndex(machine).some((key) => unseen.has(key))));
@@ -179,24 +179,16 @@ export class OrphanVMsController {
       if (proof !== undefined) proved.push({ ...one, proof, isDoubted });
     }
     orphans.keep(new Set(candidates.map(({ vm }) => vm.providerID)), unseen);
-    const listed = Map.groupBy(vms.values(), ({ group }) => group);
-    this.#collect(proved, new Map([...listed].map(([group, ofGroup]) => [group, ofGroup.length])), unseen);
+    this.#collect(proved, vms.values(), unseen);
   }
 
-  /**
-   * `listed`: how many VMs of each group the lists show. What was deleted before and is listed still is deleted once more, unless the list is not
-   * believed.
-   */
-  #collect(
-    proved: readonly (Collection & Proved)[],
-    listed: ReadonlyMap<string, number>,
-    unseen: ReadonlySet<string>,
-  ): void {
+  /** `shown`: all VMs. What was deleted before and is listed still is deleted once more, unless the list is not believed. */
+  #collect(proved: readonly (Collection & Proved)[], shown: Iterable<UnitedVM>, unseen: ReadonlySet<string>): void {
     const { collector, brake, gone } = this.#deps;
     const isAgain = ({ vm, isDoubted }: Proved): boolean => gone.has(vm.providerID) && !isDoubted;
     for (const one of proved.filter(isAgain)) collector.collect(one);
     const anew = proved.filter((one) => !isAgain(one));
-    for (const one of brake.admit(anew, listed, unseen)) collector.collect(one);
+    for (const one of brake.admit(anew, shown, unseen)) collector.collect(one);
   }
 
   async #judgeMachines(

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { machine, machineClass } from '../../../../test/builders.ts';
+import { MemoryInformer } from '../../../../test/memory-informer.ts';
 import { FakeDriver } from '../../../../test/fakes/driver.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Capabilities, ListedMachine } from '../../../driver/driver.ts';
@@ -35,12 +36,14 @@ function listOf(name: string, vms: readonly ListedMachine[], scope: Capabilities
 
 const MACHINES = [ofClass('big-1-x', 'big'), ofClass('small-1-x', 'small'), ofClass('shared-x', 'big')];
 
-/** A VM in the lists of both classes, unless it says otherwise: with whom it counts, and by which class it is reached. */
+/** A VM in the lists of both classes, unless it says otherwise: with whom it counts, which class releases it, and by which it is reached. */
 test.each<{
   what: string;
   vm: ListedMachine;
   scopes?: Partial<Record<'big' | 'small', Capabilities['listScope']>>;
   more?: readonly Machine[];
+  /** Classes that exist; those that are listed, unless it says otherwise. */
+  classes?: readonly string[];
   group: string;
   by: string;
 }>([
@@ -76,7 +79,15 @@ test.each<{
     what: 'of a set whose class cannot be listed',
     vm: vmOf('small-1-y'),
     scopes: { big: 'cluster' },
+    classes: ['small'],
     group: 'default/small',
+    by: 'default/big',
+  },
+  {
+    what: 'of a set whose class is gone',
+    vm: vmOf('small-1-y'),
+    scopes: { big: 'cluster' },
+    group: 'default/big, of unknown class',
     by: 'default/big',
   },
   {
@@ -93,10 +104,16 @@ test.each<{
     group: 'default/big',
     by: 'default/big',
   },
-])('a VM $what counts with $group', ({ vm, scopes = { small: 'cluster', big: 'cluster' }, more = [], group, by }) => {
-  const lists = Object.entries(scopes).map(([name, scope]) => listOf(name, [vm], scope));
+])(
+  'a VM $what counts with $group',
+  ({ vm, scopes = { small: 'cluster', big: 'cluster' }, more = [], group, by, ...row }) => {
+    const lists = Object.entries(scopes).map(([name, scope]) => listOf(name, [vm], scope));
 
-  const united = unite({ lists }, identify([...MACHINES, ...more])).get(vm.providerID);
+    const { classes = Object.keys(scopes) } = row;
+    const known = new MemoryInformer(classes.map((name) => machineClass((c) => void (c.metadata.name = name))));
+    const united = unite({ lists }, identify([...MACHINES, ...more]), known).get(vm.providerID);
 
-  expect([united?.group, united?.access.key, united?.shownBy.length]).toEqual([group, by, lists.length]);
-});
+    expect([united?.group, united?.access.key, united?.shownBy.length]).toEqual([group, by, lists.length]);
+    expect(united?.releasedBy.metadata.name).toBe(group.replace(/^default\/|, of unknown class$/gu, ''));
+  },
+);

@@ -1,21 +1,31 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { keyOf } from '../../../apis/meta.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
+import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
+import type { Lister } from '../../../kube/cache/lister.ts';
 import { classIndex } from '../../../operator/indexes/class-index.ts';
-import { type IsListed, type MachinesByIdentity, namesakesOf } from '../../vms/ownership.ts';
+import { classOfVM } from '../../vms/class-of-vm.ts';
+import type { IsListed, MachinesByIdentity } from '../../vms/ownership.ts';
 import type { Proved } from './brake.ts';
 import type { Collection } from './collector.ts';
 import type { ClassAccess, ClassList, Survey } from './survey.ts';
 
-export interface UnitedVM extends Pick<Collection, 'vm' | 'isListed' | 'accessOf'>, Pick<Proved, 'access' | 'group'> {
+export interface UnitedVM
+  extends Pick<Collection, 'vm' | 'isListed' | 'accessOf'>, Pick<Proved, 'access' | 'group' | 'releasedBy'> {
   /** All lists that show it. */
   readonly shownBy: readonly ClassList[];
 }
 
 /**
  * The VMs of all lists by provider id. One that several classes list is reached by the first by name, unless lists of a whole cluster show it: then
- * by its own, and it counts with those of its class. VMs of which nothing tells the class count with one another.
+ * by its own, and it counts with those of its class, also while that cannot be listed. VMs of which nothing tells the class, or of one that is gone,
+ * count with one another.
  */
-export function unite({ lists }: Pick<Survey, 'lists'>, identities: MachinesByIdentity): ReadonlyMap<string, UnitedVM> {
+export function unite(
+  { lists }: Pick<Survey, 'lists'>,
+  identities: MachinesByIdentity,
+  classes: Pick<Lister<MachineClass>, 'get'>,
+): ReadonlyMap<string, UnitedVM> {
   const waysOf = waysIn(lists);
   const classOf = classOfVM(identities);
   const shown = new Map<
@@ -33,7 +43,9 @@ export function unite({ lists }: Pick<Survey, 'lists'>, identities: MachinesById
     const ofClass = shownBy.find(({ scope }) => scope === 'class');
     const key = ofClass?.key ?? classOf(vm);
     const access = ofClass ?? shownBy.find((list) => list.key === key) ?? first;
-    return { vm, access, group: key ?? `${access.key}, of unknown class`, shownBy, ...waysOf(access) };
+    const ownClass = ofClass?.machineClass ?? classes.get(key ?? '');
+    const group = ownClass === undefined ? `${access.key}, of unknown class` : keyOf(ownClass);
+    return { vm, access, group, releasedBy: ownClass ?? access.machineClass, shownBy, ...waysOf(access) };
   });
   return new Map(united.map((one) => [one.vm.providerID, one]));
 }
@@ -53,28 +65,4 @@ function waysIn(lists: readonly ClassList[]): (access: ClassAccess) => Pick<Unit
       byKey.get(access.key)?.ids.has(providerID) === true || ofNamesake(namesake)?.ids.has(providerID) === true;
     return { isListed, accessOf: (namesake) => ofNamesake(namesake)?.list ?? access };
   };
-}
-
-/**
- * The key of the class of a VM: that of its Machine, or of Machines of its set, whose names differ in the last part alone. Undefined where several
- * classes have such Machines, too.
- */
-function classOfVM(identities: MachinesByIdentity): (vm: ListedMachine) => string | undefined {
-  const bySet = new Map<string, Set<string>>();
-  for (const [name, machine] of identities.byName) {
-    const keys = bySet.get(setOf(name)) ?? new Set();
-    bySet.set(setOf(name), keys.add(classIndex(machine)[0] ?? ''));
-  }
-  return (vm) => {
-    const owner = identities.byProviderID.get(vm.providerID) ?? namesakesOf(vm, identities)[0];
-    if (owner !== undefined) return classIndex(owner)[0];
-    const [key, ...others] = bySet.get(setOf(vm.machineName)) ?? [];
-    return others.length === 0 ? key : undefined;
-  };
-}
-
-/** A name without dashes is that of no set. */
-function setOf(machineName: string): string {
-  const end = machineName.lastIndexOf('-');
-  return end < 0 ? machineName : machineName.slice(0, end + 1);
 }
