@@ -26,8 +26,8 @@ export function releasedUnproven(object: MachineClass, waitedMinutes: number): O
 /** The class is being deleted, and stays because the provider has VMs that nobody owns: without it they would be forgotten. */
 export function leftVMs(object: MachineClass): ObjectEvent<MachineClass> {
   const message =
-    'Deletion blocked: the last VM list contained VMs of this class without a Machine. Why they are not deleted is in the other Events of the class; ' +
-    'their names are in the log of the machine controller. Correct the cause, or delete them at the provider. ' +
+    'Deletion blocked: the last VM list contained VMs without a Machine that are, or may be, of this class. Why they are not deleted is in Event OrphanVMsHeld of this class or, ' +
+    'if their class is unknown, of the first MachineClass by name with the same credentials; their names are in the log of the machine controller. Correct the cause, or delete them at the provider. ' +
     `If nothing can list them any more, check that they are gone, and remove finalizer ${MACHINE_FINALIZER}`;
   return { object, type: 'Warning', reason: 'VMsLeft', message };
 }

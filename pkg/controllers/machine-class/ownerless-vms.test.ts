@@ -3,6 +3,7 @@ import { expect, test } from '@jest/globals';
 import { machine, machineClass } from '../../../test/builders.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
 import { MemoryClient } from '../../../test/memory-client.ts';
+import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { ListedMachine } from '../../driver/driver.ts';
 import { machines } from '../../kube/client/resource.ts';
 import { MACHINE_INDEXES } from '../../operator/indexes/machine-indexes.ts';
@@ -21,12 +22,16 @@ interface Row {
   /** What class-2 lists; the same, unless told otherwise. */
   readonly otherList?: readonly ListedMachine[];
   readonly cleansUp?: boolean;
+  readonly listScope?: 'class' | 'cluster';
+  /** Of class-2. */
+  readonly other?: (c: BuiltMachineClass) => void;
   /** Machines of other namespaces with the same target cluster. */
   readonly elsewhere?: readonly BuiltMachine[];
   readonly want: string;
 }
 
 type BuiltMachine = ReturnType<typeof machine>;
+type BuiltMachineClass = ReturnType<typeof machineClass>;
 
 const VM: ListedMachine = { providerID: 'sim:///m-1', machineName: 'm-1', machineUID: undefined };
 
@@ -45,6 +50,18 @@ const namesake = (change: (m: BuiltMachine) => void): BuiltMachine =>
   });
 const withVM = (providerID: string): BuiltMachine => namesake((m) => void (m.spec.providerID = providerID));
 const withoutVM = namesake((m) => delete m.spec.providerID);
+
+/** In a list of a whole cluster: a Machine of class-2, its VM, and VMs without Machine of its set and of no set that is known. */
+const USER = namesake((m) => {
+  m.metadata.name = 'used-x';
+  m.spec.providerID = 'sim:///used-x';
+});
+const [ITS, BESIDE, UNKNOWN] = ['used-x', 'used-y', 'lost-z'].map((name) => ({
+  providerID: `sim:///${name}`,
+  machineName: name,
+  machineUID: undefined,
+  machineNamespace: 'default',
+})) as [ListedMachine, ListedMachine, ListedMachine];
 
 // promise: deletion-policies/new-machine-same-name
 test.each<Row>([
@@ -134,9 +151,67 @@ test.each<Row>([
     want: 'some',
   },
   { title: 'a VM known by name, without such a note', listed: [VM], owners: [withVM('x')], want: 'none' },
+  ...[
+    { title: 'a VM of a set of another class', listed: [ITS, BESIDE], owners: [USER], want: 'none' },
+    {
+      title: 'a VM of a set of another class, which is not held',
+      listed: [BESIDE],
+      owners: [USER],
+      other: (c: BuiltMachineClass) => void (c.metadata.finalizers = []),
+      want: 'some',
+    },
+    {
+      title: 'a VM of a set of this class',
+      listed: [{ ...BESIDE, machineName: 'm-y' }],
+      owners: [machine(), USER],
+      want: 'some',
+    },
+    { title: 'a VM of an unknown class beside a class in use', listed: [ITS, UNKNOWN], owners: [USER], want: 'none' },
+    { title: 'a VM of an unknown class beside a class that nobody uses', listed: [UNKNOWN], owners: [], want: 'some' },
+    {
+      title: 'a VM of an unknown class beside a class in use that does not list it',
+      listed: [UNKNOWN],
+      otherList: [ITS],
+      owners: [USER],
+      want: 'some',
+    },
+    {
+      title: 'a VM of an unknown class beside a class in use of another account',
+      listed: [UNKNOWN],
+      owners: [USER],
+      other: (c: BuiltMachineClass) => void (c.secretRef = { name: 'another', namespace: 'default' }),
+      want: 'some',
+    },
+    {
+      title: 'a VM of a Machine whose class is gone, beside a class in use',
+      listed: [UNKNOWN],
+      owners: [
+        USER,
+        machine((m) => {
+          m.metadata.name = UNKNOWN.machineName;
+          m.spec = { class: { kind: 'MachineClass', name: 'gone' }, providerID: UNKNOWN.providerID };
+        }),
+      ],
+      want: 'none',
+    },
+    {
+      title: 'a VM let go by force from this class, although its name is of a set of another class',
+      listed: [{ ...BESIDE, providerID: VM.providerID, machineName: 'm-1' }],
+      note: GONE,
+      owners: [
+        USER,
+        namesake((m) => {
+          m.metadata.name = 'm-2';
+          m.spec.providerID = 'sim:///m-2';
+        }),
+      ],
+      want: 'some',
+    },
+  ].map((row) => ({ ...row, title: `in a list of the whole cluster, ${row.title}`, listScope: 'cluster' as const })),
 ])('$title: $want', async ({ listed, owners, note = {}, isDriven = true, nodeOf, otherList = listed, ...row }) => {
-  const { cleansUp = false, elsewhere = [], want } = row;
+  const { cleansUp = false, elsewhere = [], listScope = 'class', other = () => undefined, want } = row;
   const driver = new FakeDriver();
+  driver.listScope = listScope;
   driver.methods = new Set(['ListMachines']);
   // The fake lists nothing by its type.
   driver.list = (request) => {
@@ -145,8 +220,12 @@ test.each<Row>([
   };
   const reader = new MemoryClient();
   reader.put(machines, ...owners);
+  const class2 = machineClass((c) => {
+    Object.assign(c.metadata, { name: 'class-2', finalizers: [MACHINE_FINALIZER] });
+    other(c);
+  });
   const deps = {
-    classes: new MemoryInformer([machineClass((c) => void (c.metadata.name = 'class-2'))]),
+    classes: new MemoryInformer([class2]),
     drivers: { resolve: () => (isDriven ? driver : undefined), all: () => [driver] },
     secrets: { of: () => Promise.resolve({ data: {}, missing: [], fingerprint: '' }) },
     reader,

@@ -1,16 +1,21 @@
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
+import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import { providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { ListedMachine } from '../../driver/driver.ts';
 import type { Caches } from '../../operator/caches.ts';
 import type { Drivers } from '../../driver/drivers.ts';
 import type { MachineDriver } from '../../driver/gated-driver.ts';
+import { hasFinalizer } from '../../apis/finalizers.ts';
 import { keyOf } from '../../apis/meta.ts';
+import { accountOf } from '../../driver/account.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import { classIndex } from '../../operator/indexes/class-index.ts';
 import type { Reader } from '../../kube/client/client.ts';
 import { machines as machineResource } from '../../kube/client/resource.ts';
 import type { MachineIndex } from '../machine-facts/node-owner.ts';
 import { forcedRemovalsOf, mayBeLeftBy } from '../vms/forced-removals.ts';
+import { classOfVM } from '../vms/class-of-vm.ts';
 import { identify, isOfNamespace, mayBeOfOther, namesakesOf } from '../vms/ownership.ts';
 import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import type { LeftoverVMs } from './finalizer-decision.ts';
@@ -18,7 +23,7 @@ import type { Target } from '../../kube/targets/targets.ts';
 import { isSameVM } from '../../apis/machine/v1alpha1/same-vm.ts';
 
 export interface OwnerlessDeps {
-  readonly classes: Pick<Lister<MachineClass>, 'get'>;
+  readonly classes: Pick<Lister<MachineClass>, 'get' | 'list'>;
   readonly drivers: Drivers;
   readonly secrets: Pick<SecretContents, 'of'>;
   readonly reader: Reader;
@@ -36,9 +41,9 @@ export interface OwnerlessDeps {
  * seen. The VM of a Machine that was let go by force is nobody's, although another Machine has its name by now.
  *
  * Classes may have the same account of the provider, whose list shows the VMs of all of them. A VM of a Machine of another class is that
- * one's if the list for its own class shows it, too: else only this class finds it. With drivers that list the whole cluster an ownerless
- * VM of another class counts too, which only holds the class a while longer. What may be of another namespace counts for nothing: the orphan
- * loop leaves it alone. Throws DriverError and ApiError.
+ * one's if the list for its own class shows it, too: else only this class finds it. In a list of the whole cluster so is a VM without Machine,
+ * of the class that its set tells; where none does, or that class is gone, any class in use finds it. What may be of another namespace counts
+ * for nothing: the orphan loop leaves it alone. Throws DriverError and ApiError.
  */
 export async function findOwnerlessVMs(
   deps: OwnerlessDeps,
@@ -48,7 +53,7 @@ export async function findOwnerlessVMs(
   const { drivers, reader, namespace, hasNodeLeft, cleansUp } = deps;
   const driver = drivers.resolve(machineClass);
   if (driver === undefined) return 'unknown';
-  const { methods } = await driver.capabilities(signal);
+  const { methods, listScope } = await driver.capabilities(signal);
   if (!methods.has('ListMachines')) return 'unsupported';
   const vms = await vmsOf(deps, driver, machineClass, signal);
   const removals = forcedRemovalsOf(machineClass);
@@ -59,18 +64,47 @@ export async function findOwnerlessVMs(
   if (vms.length === 0) return 'none';
   const { items } = await reader.list(machineResource, { namespace, signal });
   const identities = identify(items);
-  const others = new Map<string, Set<string>>();
-  for (const vm of vms) {
-    const namesake = removals.some((one) => mayBeLeftBy(vm, one)) ? undefined : namesakesOf(vm, identities)[0];
+  const ownKey = keyOf(machineClass);
+  const classOf = classOfVM(identities);
+  const judged = vms.map((vm) => {
+    const isLeft = removals.some((one) => mayBeLeftBy(vm, one));
+    const namesake = isLeft ? undefined : namesakesOf(vm, identities)[0];
     const owner = identities.byProviderID.get(vm.providerID) ?? namesake;
-    if (owner === undefined) return 'some';
-    const [classKey = ''] = classIndex(owner);
-    if (classKey === keyOf(machineClass)) continue;
-    const listed = others.get(classKey) ?? (await idsOf(deps, classKey, signal));
-    others.set(classKey, listed);
-    if (!listed.has(vm.providerID)) return 'some';
+    if (owner !== undefined) return { vm, owner, key: classIndex(owner)[0] };
+    return { vm, owner, key: isLeft || listScope === 'class' ? ownKey : classOf(vm) };
+  });
+  if (judged.some(({ owner, key }) => owner === undefined && key === ownKey)) return 'some';
+  const others = new Map<string, Set<string>>();
+  const isListedBy = async (key: string, { providerID }: ListedMachine): Promise<boolean> => {
+    const listed = others.get(key) ?? (await idsOf(deps, key, signal));
+    others.set(key, listed);
+    return listed.has(providerID);
+  };
+  for (const { vm, owner, key = '' } of judged) {
+    if (key === ownKey) continue;
+    const named = deps.classes.get(key);
+    const isNamed = named !== undefined && (owner !== undefined || hasFinalizer(named, MACHINE_FINALIZER));
+    let isFound = false;
+    for (const one of isNamed || listScope === 'class' ? [key] : inUseBeside(deps, machineClass, items))
+      isFound ||= await isListedBy(one, vm);
+    if (!isFound) return 'some';
   }
   return 'none';
+}
+
+/** The other classes in use that list with the same credentials: whichever of them is the last holds itself. */
+function inUseBeside(
+  { classes, drivers }: OwnerlessDeps,
+  machineClass: MachineClass,
+  machines: readonly Machine[],
+): readonly string[] {
+  const account = (one: MachineClass): string => accountOf(drivers.resolve(one)?.provider ?? '', one);
+  const used = new Set(machines.flatMap(classIndex));
+  return classes
+    .list()
+    .filter((one) => hasFinalizer(one, MACHINE_FINALIZER) && account(one) === account(machineClass))
+    .map(keyOf)
+    .filter((key) => used.has(key));
 }
 
 /** Provider ids of the VMs of another class; none of one that cannot list. */
