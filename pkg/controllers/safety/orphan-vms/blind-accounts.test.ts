@@ -210,6 +210,20 @@ test('an account stays blind while the class that showed it cannot be listed', (
   expect(world.look(5 * GRACE_MS, [other, world.class('a', [])])).toBe(0);
 });
 
+test('an account that one class makes doubted stays so while that class cannot be listed', () => {
+  const world = new World();
+  const seen = world.class('a', [world.machine(0)]);
+  const other = world.class('b', []);
+  const unseen = new Set([seen.list.key]);
+  expect(world.distrust(0, [seen, other])).toEqual(['doubted']);
+
+  expect(world.distrust(GRACE_MS, [other], unseen)).toEqual(['doubted']);
+  expect(world.distrust(2 * GRACE_MS, [other], unseen)).toEqual(['doubted']);
+  expect(world.events).toEqual([]);
+  expect(world.distrust(3 * GRACE_MS, [seen, other])).toEqual(['blind']);
+  expect(world.distrust(4 * GRACE_MS, [world.class('a', []), other])).toEqual([]);
+});
+
 test('what was seen before an outage counts for nothing', () => {
   const world = new World();
   const classes = [world.class('a', [world.machine(0)])];

@@ -38,14 +38,14 @@ export type Distrust = 'blind' | 'doubted';
  * | more than 3 and 10 % of its machines, with ready Nodes or without a target    | blind          |
  * | fewer with ready Nodes, for the first time                                    | doubted        |
  * | fewer without a target                                                        | believed       |
- * | those of a class that cannot be listed now, and made the account blind before | blind          |
+ * | those of a class that cannot be listed now                                    | as it was      |
  */
 export class BlindAccounts {
   readonly #deps: Deps;
   /** Machines whose Node is ready and whose VM is in no list, by UID. */
   readonly #working: Evidence;
-  /** Classes that show it, by account. */
-  #blind: ReadonlyMap<string, ReadonlySet<string>> = new Map();
+  /** Accounts that were not believed in the last look, with the verdict of each class that shows it. */
+  #shown: ReadonlyMap<string, ReadonlyMap<string, Distrust>> = new Map();
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -64,29 +64,29 @@ export class BlindAccounts {
 
   /** Takes a look into account; returns the accounts that are not believed in it. `unseen`: classes at which it could not look. */
   judge(classes: readonly Unlisted[], sight: Snapshot, unseen: ReadonlySet<string>): ReadonlyMap<string, Distrust> {
-    const blind = new Map<string, ReadonlySet<string>>();
-    const verdicts = new Map<string, Distrust>();
+    const shown = new Map<string, Map<string, Distrust>>();
     const seen = new Set<string>();
     for (const [account, unlisted] of Map.groupBy(classes, ({ list }) => accountOfList(list))) {
       const working = unlisted.map((one) => ({ ...one, machines: one.machines.filter((m) => this.#works(m)) }));
       for (const { metadata } of working.flatMap(({ machines }) => machines)) seen.add(metadata.uid);
       const isMissingAgain = this.#isMissingAgain(working, sight);
-      if (working.some(showsAny)) verdicts.set(account, 'doubted');
       const alone = unlisted.map((one) => ({ ...one, machines: one.machines.filter((m) => this.#isWithoutTarget(m)) }));
-      if (isMissingAgain || isTooMany(working)) this.#report(account, working, unlistedVMs);
+      const isBlind = isMissingAgain || isTooMany(working);
+      if (isBlind) this.#report(account, working, unlistedVMs);
       else if (isTooMany(alone)) this.#report(account, alone, manyMissingVMs);
-      else continue;
-      blind.set(account, new Set([...working, ...alone].filter(showsAny).map(({ list }) => list.key)));
+      const verdict = isBlind || isTooMany(alone) ? 'blind' : 'doubted';
+      const showing = (verdict === 'blind' ? [...working, ...alone] : working).filter(showsAny);
+      if (showing.length > 0) shown.set(account, new Map(showing.map(({ list }) => [list.key, verdict])));
     }
     this.#working.keep(seen, unseen);
-    for (const [account, keys] of this.#blind) {
-      const lasting = [...keys].filter((key) => unseen.has(key));
-      if (lasting.length > 0) blind.set(account, new Set([...(blind.get(account) ?? []), ...lasting]));
-      else if (!blind.has(account)) this.#deps.log.info({ account }, 'trusts a provider again');
+    for (const [account, verdicts] of this.#shown) {
+      const lasting = [...verdicts].filter(([key]) => unseen.has(key));
+      if (lasting.length > 0) shown.set(account, new Map([...(shown.get(account) ?? []), ...lasting]));
+      if (isBlindBy(verdicts) && !isBlindBy(shown.get(account)))
+        this.#deps.log.info({ account }, 'trusts a provider again');
     }
-    this.#blind = blind;
-    for (const account of blind.keys()) verdicts.set(account, 'blind');
-    return verdicts;
+    this.#shown = shown;
+    return new Map([...shown].map(([account, verdicts]) => [account, isBlindBy(verdicts) ? 'blind' : 'doubted']));
   }
 
   /** Whether one of the machines of an account that work was missing in an earlier look, too. */
@@ -111,7 +111,7 @@ export class BlindAccounts {
   #report(account: string, unlisted: readonly Unlisted[], eventOf: (machineClass: MachineClass) => OrphanEvent): void {
     const { recorder, log } = this.#deps;
     for (const { list } of unlisted.filter(showsAny)) recorder.event(eventOf(list.machineClass));
-    if (this.#blind.has(account)) return;
+    if (isBlindBy(this.#shown.get(account))) return;
     const machines = unlisted.flatMap((one) => one.machines.map(keyOf));
     const fields = { account, machines: machines.length, named: machines.slice(0, NAMED) };
     log.warn(fields, 'does not trust a provider that omits many VMs, or VMs with ready nodes');
@@ -122,6 +122,10 @@ export class BlindAccounts {
 export function isTooMany(unlisted: readonly Pick<Unlisted, 'machines' | 'expected'>[]): boolean {
   const missing = unlisted.reduce((sum, { machines }) => sum + machines.length, 0);
   return missing > orphanLimit(unlisted.reduce((sum, { expected }) => sum + expected, 0));
+}
+
+function isBlindBy(verdicts: ReadonlyMap<string, Distrust> | undefined): boolean {
+  return [...(verdicts?.values() ?? [])].includes('blind');
 }
 
 function showsAny({ machines }: Unlisted): boolean {
