@@ -21,6 +21,7 @@ import { DeletedMachines } from './safety/deleted-machines.ts';
 import { notingCalls } from './safety/noted-calls.ts';
 import { orphanVMs } from './safety/orphan-vms/index.ts';
 import { overshoot } from './safety/overshoot/index.ts';
+import { DistrustedAccounts } from './safety/distrusted-accounts.ts';
 import { OwnerlessVMs } from './safety/ownerless-vms.ts';
 import { unmanagedNodes } from './safety/unmanaged-nodes/index.ts';
 import { roleBinding } from './role-binding/index.ts';
@@ -52,15 +53,21 @@ function machineControllers(operator: Operator, ownerless: OwnerlessVMs, { drain
   const removed = new RemovedMachines();
   const gone = new DeletedMachines();
   const late = new LateVMs(clock);
+  const distrusted = new DistrustedAccounts();
   const drivers = notingCalls(operator.under(MACHINE_LEASE).drivers, removed, late);
   const owners = ownersIn(caches);
   const budget = new ReplacementBudget({ machines: caches.machines, owners });
   const share = { secrets, owners, budget, pace: new ReplacementPace(operator), vmStates: new VMStates() };
   return [
     // Before the machine controller forgets what it knew of a Machine that is gone.
-    orphanVMs(operator, { ...share, removed, gone, ownerless }),
+    orphanVMs(operator, { ...share, removed, gone, ownerless, distrusted }),
     unmanagedNodes(operator, gone),
-    machineClass(operator, secrets, late, (key) => removed.hasLost(key)),
+    machineClass(operator, {
+      secrets,
+      late,
+      hasLost: (key) => removed.hasLost(key),
+      isDistrusted: (account) => distrusted.has(account),
+    }),
     secret(operator),
     // Where the Leases go with the namespace, nobody is left to work in it.
     ...(config.leader.namespace === config.clusters.namespace ? [] : [roleBinding(operator)]),

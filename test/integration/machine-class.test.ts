@@ -68,6 +68,7 @@ class ClassCluster implements AsyncDisposable {
       recorder: { event: ({ reason, type }) => this.events.push(`${type} ${reason}`) },
       late: { leftMs: () => 0 },
       hasLost: () => false,
+      isDistrusted: () => false,
       graceMs: 60_000,
       clock: this.clock,
       log: silentLogger,

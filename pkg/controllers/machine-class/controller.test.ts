@@ -35,6 +35,8 @@ class World {
   meanwhile: () => void = () => undefined;
   /** Classes of Machines that vanished. */
   readonly lost = new Set<string>();
+  /** The provider omits VMs of machines. */
+  isDistrusted = false;
   readonly #controller = new MachineClassController({
     classes: this.classes,
     machines: this.machines,
@@ -42,6 +44,7 @@ class World {
     writer: this.client,
     late: { leftMs: () => this.lateMs },
     hasLost: (key) => this.lost.has(key),
+    isDistrusted: () => this.isDistrusted,
     graceMs: 60_000,
     log: silentLogger,
     recorder: { event: ({ reason }) => void this.events.push(reason) },
@@ -53,6 +56,16 @@ class World {
 
   pass(): Promise<unknown> {
     return this.#controller.reconcile(KEY, signal);
+  }
+
+  /** Two lists without VMs, a grace apart; how many writes each was followed by. */
+  async emptyLists(): Promise<readonly number[]> {
+    this.answer = 'none';
+    await this.pass();
+    const { length } = this.client.writes;
+    this.clock.advance(60_000);
+    await this.pass();
+    return [length, this.client.writes.length];
   }
 
   loseMachines(): void {
@@ -166,9 +179,7 @@ describe('a class that is being deleted', () => {
     expect([told, new Set(world.events)]).toEqual([[10, 40], new Set(['VMsLeft'])]);
     expect(world.client.writes).toEqual([]);
 
-    world.answer = 'none';
-    await world.pass();
-    expect(world.client.writes).toHaveLength(1);
+    expect(await world.emptyLists()).toEqual([0, 1]);
   });
 
   test.each<{ since: string; begin: (world: World) => void }>([
@@ -178,7 +189,7 @@ describe('a class that is being deleted', () => {
       begin: (world) => world.classes.put(held((c) => void (c.metadata.resourceVersion = '1'))),
     },
   ])(
-    'stays when a provider that has shown VMs $since does not answer any more: nobody has deleted them',
+    'stays when a provider that has shown VMs $since does not answer, or cannot list, any more: nobody has deleted them',
     async (row) => {
       const world = leaving('some');
       row.begin(world);
@@ -189,13 +200,58 @@ describe('a class that is being deleted', () => {
       world.clock.advance(10 * LONGEST_HOLD_MS);
       await world.pass();
 
+      world.answer = 'unsupported';
+      await world.pass();
+
       expect([world.client.writes, world.events]).toEqual([[], ['VMsLeft']]);
 
-      world.answer = 'none';
-      await world.pass();
-      expect(world.client.writes).toHaveLength(1);
+      expect(await world.emptyLists()).toEqual([0, 1]);
     },
   );
+
+  test('stays when one list is empty between two that show VMs, or one that fails comes between two that are empty', async () => {
+    const world = leaving('some');
+    for (const answer of ['some', 'none', 'some', 'none', 'unknown', 'none'] as const) {
+      world.answer = answer;
+      await world.pass();
+      world.clock.advance(60_000);
+    }
+
+    expect(world.client.writes).toEqual([]);
+  });
+
+  test.each<{ what: string; begin: (world: World) => unknown; writes: number; events: readonly string[] }>([
+    {
+      what: 'stays, if a list has shown VMs,',
+      begin(world) {
+        world.answer = 'some';
+        return world.pass();
+      },
+      writes: 0,
+      events: ['VMsLeft'],
+    },
+    {
+      what: 'goes after the longest hold, if a Machine has vanished,',
+      begin: (world) => world.lost.add(KEY),
+      writes: 1,
+      events: ['VMsMayBeLeft'],
+    },
+    { what: 'goes at once, if there is no reason to expect VMs,', begin: () => undefined, writes: 1, events: [] },
+  ])('$what when the lists of a provider that omits other VMs are empty', async ({ begin, writes, events }) => {
+    const world = leaving('none');
+    world.isDistrusted = true;
+    await begin(world);
+
+    await world.emptyLists();
+    world.clock.advance(LONGEST_HOLD_MS);
+    await world.pass();
+
+    expect([Math.min(world.client.writes.length, 1), world.events.slice(0, 1)]).toEqual([writes, events]);
+
+    world.isDistrusted = false;
+    await world.emptyLists();
+    expect(world.client.writes).not.toEqual([]);
+  });
 
   test('says that VMs are left soon after it has said that Machines use it', async () => {
     const world = new World();

@@ -28,6 +28,8 @@ export interface MachineClassDeps extends Pick<Caches, 'classes' | 'machines'>, 
   readonly late: Pick<LateVMs, 'leftMs'>;
   /** Whether a Machine of a class has vanished otherwise than after its VM. */
   readonly hasLost: (classKey: string) => boolean;
+  /** Whether the provider omits VMs of machines with the same credentials: a list without VMs says little then. */
+  readonly isDistrusted: (machineClass: MachineClass) => boolean;
   /** How far apart two VM lists must be to prove that no VM is left of a Machine that was let go by force, or has vanished. */
   readonly graceMs: number;
   readonly recorder: ObjectEvents<MachineClass>;
@@ -44,7 +46,7 @@ interface Unused {
   readonly version: string;
   readonly isDeleting: boolean;
   readonly sinceMs: number;
-  /** The last list that could be had showed VMs that nobody owns. */
+  /** A list has shown VMs that nobody owns. */
   readonly hasLeft: boolean;
   /** When the first of the lists in a row began that showed no VM, and when the last one did. Undefined when the last one showed another. */
   readonly empty?: { readonly firstMs: number; readonly lastMs: number } | undefined;
@@ -79,7 +81,7 @@ export class MachineClassController {
     const current = this.#deps.classes.get(key);
     if (current === undefined || versionOf(current) !== versionOf(seen))
       return requeue(0, 'the latest version of the class');
-    const ownerless = this.#noteList(key, answer, askedAtMs);
+    const ownerless = this.#noteList(key, current, answer, askedAtMs);
     return this.#act(this.#decide(key, current, ownerless, lateMs), key, current, ownerless, signal);
   }
 
@@ -92,13 +94,14 @@ export class MachineClassController {
   ): FinalizerDecision {
     const hasMachines = this.#hasMachines(key);
     const sinceMs = hasMachines ? undefined : this.#unusedSince(key, machineClass);
-    const empty = this.#unused.get(key)?.empty;
+    const { empty, hasLeft = false } = this.#unused.get(key) ?? {};
     return decideFinalizer({
       hasMachines,
       isHeld: hasFinalizer(machineClass, MACHINE_FINALIZER),
       isDeleting: isBeingDeleted(machineClass),
       isUnconfirmed: isUnconfirmed(machineClass),
       hasLost: this.#deps.hasLost(key),
+      hasLeft,
       mayComeLate: lateMs > 0,
       ownerless,
       waitedMs: sinceMs === undefined ? 0 : this.#deps.clock.monotonicMs() - sinceMs,
@@ -190,16 +193,19 @@ export class MachineClassController {
   }
 
   /**
-   * Remembers what a list that began at `atMs` says, for as long as the class has no Machine. Returns what is known by now: who does not answer
-   * has not deleted what was there.
+   * Remembers what a list that began at `atMs` says, for as long as the class has no Machine. Returns what is known by now: who does not answer,
+   * or cannot list any more, has not deleted what was there. Where there may be VMs, an empty list of a provider that omits others is no answer.
    */
-  #noteList(key: string, answer: LeftoverVMs, atMs: number): LeftoverVMs {
+  #noteList(key: string, machineClass: MachineClass, answer: LeftoverVMs, atMs: number): LeftoverVMs {
     const unused = this.#unused.get(key);
     if (unused === undefined) return answer;
-    const known = answer === 'unknown' && unused.hasLeft ? 'some' : answer;
+    const mayHaveLeft = unused.hasLeft || this.#deps.hasLost(key) || isUnconfirmed(machineClass);
+    const isBelieved = answer !== 'none' || !mayHaveLeft || !this.#deps.isDistrusted(machineClass);
+    const told = isBelieved ? answer : 'unknown';
+    const known = unused.hasLeft && (told === 'unknown' || told === 'unsupported') ? 'some' : told;
     const isEmpty = known === 'none' && !this.#hasMachines(key);
     const empty = isEmpty ? { firstMs: unused.empty?.firstMs ?? atMs, lastMs: atMs } : undefined;
-    this.#unused.set(key, { ...unused, empty, hasLeft: known === 'some' });
+    this.#unused.set(key, { ...unused, empty, hasLeft: unused.hasLeft || known === 'some' });
     return known;
   }
 

@@ -8,6 +8,7 @@ const unused: ClassState = {
   isDeleting: false,
   isUnconfirmed: false,
   hasLost: false,
+  hasLeft: false,
   mayComeLate: false,
   ownerless: undefined,
   waitedMs: 0,
@@ -69,6 +70,16 @@ test.each([
   {
     what: 'no VM in two lists after a Machine vanished',
     state: { ...lost, ownerless: 'none', emptyForMs: 60_000 },
+    want: 'remove',
+  },
+  {
+    what: 'no VM in one list after another had shown some',
+    state: { ...deleting, hasLeft: true, ownerless: 'none', emptyForMs: 0 },
+    want: 'wait',
+  },
+  {
+    what: 'no VM in two lists after another had shown some',
+    state: { ...deleting, hasLeft: true, ownerless: 'none', emptyForMs: 60_000 },
     want: 'remove',
   },
   { what: 'driver cannot list after a Machine vanished', state: { ...lost, ownerless: 'unsupported' }, want: 'remove' },

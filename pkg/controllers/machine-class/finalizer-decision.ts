@@ -15,6 +15,8 @@ export interface ClassState {
   readonly isUnconfirmed: boolean;
   /** A Machine of it has vanished, and nobody of ours had deleted its VM. */
   readonly hasLost: boolean;
+  /** A list has shown VMs of it that nobody owns. */
+  readonly hasLeft: boolean;
   /** A CreateMachine call with it is under way or got no answer: its VM may still appear. */
   readonly mayComeLate: boolean;
   /** Undefined before the provider was asked. */
@@ -46,21 +48,20 @@ export const LONGEST_HOLD_MS = 10 * MINUTE_MS;
  * | none     | unknown             | yes                 | kept, asked again; removed with a Warning after 10 min   |
  * | none     | none, may come late | –                   | kept, asked again                                        |
  *
- * VMs that a list has shown count until another list is without them: a provider that does not answer meanwhile has not deleted them.
- *
- * Where a Machine was let go by force it is kept until two lists in a row, some time apart, show no VM, however long that takes: a list that is
- * wrong once would have its VM forgotten. So it is where one vanished, but no longer than others while nothing can be learned. Else one list
- * is enough, because each Machine went only after its VM.
+ * Where a Machine was let go by force, or a list has shown VMs, it is kept until two lists in a row, some time apart, show no VM, however long
+ * that takes: a list that is wrong once would have its VM forgotten, and a provider that does not answer meanwhile has not deleted it. So it is
+ * where one vanished, but no longer than others while nothing can be learned. Else one list is enough, because each Machine went only after
+ * its VM.
  */
 export function decideFinalizer(state: ClassState): FinalizerDecision {
-  const { hasMachines, isHeld, isDeleting, isUnconfirmed, hasLost, mayComeLate } = state;
-  const { ownerless, waitedMs, emptyForMs, graceMs } = state;
+  const { hasMachines, isHeld, isDeleting, isUnconfirmed, mayComeLate } = state;
+  const { hasLost, hasLeft, ownerless, waitedMs, emptyForMs, graceMs } = state;
   const isProved = emptyForMs !== undefined && emptyForMs >= graceMs;
   if (hasMachines) return isHeld || isDeleting ? 'leave' : 'add';
   if (!isHeld) return 'leave';
   if (ownerless === undefined) return 'ask';
   if (isUnconfirmed) return isProved ? 'remove' : 'wait';
   if (ownerless === 'unsupported') return 'remove';
-  if (ownerless === 'none') return mayComeLate || (hasLost && !isProved) ? 'wait' : 'remove';
+  if (ownerless === 'none') return mayComeLate || ((hasLost || hasLeft) && !isProved) ? 'wait' : 'remove';
   return ownerless === 'unknown' && isDeleting && waitedMs >= LONGEST_HOLD_MS ? 'remove-unproven' : 'wait';
 }

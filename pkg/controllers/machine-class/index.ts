@@ -6,19 +6,26 @@ import type { Controller } from '../../work/reconcile/controller.ts';
 import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import { MACHINE_EVENT_SOURCE } from '../machine-facts/events.ts';
 import type { LateVMs } from '../vms/late-vms.ts';
-import { MachineClassController } from './controller.ts';
+import { MachineClassController, type MachineClassDeps } from './controller.ts';
 import { hasLeftoverNode, findOwnerlessVMs } from './ownerless-vms.ts';
+import { accountOf } from '../../driver/account.ts';
 import { keyOf } from '../../apis/meta.ts';
 import type { Caches } from '../../operator/caches.ts';
 import type { Queue } from '../../work/workqueue/queue.ts';
 import { classIndex } from '../../operator/indexes/class-index.ts';
 
+interface MachineClassShare {
+  readonly secrets: SecretContents;
+  readonly late: LateVMs;
+  readonly hasLost: MachineClassDeps['hasLost'];
+  /** Whether the provider omits VMs of an account. */
+  readonly isDistrusted: (account: string) => boolean;
+}
+
 /** Keeps MachineClasses that somebody needs. */
 export function machineClass(
   operator: Operator,
-  secrets: SecretContents,
-  late: LateVMs,
-  hasLost: (classKey: string) => boolean,
+  { secrets, late, hasLost, isDistrusted }: MachineClassShare,
 ): Controller {
   const { clock, log, config, reader } = operator;
   const { classes, machines } = operator.caches;
@@ -37,6 +44,7 @@ export function machineClass(
     writer,
     late,
     hasLost,
+    isDistrusted: (one) => isDistrusted(accountOf(drivers.resolve(one)?.provider ?? '', one)),
     graceMs: safety.orphanVMsGraceMs,
     ownerlessVMs: (one, _sinceMs, signal) => findOwnerlessVMs(ownerlessDeps, one, signal),
     recorder: eventsAbout(machineClasses, operator.recorder(MACHINE_EVENT_SOURCE)),

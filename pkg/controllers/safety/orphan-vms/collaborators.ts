@@ -12,6 +12,7 @@ import type { Activities } from '../../../work/activity/activity.ts';
 import type { SecretContents } from '../../class-secrets/secret-contents.ts';
 import type { VMStates } from '../../machine-facts/vm-states.ts';
 import type { DeletedMachines } from '../deleted-machines.ts';
+import type { DistrustedAccounts } from '../distrusted-accounts.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
 import type { RemovedMachines } from '../removed-machines.ts';
 import type { OrphanVMMetrics } from './metrics.ts';
@@ -32,6 +33,7 @@ export interface Collaborators {
   readonly recorder: ObjectEvents<MachineClass>;
   readonly metrics: OrphanVMMetrics;
   readonly ownerless: OwnerlessVMs;
+  readonly distrusted: DistrustedAccounts;
   readonly vmStates: Pick<VMStates, 'saw'>;
   readonly gone: DeletedMachines;
   readonly removed: RemovedMachines;

@@ -25,6 +25,7 @@ import { FakeDriver } from '../../../../test/fakes/driver.ts';
 import { RemovedMachines } from '../removed-machines.ts';
 import { DeletedMachines, type DeletedMachine } from '../deleted-machines.ts';
 import { VMStates } from '../../machine-facts/vm-states.ts';
+import { DistrustedAccounts } from '../distrusted-accounts.ts';
 import { OwnerlessVMs } from '../ownerless-vms.ts';
 import { noteOfForcedRemoval } from '../../vms/forced-removals.ts';
 import { OrphanBrake } from './brake.ts';
@@ -78,6 +79,7 @@ class World {
   readonly otherProviders = new Map<string, Provider>();
   readonly removed = new RemovedMachines();
   readonly ownerless = new OwnerlessVMs();
+  readonly distrusted = new DistrustedAccounts();
   readonly vmStates = new VMStates();
   /** Since everything was looked at. */
   stateLooks = 0;
@@ -240,6 +242,7 @@ class World {
           ? dropSettledNotes({ ...left, leftBehind, writer: this.client }, seen, signal)
           : Promise.reject(this.dropFailure),
       ownerless,
+      distrusted: this.distrusted,
       vmStates: this.vmStates,
       states: {
         list: () => {
@@ -394,6 +397,7 @@ test.each([
   await world.look();
 
   expect(world.examined).toEqual(examined);
+  expect(world.distrusted.has(distrusted[0])).toBe(true);
 });
 
 test('machines of a driver that cannot list are asked for by themselves, and looked at again soon', async () => {

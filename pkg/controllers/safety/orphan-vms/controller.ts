@@ -107,7 +107,7 @@ export class OrphanVMsController {
 
   /** One look; resolves with the time until the next one. */
   async #check(nowMs: number, signal: AbortSignal): Promise<number> {
-    const { classes, vanished, removed, forgotten, clock, periodMs, graceMs, metrics } = this.#deps;
+    const { classes, vanished, removed, forgotten, distrusted, clock, periodMs, graceMs, metrics } = this.#deps;
     const { orphans, missingVMs, leftNodes, leftBehind, blindAccounts, silentClasses } = this.#deps;
     // Before the first request: who vanishes or gets a VM from now on is judged by the next look.
     const missed = removed.drainMissed();
@@ -143,6 +143,7 @@ export class OrphanVMsController {
     const unlisted = seen.lists.map((list) => vanished.unlisted(list, shown, settled.get(list.key) ?? new Map()));
     // Before anything is believed that the same provider says.
     const distrust = blindAccounts.judge(unlisted, sight, unseen);
+    distrusted.replace(distrust.keys());
     this.#judgeVMs(vms, identities, distrust, sight, unseen);
     const suspects = await this.#judgeMachines(unlisted, distrust, sight, signal);
     leftNodes.examine(seen, sight, unseen);

@@ -19,6 +19,7 @@ import type { VMStates } from '../../machine-facts/vm-states.ts';
 import { identify, type MachinesByIdentity, mayBeOfOther, namesakesOf, ownershipOf } from '../../vms/ownership.ts';
 import type { RemovedMachines } from '../removed-machines.ts';
 import type { DeletedMachines } from '../deleted-machines.ts';
+import type { DistrustedAccounts } from '../distrusted-accounts.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
 import { BlindAccounts } from './blind-accounts.ts';
 import { OrphanBrake } from './brake.ts';
@@ -42,6 +43,7 @@ export interface OrphanVMsShare {
   readonly removed: RemovedMachines;
   readonly gone: DeletedMachines;
   readonly ownerless: OwnerlessVMs;
+  readonly distrusted: DistrustedAccounts;
   readonly vmStates: VMStates;
 }
 
