@@ -64,6 +64,7 @@ function machineControllers(operator: Operator, ownerless: OwnerlessVMs, { drain
     unmanagedNodes(operator, gone),
     machineClass(operator, {
       secrets,
+      owners,
       late,
       hasLost: (key) => removed.hasLost(key),
       isDistrusted: (account) => distrusted.has(account),

@@ -5,6 +5,8 @@ import type { Operator } from '../../operator/operator.ts';
 import type { Controller } from '../../work/reconcile/controller.ts';
 import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import { MACHINE_EVENT_SOURCE } from '../machine-facts/events.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import type { Owners } from '../machine-facts/owners.ts';
 import type { LateVMs } from '../vms/late-vms.ts';
 import { MachineClassController, type MachineClassDeps } from './controller.ts';
 import { hasLeftoverNode, findOwnerlessVMs } from './ownerless-vms.ts';
@@ -16,6 +18,7 @@ import { classIndex } from '../../operator/indexes/class-index.ts';
 
 interface MachineClassShare {
   readonly secrets: SecretContents;
+  readonly owners: Owners;
   readonly late: LateVMs;
   readonly hasLost: MachineClassDeps['hasLost'];
   /** Whether the provider omits VMs of an account. */
@@ -25,7 +28,7 @@ interface MachineClassShare {
 /** Keeps MachineClasses that somebody needs. */
 export function machineClass(
   operator: Operator,
-  { secrets, late, hasLost, isDistrusted }: MachineClassShare,
+  { secrets, owners, late, hasLost, isDistrusted }: MachineClassShare,
 ): Controller {
   const { clock, log, config, reader } = operator;
   const { classes, machines } = operator.caches;
@@ -37,7 +40,8 @@ export function machineClass(
   const cleansUp = controllers.has('safety.orphan-vms') && !safety.orphanVMsDryRun;
   const hasNodeLeft = (providerID: string): boolean =>
     looksForLeftOnes && hasLeftoverNode(providerID, { machines, targets: targets.all() });
-  const ownerlessDeps = { classes, drivers, secrets, reader, namespace, machines, hasNodeLeft, cleansUp };
+  const sets = (): readonly MachineSet[] => owners.sets?.list() ?? [];
+  const ownerlessDeps = { classes, drivers, secrets, reader, namespace, machines, hasNodeLeft, cleansUp, sets };
   const controller = new MachineClassController({
     classes,
     machines,

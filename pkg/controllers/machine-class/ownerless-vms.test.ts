@@ -1,8 +1,9 @@
 import { expect, test } from '@jest/globals';
 
-import { machine, machineClass } from '../../../test/builders.ts';
+import { machine, machineClass, machineSet } from '../../../test/builders.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
 import { MemoryClient } from '../../../test/memory-client.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { ListedMachine } from '../../driver/driver.ts';
 import { machines } from '../../kube/client/resource.ts';
@@ -23,6 +24,7 @@ interface Row {
   readonly otherList?: readonly ListedMachine[];
   readonly cleansUp?: boolean;
   readonly listScope?: 'class' | 'cluster';
+  readonly sets?: readonly MachineSet[];
   /** Of class-2. */
   readonly other?: (c: BuiltMachineClass) => void;
   /** Machines of other namespaces with the same target cluster. */
@@ -62,6 +64,11 @@ const [ITS, BESIDE, UNKNOWN] = ['used-x', 'used-y', 'lost-z'].map((name) => ({
   machineUID: undefined,
   machineNamespace: 'default',
 })) as [ListedMachine, ListedMachine, ListedMachine];
+
+const LOST = machineSet((s) => {
+  s.metadata.name = 'lost';
+  s.spec.template.spec = { class: { kind: 'MachineClass', name: machineClass().metadata.name } };
+});
 
 // promise: deletion-policies/new-machine-same-name
 test.each<Row>([
@@ -166,6 +173,13 @@ test.each<Row>([
       owners: [machine(), USER],
       want: 'some',
     },
+    {
+      title: 'a VM of a set of this class that has no Machine',
+      listed: [UNKNOWN],
+      owners: [USER],
+      sets: [LOST],
+      want: 'some',
+    },
     { title: 'a VM of an unknown class beside a class in use', listed: [ITS, UNKNOWN], owners: [USER], want: 'none' },
     { title: 'a VM of an unknown class beside a class that nobody uses', listed: [UNKNOWN], owners: [], want: 'some' },
     {
@@ -209,7 +223,7 @@ test.each<Row>([
     },
   ].map((row) => ({ ...row, title: `in a list of the whole cluster, ${row.title}`, listScope: 'cluster' as const })),
 ])('$title: $want', async ({ listed, owners, note = {}, isDriven = true, nodeOf, otherList = listed, ...row }) => {
-  const { cleansUp = false, elsewhere = [], listScope = 'class', other = () => undefined, want } = row;
+  const { cleansUp = false, elsewhere = [], listScope = 'class', other = () => undefined, sets = [], want } = row;
   const driver = new FakeDriver();
   driver.listScope = listScope;
   driver.methods = new Set(['ListMachines']);
@@ -227,6 +241,7 @@ test.each<Row>([
   const deps = {
     classes: new MemoryInformer([class2]),
     drivers: { resolve: () => (isDriven ? driver : undefined), all: () => [driver] },
+    sets: () => sets,
     secrets: { of: () => Promise.resolve({ data: {}, missing: [], fingerprint: '' }) },
     reader,
     namespace: 'default',

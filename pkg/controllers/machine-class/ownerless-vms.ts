@@ -1,4 +1,5 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import { providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
@@ -25,6 +26,8 @@ import { isSameVM } from '../../apis/machine/v1alpha1/same-vm.ts';
 export interface OwnerlessDeps {
   readonly classes: Pick<Lister<MachineClass>, 'get' | 'list'>;
   readonly drivers: Drivers;
+  /** As far as this process may read them. */
+  readonly sets: () => readonly MachineSet[];
   readonly secrets: Pick<SecretContents, 'of'>;
   readonly reader: Reader;
   readonly namespace: string;
@@ -65,7 +68,7 @@ export async function findOwnerlessVMs(
   const { items } = await reader.list(machineResource, { namespace, signal });
   const identities = identify(items);
   const ownKey = keyOf(machineClass);
-  const classOf = classOfVM(identities);
+  const classOf = classOfVM(identities, deps.sets());
   const judged = vms.map((vm) => {
     const isLeft = removals.some((one) => mayBeLeftBy(vm, one));
     const namesake = isLeft ? undefined : namesakesOf(vm, identities)[0];

@@ -210,6 +210,7 @@ class World {
       collector,
       brake: new OrphanBrake({ recorder, metrics, forgotten, removed, clock, log: silentLogger, isDryRun: false }),
       forgotten,
+      sets: () => [],
       recorder,
       metrics,
       vanished: {

@@ -1,3 +1,4 @@
+import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import type { Cluster } from '../../../kube/gate/gate.ts';
 import { requeue, type StepResult } from '../../../work/reconcile/result.ts';
 import { classIndex } from '../../../operator/indexes/class-index.ts';
@@ -22,6 +23,8 @@ export interface OrphanVMsDeps extends Omit<Collaborators, 'writer' | 'targets' 
   readonly clusters: readonly Cluster[];
   readonly collector: Pick<Collector, 'collect' | 'settle'>;
   readonly brake: Pick<OrphanBrake, 'admit'>;
+  /** As far as this process may read them. */
+  readonly sets: () => readonly MachineSet[];
   readonly forgotten: Pick<ForgottenMachines, 'exist'>;
   readonly vanished: Pick<VanishedVMs, 'examine' | 'settled' | 'unlisted'>;
   readonly silentClasses: Pick<SilentClasses, 'examine'>;
@@ -135,7 +138,7 @@ export class OrphanVMsController {
 
     // Who has the name of one that vanished counts before it.
     const identities = identify([...departed, ...seen.machines]);
-    const vms = unite(seen, identities, classes);
+    const vms = unite(seen, identities, { classes, sets: this.#deps.sets() });
     const sight = { atMs: nowMs, wallMs: clock.now(), vms: vms.size, machines: seen.machines.length };
     const unseen = new Set(seen.failures.map(({ key }) => key));
     removed.missAgain(missed.filter((machine) => classIndex(machine).some((key) => unseen.has(key))));

@@ -13,6 +13,7 @@ import type { Controller } from '../../../work/reconcile/controller.ts';
 import type { SecretContents } from '../../class-secrets/secret-contents.ts';
 import { machinesNamed } from '../../machine-facts/namesakes.ts';
 import { MACHINE_EVENT_SOURCE } from '../../machine-facts/events.ts';
+import type { Owners } from '../../machine-facts/owners.ts';
 import type { ReplacementBudget } from '../../machine-facts/replacement-budget.ts';
 import type { ReplacementPace } from '../../machine-facts/pace.ts';
 import type { VMStates } from '../../machine-facts/vm-states.ts';
@@ -38,6 +39,7 @@ import { ORPHAN_VMS_KEY, wakeOrphanVMs } from './wake.ts';
 
 export interface OrphanVMsShare {
   readonly secrets: SecretContents;
+  readonly owners: Owners;
   readonly budget: ReplacementBudget;
   readonly pace: ReplacementPace;
   readonly removed: RemovedMachines;
@@ -138,6 +140,7 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
     clusters: [CONTROL, ...targets.all().map(({ cluster }) => cluster)],
     collector,
     brake: new OrphanBrake({ ...given, forgotten }),
+    sets: () => share.owners.sets?.list() ?? [],
     forgotten,
     vanished,
     silentClasses: new SilentClasses({ ...given, vanished, missingVMs }),

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { machine, machineClass } from '../../../../test/builders.ts';
+import { machine, machineClass, machineSet } from '../../../../test/builders.ts';
 import { MemoryInformer } from '../../../../test/memory-informer.ts';
 import { FakeDriver } from '../../../../test/fakes/driver.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
@@ -42,6 +42,8 @@ test.each<{
   vm: ListedMachine;
   scopes?: Partial<Record<'big' | 'small', Capabilities['listScope']>>;
   more?: readonly Machine[];
+  /** Classes of sets that exist. */
+  sets?: Readonly<Record<string, string>>;
   /** Classes that exist; those that are listed, unless it says otherwise. */
   classes?: readonly string[];
   group: string;
@@ -55,6 +57,27 @@ test.each<{
     by: 'default/small',
   },
   { what: 'of a set that has a Machine', vm: vmOf('small-1-y'), group: 'default/small', by: 'default/small' },
+  {
+    what: 'of a set that has none, but is there,',
+    vm: vmOf('small-2-y'),
+    sets: { 'small-2': 'small' },
+    group: 'default/small',
+    by: 'default/small',
+  },
+  {
+    what: 'of a set that has Machines of another class than it names by now',
+    vm: vmOf('small-1-y'),
+    sets: { 'small-1': 'big' },
+    group: 'default/small',
+    by: 'default/small',
+  },
+  {
+    what: 'of a set that has none, and is of no class,',
+    vm: vmOf('small-2-y'),
+    sets: { 'small-2': '' },
+    group: 'default/big, of unknown class',
+    by: 'default/big',
+  },
   {
     what: 'of a set that has none',
     vm: vmOf('small-2-y'),
@@ -111,7 +134,15 @@ test.each<{
 
     const { classes = Object.keys(scopes) } = row;
     const known = new MemoryInformer(classes.map((name) => machineClass((c) => void (c.metadata.name = name))));
-    const united = unite({ lists }, identify([...MACHINES, ...more]), known).get(vm.providerID);
+    const existing = Object.entries(row.sets ?? {}).map(([name, className]) =>
+      machineSet((s) => {
+        s.metadata.name = name;
+        s.spec.template.spec = { class: { kind: 'MachineClass', name: className } };
+      }),
+    );
+    const united = unite({ lists }, identify([...MACHINES, ...more]), { classes: known, sets: existing }).get(
+      vm.providerID,
+    );
 
     expect([united?.group, united?.access.key, united?.shownBy.length]).toEqual([group, by, lists.length]);
     expect(united?.releasedBy.metadata.name).toBe(group.replace(/^default\/|, of unknown class$/gu, ''));

@@ -1,4 +1,5 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import { keyOf } from '../../../apis/meta.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
@@ -24,10 +25,10 @@ export interface UnitedVM
 export function unite(
   { lists }: Pick<Survey, 'lists'>,
   identities: MachinesByIdentity,
-  classes: Pick<Lister<MachineClass>, 'get'>,
+  { classes, sets }: { readonly classes: Pick<Lister<MachineClass>, 'get'>; readonly sets: readonly MachineSet[] },
 ): ReadonlyMap<string, UnitedVM> {
   const waysOf = waysIn(lists);
-  const classOf = classOfVM(identities);
+  const classOf = classOfVM(identities, sets);
   const shown = new Map<
     string,
     { readonly vm: ListedMachine; readonly first: ClassList; readonly shownBy: ClassList[] }
