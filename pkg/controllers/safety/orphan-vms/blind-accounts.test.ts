@@ -10,6 +10,7 @@ import { MACHINE_INDEXES } from '../../../operator/indexes/machine-indexes.ts';
 import { silentLogger } from '../../../base/log/logger.ts';
 import type { Target } from '../../../kube/targets/targets.ts';
 import { BlindAccounts, type Distrust, type Unlisted } from './blind-accounts.ts';
+import { Evidence } from './evidence.ts';
 import type { ClassList } from './survey.ts';
 
 const GRACE_MS = 60_000;
@@ -26,21 +27,26 @@ class World {
   /** Machines without a target cluster where others have one. */
   readonly alone = new Set<string>();
   readonly machines = new MemoryInformer<Machine>([], MACHINE_INDEXES);
-  readonly accounts = new BlindAccounts({
-    machines: this.machines,
-    targets: {
-      of: ({ metadata: { name } }) =>
-        this.hasTarget && !this.alone.has(name) ? ({ nodes: this.nodes } as unknown as Target) : undefined,
-      all: () => [],
+  /** Machines whose VM exists although no list shows it. */
+  readonly found = new Evidence(GRACE_MS);
+  readonly accounts = new BlindAccounts(
+    {
+      machines: this.machines,
+      targets: {
+        of: ({ metadata: { name } }) =>
+          this.hasTarget && !this.alone.has(name) ? ({ nodes: this.nodes } as unknown as Target) : undefined,
+        all: () => [],
+      },
+      recorder: { event: ({ object, reason }) => void this.events.push(`${object.metadata.name} ${reason}`) },
+      log: {
+        ...silentLogger,
+        info: (fields) => void this.believed.push(fields['account']),
+        warn: (fields) => void this.warnings.push(fields),
+      },
+      graceMs: GRACE_MS,
     },
-    recorder: { event: ({ object, reason }) => void this.events.push(`${object.metadata.name} ${reason}`) },
-    log: {
-      ...silentLogger,
-      info: (fields) => void this.believed.push(fields['account']),
-      warn: (fields) => void this.warnings.push(fields),
-    },
-    graceMs: GRACE_MS,
-  });
+    this.found,
+  );
 
   machine(i: number, ready: 'True' | 'Unknown' = 'True', providerID = `sim:///${i}`): Machine {
     const name = `m-${i}`;
@@ -222,6 +228,33 @@ test('an account that one class makes doubted stays so while that class cannot b
   expect(world.events).toEqual([]);
   expect(world.distrust(3 * GRACE_MS, [seen, other])).toEqual(['blind']);
   expect(world.distrust(4 * GRACE_MS, [world.class('a', []), other])).toEqual([]);
+});
+
+test('an account is contradicted while a VM is found that no list shows, whatever its Node says, and while that class cannot be listed', () => {
+  const world = new World();
+  const [one, other] = [world.machine(0, 'Unknown'), world.class('b', [])];
+  const omitting = [world.class('a', [one]), other];
+  expect(world.distrust(0, omitting)).toEqual([]);
+  world.found.see('uid-0', 'default/a', { atMs: 0, wallMs: 0, vms: 0, machines: 0 });
+
+  expect(world.distrust(1, omitting)).toEqual(['contradicted']);
+  expect(world.distrust(2, [other], new Set(['default/a']))).toEqual(['contradicted']);
+  world.nodes.remove('m-0');
+  world.machine(0, 'True');
+  expect(world.distrust(3, omitting)).toEqual(['doubted']);
+  world.nodes.remove('m-0');
+  world.machine(0, 'Unknown');
+  expect(world.distrust(4, omitting)).toEqual(['contradicted']);
+  expect(world.distrust(5, [world.class('a', []), other])).toEqual([]);
+  expect([world.found.size, world.events]).toEqual([0, []]);
+});
+
+test('an account is doubted if one class makes it so and another one contradicts it', () => {
+  const world = new World();
+  world.found.see('uid-1', 'default/b', { atMs: 0, wallMs: 0, vms: 0, machines: 0 });
+  const classes = [world.class('a', [world.machine(0)]), world.class('b', [world.machine(1, 'Unknown')])];
+
+  expect(world.distrust(0, classes)).toEqual(['doubted']);
 });
 
 test('what was seen before an outage counts for nothing', () => {

@@ -24,8 +24,11 @@ type Deps = Pick<Collaborators, 'machines' | 'targets' | 'recorder' | 'log' | 'g
 /** So many are named in one log line. */
 const NAMED = 20;
 
-/** blind: nothing that the provider says about missing VMs counts. doubted: it is noted, and fails no machine in this look. */
-export type Distrust = 'blind' | 'doubted';
+/**
+ * blind: nothing that the provider says about missing VMs counts. doubted: it is noted, and fails no machine in this look. contradicted: only that
+ * VMs have no Machine is not believed, because the lists may show those of machines otherwise.
+ */
+export type Distrust = 'blind' | 'doubted' | 'contradicted';
 
 /**
  * Accounts whose provider does not show VMs of machines that work. What such a provider says about other machines of the account is not
@@ -37,6 +40,7 @@ export type Distrust = 'blind' | 'doubted';
  * | one with a ready Node in two looks, a grace apart                             | blind          |
  * | more than 3 and 10 % of its machines, with ready Nodes or without a target    | blind          |
  * | fewer with ready Nodes, for the first time                                    | doubted        |
+ * | one that GetMachineStatus has found since                                     | contradicted   |
  * | fewer without a target                                                        | believed       |
  * | those of a class that cannot be listed now                                    | as it was      |
  */
@@ -44,11 +48,14 @@ export class BlindAccounts {
   readonly #deps: Deps;
   /** Machines whose Node is ready and whose VM is in no list, by UID. */
   readonly #working: Evidence;
+  readonly #found: Evidence;
   /** Accounts that were not believed in the last look, with the verdict of each class that shows it. */
   #shown: ReadonlyMap<string, ReadonlyMap<string, Distrust>> = new Map();
 
-  constructor(deps: Deps) {
+  /** `found`: machines whose VM GetMachineStatus has found although no list shows it, by UID; shared with those who ask. */
+  constructor(deps: Deps, found: Evidence) {
     this.#deps = deps;
+    this.#found = found;
     this.#working = new Evidence(deps.graceMs);
   }
 
@@ -76,8 +83,15 @@ export class BlindAccounts {
       else if (isTooMany(alone)) this.#report(account, alone, manyMissingVMs);
       const verdict = isBlind || isTooMany(alone) ? 'blind' : 'doubted';
       const showing = (verdict === 'blind' ? [...working, ...alone] : working).filter(showsAny);
-      if (showing.length > 0) shown.set(account, new Map(showing.map(({ list }) => [list.key, verdict])));
+      const isFound = ({ machines }: Unlisted): boolean =>
+        machines.some(({ metadata }) => this.#found.has(metadata.uid));
+      const verdicts = new Map<string, Distrust>([
+        ...unlisted.filter(isFound).map(({ list }) => [list.key, 'contradicted'] as const),
+        ...showing.map(({ list }) => [list.key, verdict] as const),
+      ]);
+      if (verdicts.size > 0) shown.set(account, verdicts);
     }
+    this.#found.keep(new Set(classes.flatMap(({ machines }) => machines.map(({ metadata }) => metadata.uid))), unseen);
     this.#working.keep(seen, unseen);
     for (const [account, verdicts] of this.#shown) {
       const lasting = [...verdicts].filter(([key]) => unseen.has(key));
@@ -86,7 +100,7 @@ export class BlindAccounts {
         this.#deps.log.info({ account }, 'trusts a provider again');
     }
     this.#shown = shown;
-    return new Map([...shown].map(([account, verdicts]) => [account, isBlindBy(verdicts) ? 'blind' : 'doubted']));
+    return new Map([...shown].map(([account, verdicts]) => [account, strongest([...verdicts.values()])]));
   }
 
   /** Whether one of the machines of an account that work was missing in an earlier look, too. */
@@ -122,6 +136,11 @@ export class BlindAccounts {
 export function isTooMany(unlisted: readonly Pick<Unlisted, 'machines' | 'expected'>[]): boolean {
   const missing = unlisted.reduce((sum, { machines }) => sum + machines.length, 0);
   return missing > orphanLimit(unlisted.reduce((sum, { expected }) => sum + expected, 0));
+}
+
+function strongest(verdicts: readonly Distrust[]): Distrust {
+  if (verdicts.includes('blind')) return 'blind';
+  return verdicts.includes('doubted') ? 'doubted' : 'contradicted';
 }
 
 function isBlindBy(verdicts: ReadonlyMap<string, Distrust> | undefined): boolean {

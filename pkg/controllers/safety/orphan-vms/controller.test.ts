@@ -390,6 +390,11 @@ test.each([
     distrusted: ['sim/default/secret-1', 'doubted'],
     examined: ['default/class-1, doubted'],
   },
+  {
+    who: 'that is contradicted',
+    distrusted: ['sim/default/secret-1', 'contradicted'],
+    examined: ['default/class-1'],
+  },
   { who: 'of another account', distrusted: ['sim/default/other', 'blind'], examined: ['default/class-1'] },
 ] as const)('a provider $who is asked for machines without a VM: $examined', async ({ distrusted, examined }) => {
   const world = new World();
@@ -1103,7 +1108,7 @@ describe('too many VMs without a Machine at once', () => {
 describe('a provider that does not show VMs of machines that work', () => {
   const ACCOUNT = 'sim/default/secret-1';
 
-  test.each<{ verdict: Distrust }>([{ verdict: 'blind' }, { verdict: 'doubted' }])(
+  test.each<{ verdict: Distrust }>([{ verdict: 'blind' }, { verdict: 'doubted' }, { verdict: 'contradicted' }])(
     'loses none of those that it shows instead, from the look on in which it is $verdict; that is counted and told of',
     async ({ verdict }) => {
       const world = new World();

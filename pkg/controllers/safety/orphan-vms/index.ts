@@ -133,8 +133,13 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
     removed.forgetFinished();
   });
   const missingVMs = new Evidence(graceMs);
+  const foundVMs = new Evidence(graceMs);
   const machineEvents = eventsAbout(machineResource, operator.recorder(MACHINE_EVENT_SOURCE));
-  const vanished = new VanishedVMs({ ...given, ...share, machineEvents, settings: config.machine }, missingVMs);
+  const vanished = new VanishedVMs(
+    { ...given, ...share, machineEvents, settings: config.machine },
+    missingVMs,
+    foundVMs,
+  );
   const controller = new OrphanVMsController({
     ...given,
     clusters: [CONTROL, ...targets.all().map(({ cluster }) => cluster)],
@@ -144,7 +149,7 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
     forgotten,
     vanished,
     silentClasses: new SilentClasses({ ...given, vanished, missingVMs }),
-    blindAccounts: new BlindAccounts(given),
+    blindAccounts: new BlindAccounts(given, foundVMs),
     missingVMs,
     orphans: new Evidence(graceMs),
     leftNodes: new LeftoverNodes(given),

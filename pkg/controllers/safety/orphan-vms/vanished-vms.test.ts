@@ -36,6 +36,8 @@ class World {
   readonly driver = new FakeDriver();
   readonly machines: MemoryInformer<Machine>;
   readonly #vanished: VanishedVMs;
+  /** VMs that exist although no list shows them. */
+  readonly found = new Evidence(GRACE_MS);
   target: Target | undefined;
   graceLeftMs = 0;
   mayReplace = true;
@@ -75,7 +77,7 @@ class World {
       log: silentLogger,
       settings: { nodeConditions: [], healthTimeoutMs: 10 * MINUTE_MS, zoneUnhealthyThreshold: 0.5 },
     };
-    this.#vanished = new VanishedVMs(deps, new Evidence(GRACE_MS));
+    this.#vanished = new VanishedVMs(deps, new Evidence(GRACE_MS), this.found);
   }
 
   /** One look; `before` is what was settled when it began. */
@@ -127,6 +129,27 @@ class World {
     await this.look(GRACE_MS);
   }
 }
+
+test('a VM that GetMachineStatus finds although no list shows it is noted until it says that there is none', async () => {
+  const world = new World();
+  const { uid } = machine().metadata;
+  world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [] });
+  await world.look(0);
+  expect(world.found.has(uid)).toBe(true);
+
+  world.driver.vms.clear();
+  await world.look(GRACE_MS);
+  expect(world.found.has(uid)).toBe(false);
+});
+
+test('nor does a VM count as unlisted whose driver cannot list', async () => {
+  const world = new World();
+  world.target = undefined;
+  world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [] });
+  await world.asks();
+
+  expect(world.found.size).toBe(0);
+});
 
 describe('a machine whose VM the provider does not know', () => {
   test('of another class is asked for with that, although it names this one by now', async () => {

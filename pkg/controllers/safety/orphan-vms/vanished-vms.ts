@@ -45,10 +45,13 @@ const ASKED_A_ROUND = 50;
 export class VanishedVMs {
   readonly #deps: Deps;
   readonly #evidence: Evidence;
+  readonly #found: Evidence;
 
-  constructor(deps: Deps, evidence: Evidence) {
+  /** `found`: where it is noted that a VM exists which no list shows; BlindAccounts reads it. */
+  constructor(deps: Deps, evidence: Evidence, found: Evidence) {
     this.#deps = deps;
     this.#evidence = evidence;
+    this.#found = found;
   }
 
   /** Machines of `classKey` that had a VM when a look began: only those must be in its list. */
@@ -74,7 +77,7 @@ export class VanishedVMs {
     { isDoubted = false } = {},
   ): Promise<readonly string[]> {
     const asked = machines.slice(0, ASKED_A_ROUND);
-    const options = { isDoubted, describe: describeProof };
+    const options = { isDoubted, describe: describeProof, canList: true };
     const suspects = await Promise.all(asked.map((machine) => this.ask(list, machine, sight, signal, options)));
     return suspects.filter((uid) => uid !== undefined);
   }
@@ -95,20 +98,29 @@ export class VanishedVMs {
     {
       isDoubted = false,
       describe = describeAnswers,
-    }: { isDoubted?: boolean; describe?: (proof: Proof) => string } = {},
+      canList = false,
+    }: { isDoubted?: boolean; describe?: (proof: Proof) => string; canList?: boolean } = {},
   ): Promise<string | undefined> {
     const { driver, machineClass, secretData } = access;
     const { uid } = machine.metadata;
     try {
       await driver.getStatus({ machine, machineClass, secretData }, signal);
+      if (canList) this.#noteFound(access, machine, sight);
       return undefined;
     } catch (err) {
       signal.throwIfAborted();
       if (!DriverError.hasCode(err, 'NotFound')) return undefined;
     }
+    this.#found.drop(uid);
     const proof = this.#evidence.see(uid, access.key, sight);
     if (proof !== undefined && !isDoubted) await this.#fail(machine, proof, describe(proof), signal);
     return uid;
+  }
+
+  #noteFound({ key }: ClassAccess, machine: Machine, sight: Snapshot): void {
+    if (!this.#found.has(machine.metadata.uid))
+      this.#deps.log.warn({ machine: keyOf(machine), class: key }, 'driver finds a VM that it does not list');
+    this.#found.see(machine.metadata.uid, key, sight);
   }
 
   /** Machines whose VMs were requested with this class: of others the provider may know nothing. */
