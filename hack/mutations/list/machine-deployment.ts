@@ -81,16 +81,22 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
     why: 'Unavailable machines of old sets go beyond what the rollout allows.',
   },
   {
-    in: 'shrinkInProportion',
-    from: 'set.size - set.living',
-    to: 'set.size - set.size',
+    in: 'takeFree',
+    from: 'Math.min(most - (size - its.size), its.size, left)',
+    to: 'Math.min(most - size, its.size, left)',
     why: 'For replicas of a rollout that cannot be created, Machines that work go.',
   },
   {
+    in: 'takeFree',
+    from: "'missing', 'free'",
+    to: "'missing', 'missing'",
+    why: 'For Machines of a rollout that never join, Machines that work go.',
+  },
+  {
     in: 'shrinkOldest',
-    from: 'size - living',
-    to: 'size - size',
-    why: 'For replicas of an update in place that cannot be created, Machines that work go.',
+    from: 'Math.min(moved, set.missing)',
+    to: '0',
+    why: 'For a Machine that was just moved in place, its old set shrinks twice.',
   },
   {
     in: 'rollingUpdate',

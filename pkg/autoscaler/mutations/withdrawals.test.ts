@@ -3,53 +3,67 @@ import { expect, test } from '@jest/globals';
 import { machine, machineDeployment, machineSet, node } from '../../../test/builders.ts';
 import { DeploymentWorld } from '../../../test/fakes/replicas-world.ts';
 import { membershipOf, nodeGroup } from '../../../test/node-group.ts';
-import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { phaseOf, replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import { FREEZE_LABEL, MACHINE_FINALIZER, REVISION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeploymentStrategy } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { priorityOf } from '../../controllers/replicas/victim-order.ts';
+import { CONTROLLER_INDEX } from '../../operator/indexes/owner-index.ts';
 import { controllerReference } from '../../work/reconcile/ownership.ts';
-import { missingPlaceholder } from '../placeholder.ts';
+import { missingPlaceholder, placeholderOf } from '../placeholder.ts';
 import { Places } from '../places.ts';
 import { RunningChanges } from '../running-changes.ts';
 import { mutations } from './index.ts';
 
+type BuiltSet = ReturnType<typeof machineSet>;
+
+const REVISIONS = { old: 1, other: 2, now: 3 };
 const GROUP = nodeGroup({ min: 0, max: 20 });
 const CALL = { peer: 'test', signal: new AbortController().signal, leftMs: () => 30_000, report: () => undefined };
 
 interface Start {
   readonly strategy: MachineDeploymentStrategy;
   readonly replicas: number;
-  /** Of the old set, whose Machines work, and of the new one, which gets none. */
-  readonly sizes: readonly [old: number, now: number];
+  /** Of the old set, whose Machines work, of the new one, and of one of another template between them, which get none that works. */
+  readonly sizes: readonly [old: number, now: number, other?: number];
   readonly isFrozen?: boolean;
+  readonly isPaused?: boolean;
+  /** New Machines are created, and never become Nodes. */
+  readonly isPending?: boolean;
 }
 
 /** A rollout whose new Machines never come, and an autoscaler that takes back what does not come. */
 class StuckRollout {
   readonly #world: DeploymentWorld;
   readonly #places = new Places('x');
+  readonly #isPending: boolean;
+  #created = 0;
   readonly #mutations: ReturnType<typeof mutations>;
 
-  constructor({ strategy, replicas, sizes, isFrozen = false }: Start) {
+  constructor({ strategy, replicas, sizes, isFrozen = false, isPaused = false, isPending = false }: Start) {
+    this.#isPending = isPending;
     const owner = machineDeployment(({ metadata, spec }) => {
       metadata.finalizers = [MACHINE_FINALIZER];
-      metadata.annotations = { [REVISION_ANNOTATION]: '2' };
+      metadata.annotations = { [REVISION_ANNOTATION]: '3' };
       if (isFrozen) metadata.labels = { ...metadata.labels, [FREEZE_LABEL]: 'True' };
-      Object.assign(spec, { replicas, strategy });
+      Object.assign(spec, { replicas, strategy, paused: isPaused });
     });
-    const [old, now] = (['old', 'now'] as const).map((name, i) =>
+    const [old, now, other] = (['old', 'now', 'other'] as const).map((name, i) =>
       machineSet(({ metadata, spec }) => {
         Object.assign(metadata, { name, uid: name });
         metadata.ownerReferences = [controllerReference(owner, API_VERSION, 'MachineDeployment')];
         metadata.annotations = {
-          [REVISION_ANNOTATION]: String(i + 1),
+          [REVISION_ANNOTATION]: String(REVISIONS[name]),
           'deployment.kubernetes.io/desired-replicas': String(replicas),
           'deployment.kubernetes.io/max-replicas': String(replicas),
         };
+        metadata.creationTimestamp = `2026-01-01T00:00:0${REVISIONS[name]}Z`;
         spec.replicas = sizes[i] ?? 0;
-        if (name === 'old') spec.template.spec = { class: { kind: 'MachineClass', name: 'class-0' } };
+        if (name !== 'now') spec.template.spec = { class: { kind: 'MachineClass', name: `class-of-${name}` } };
       }),
-    ) as [ReturnType<typeof machineSet>, ReturnType<typeof machineSet>];
+    ) as [BuiltSet, BuiltSet, BuiltSet];
     const names = Array.from({ length: sizes[0] }, (_, i) => `m-${i}`);
     const machines = names.map((name) =>
       machine(({ metadata }) => {
@@ -58,7 +72,11 @@ class StuckRollout {
       }),
     );
     const nodes = names.map((name) => node(({ metadata }) => void Object.assign(metadata, { name, uid: name })));
-    const world = new DeploymentWorld(owner, { sets: [now, old], machines, nodes });
+    const world = new DeploymentWorld(owner, {
+      sets: sizes[2] === undefined ? [now, old] : [now, old, other],
+      machines,
+      nodes,
+    });
     this.#world = world;
     this.#mutations = mutations({
       machineDeployments: world.machineDeployments,
@@ -76,24 +94,41 @@ class StuckRollout {
   }
 
   get working(): number {
-    return this.#world.machines.list().length;
+    return this.#world.machines.list().filter((one) => phaseOf(one) === 'Running').length;
   }
 
   get replicas(): number {
     return replicasOf(this.#deployment);
   }
 
-  /** The controllers do what there is to do; Machines that an old set gives up are gone at once. */
+  /** The controllers do what there is to do; Machines that a set gives up are gone at once. */
   async settle(): Promise<void> {
     const { machines, machineSets, nodes } = this.#world;
     for (let i = 0; i < 20; i++) {
       const { result } = await this.#world.pass();
       if (result instanceof Error) throw result;
-      for (const { metadata } of machines.list().slice(replicasOf(machineSets.get('default/old') ?? {}))) {
-        machines.remove(`default/${metadata.name}`);
-        nodes.remove(metadata.name);
+      for (const set of machineSets.list()) {
+        const its = machines
+          .byIndex(CONTROLLER_INDEX, set.metadata.uid)
+          .toSorted((a, b) => priorityOf(b) - priorityOf(a));
+        for (const { metadata } of its.slice(replicasOf(set))) {
+          machines.remove(`default/${metadata.name}`);
+          nodes.remove(metadata.name);
+        }
+        if (!this.#isPending || set.metadata.name !== 'now') continue;
+        for (let n = its.length; n < replicasOf(set); n++) machines.put(this.#pending(set));
       }
     }
+  }
+
+  #pending(set: MachineSet): Machine {
+    this.#created += 1;
+    return machine(({ metadata, status }) => {
+      const name = `pending-${this.#created}`;
+      Object.assign(metadata, { name, uid: name, labels: { pool: 'a' } });
+      metadata.ownerReferences = [controllerReference(set, API_VERSION, 'MachineSet')];
+      status.currentStatus.phase = 'Pending';
+    });
   }
 
   increase(delta: number): Promise<unknown> {
@@ -104,13 +139,15 @@ class StuckRollout {
     return this.#mutations.decrease(GROUP, -1, CALL);
   }
 
-  /** `count` replicas without a Machine, or as many as there are. */
+  /** `count` replicas without a Machine that works, or as many as there are. */
   withdraw(count: number): Promise<unknown> {
-    const places = this.#places.see(this.#deployment.metadata.uid, Math.max(0, this.replicas - this.working));
-    const nodes = places.slice(0, count).map((place) => {
-      const id = missingPlaceholder(GROUP.id, place);
-      return { providerId: id, name: id };
-    });
+    const machines = this.#world.machines.list();
+    const places = this.#places.see(this.#deployment.metadata.uid, Math.max(0, this.replicas - machines.length));
+    const pending = machines
+      .filter((one) => phaseOf(one) === 'Pending')
+      .map(({ metadata }) => placeholderOf(metadata.name));
+    const ids = [...places.map((place) => missingPlaceholder(GROUP.id, place)), ...pending];
+    const nodes = ids.slice(0, count).map((id) => ({ providerId: id, name: id }));
     return this.#mutations.delete(GROUP, nodes, CALL);
   }
 
@@ -121,11 +158,11 @@ class StuckRollout {
   }
 }
 
-const rolling = (maxSurge: number, maxUnavailable: number): MachineDeploymentStrategy => ({
+const rolling = (maxSurge: number | string, maxUnavailable: number): MachineDeploymentStrategy => ({
   type: 'RollingUpdate',
   rollingUpdate: { maxSurge, maxUnavailable },
 });
-const inPlace = (orchestrationType: 'Auto' | 'Manual', maxSurge: number): MachineDeploymentStrategy => ({
+const inPlace = (orchestrationType: 'Auto' | 'Manual', maxSurge: number | string): MachineDeploymentStrategy => ({
   type: 'InPlaceUpdate',
   inPlaceUpdate: { maxSurge, maxUnavailable: 1, orchestrationType },
 });
@@ -187,6 +224,31 @@ test.each<Start & { title: string; increase?: number; want: { replicas: number; 
     increase: 3,
     want: { replicas: 4, working: 3 },
   },
+  ...(['Manual', 'Auto'] as const).map((type) => ({
+    title: `in place (${type}) that is paused and has got a third template, where the second one cannot be created`,
+    strategy: inPlace(type, 0),
+    replicas: 6,
+    sizes: [3, 0, 3] as const,
+    isPaused: true,
+    want: { replicas: 3, working: 3 },
+  })),
+  {
+    title: 'whose surge becomes smaller with the size, and whose new Machines never join',
+    strategy: rolling('25%', 0),
+    replicas: 8,
+    sizes: [8, 0],
+    isPending: true,
+    increase: 1,
+    want: { replicas: 8, working: 8 },
+  },
+  {
+    title: 'in place whose surge becomes smaller with the size, and whose new Machines never join',
+    strategy: inPlace('Auto', '10%'),
+    replicas: 11,
+    sizes: [7, 6],
+    isPending: true,
+    want: { replicas: 7, working: 7 },
+  },
 ])('nothing that is taken back costs a working Machine of a rollout $title', async ({ increase, want, ...start }) => {
   const byName = new StuckRollout(start);
   const together = new StuckRollout(start);
@@ -196,8 +258,10 @@ test.each<Start & { title: string; increase?: number; want: { replicas: number; 
     if (increase !== undefined) await rollout.increase(increase);
     await rollout.settle();
   }
+  // Of Machines, all that are named go, or none.
+  const atOnce = (): number => (start.isPending === true ? together.replicas - together.working : 20);
   for (let i = 0; i < 8; i++) {
-    for (const call of [() => byName.withdraw(1), () => together.withdraw(20), () => bySize.decrease()]) {
+    for (const call of [() => byName.withdraw(1), () => together.withdraw(atOnce()), () => bySize.decrease()]) {
       await call().catch(() => undefined);
     }
     for (const rollout of [byName, together, bySize]) await rollout.settle();

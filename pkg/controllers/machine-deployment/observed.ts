@@ -57,7 +57,8 @@ export function observeDeployment(
   const factsAs = (view: (machine: Machine) => Machine): Observed['facts'] => {
     const facts = (set: MachineSet): SetFacts => {
       const isReplaced = !equalTemplate(set.spec?.template, deployment.spec.template);
-      return factsOf(set, machinesOf(set).map(view), { isReplaced, named: untold(set).length }, nowMs);
+      const named = new Set(untold(set).map(({ machine }) => machine.metadata.name));
+      return factsOf(set, machinesOf(set).map(view), { isReplaced, named }, nowMs);
     };
     return { newSet: newSet && facts(newSet), oldSets: oldSets.map(facts) };
   };

@@ -13,6 +13,8 @@ const facts = (name: string, size: number, more: Partial<SetFacts> = {}): SetFac
   available: size,
   desiredNote: 10,
   maxNote: 13,
+  missing: size - (more.living ?? size),
+  free: size - (more.living ?? size),
   ...more,
 });
 
@@ -134,7 +136,7 @@ describe('scaling', () => {
       noted: ['n', 'a'],
     },
     {
-      title: 'takes the rest from the oldest set in place, which may have a machine less that was just moved',
+      title: 'takes the rest from the oldest set in place',
       replicas: 4,
       more: {
         newSet: facts('n', 2, { existing: 1, living: 1, available: 0 }),
@@ -142,7 +144,65 @@ describe('scaling', () => {
         strategy: 'InPlaceUpdate',
         limits: { replicas: 4, surge: 0, unavailable: 1 },
       },
-      sizes: { n: 1, a: 0 },
+      sizes: { n: 1, a: 1, b: 2 },
+      noted: ['n', 'a', 'b'],
+    },
+    {
+      title: 'takes then machines that are not available, of which the new set has the most, and none that works',
+      replicas: 8,
+      more: {
+        newSet: facts('n', 5, { available: 0, free: 5 }),
+        oldSets: [facts('a', 8)],
+        limits: { replicas: 8, surge: 2, unavailable: 0 },
+      },
+      sizes: { n: 2 },
+      noted: ['n', 'a'],
+    },
+    {
+      title: 'takes replicas without a machine before machines that are not available',
+      replicas: 8,
+      more: {
+        newSet: facts('n', 3, { available: 0, living: 1, free: 3 }),
+        oldSets: [facts('a', 8, { available: 6, free: 2 })],
+        limits: { replicas: 8, surge: 0, unavailable: 0 },
+      },
+      sizes: { n: 1, a: 7 },
+      noted: ['n', 'a'],
+    },
+    {
+      title: 'takes machines that are not available first in place, too',
+      replicas: 3,
+      more: {
+        newSet: facts('n', 2, { available: 0, free: 2 }),
+        oldSets: [facts('a', 3)],
+        strategy: 'InPlaceUpdate',
+        limits: { replicas: 3, surge: 1, unavailable: 0 },
+      },
+      sizes: { n: 1 },
+      noted: ['n', 'a'],
+    },
+    ...[undefined, facts('n', 0)].map((newSet) => ({
+      title: `takes what another template has not made in place, with ${newSet === undefined ? 'no' : 'an empty'} new set`,
+      replicas: 5,
+      more: {
+        newSet,
+        oldSets: [facts('a', 3), facts('b', 3, { living: 0, available: 0, createdMs: 1 })],
+        strategy: 'InPlaceUpdate',
+        limits: { replicas: 5, surge: 0, unavailable: 1 },
+      },
+      sizes: { b: 2 },
+      noted: ['a', 'b'],
+    })),
+    {
+      title: 'does not take a machine that was just moved in place for one that its old set has not made',
+      replicas: 6,
+      more: {
+        newSet: facts('n', 1, { living: 2 }),
+        oldSets: [facts('a', 3), facts('b', 4, { living: 2, createdMs: 1 })],
+        strategy: 'InPlaceUpdate',
+        limits: { replicas: 6, surge: 0, unavailable: 1 },
+      },
+      sizes: { b: 3, a: 2 },
       noted: ['n', 'a', 'b'],
     },
     {

@@ -48,7 +48,7 @@ export function isScalingEvent({ newSet, oldSets, limits }: ScalingFacts): boole
  * | none or one | it gets all replicas; during a rollout an old one is not raised, the new set grows instead |
  * | several, the new one has all | the old ones go to 0 |
  * | several, more wanted | the new set gets the difference, at most up to the replicas |
- * | several, fewer wanted | first go replicas without a Machine; then each gives up its share, the largest what rounding leaves; in place, the oldest set does |
+ * | several, fewer wanted | first go replicas without a Machine, then unavailable Machines; then each gives up its share, the largest what rounding leaves; in place, the oldest set does |
  *
  * Before that each set gives up the Machines of its own that an autoscaler has named. With a Recreate several active sets
  * only take note: the rollout itself moves the Machines.
@@ -113,21 +113,47 @@ function spread({ newSet, oldSets, strategy, limits }: ScalingFacts, active: rea
 
 /** What an autoscaler has named goes from its own set, whatever the shares are. */
 function withoutNamed(set: SetFacts): SetFacts {
-  const { size, living, named } = set;
-  return { ...set, size: Math.max(0, size - named), living: Math.max(0, living - named) };
+  return { ...set, size: Math.max(0, set.size - set.named) };
 }
 
 /**
- * In place nothing is won by taking Machines that were updated already: after replicas that the new set has no Machine for, the oldest sets
- * give up all, the new one the rest. An old set has fewer Machines than replicas when one of them has just been moved.
+ * In place nothing is won by taking Machines that were updated already: after what costs no available Machine, the oldest sets give up all,
+ * the new one the rest. A Machine that was just moved, and that its new set does not count yet, is not missing in its old one.
  */
 function shrinkOldest(active: readonly SetFacts[], newSet: SetFacts | undefined, excess: number): Resizes {
   const isNew = ({ name }: SetFacts): boolean => name === newSet?.name;
-  const { size = 0, living = 0 } = active.find(isNew) ?? {};
-  const unmade = Math.min(excess, Math.max(0, size - living));
-  const made = active.map((set) => (isNew(set) ? { ...set, size: size - unmade } : set));
-  const inOrder = made.toSorted((a, b) => Number(isNew(a)) - Number(isNew(b)) || byAge(a, b));
-  return takeInOrder(inOrder, excess - unmade);
+  const oldestFirst = active.toSorted((a, b) => Number(isNew(a)) - Number(isNew(b)) || byAge(a, b));
+  let moved = newSet === undefined ? 0 : Math.max(0, newSet.living - newSet.size);
+  const counted = oldestFirst.map((set) => {
+    const gone = isNew(set) ? 0 : Math.min(moved, set.missing);
+    moved -= gone;
+    return { ...set, missing: set.missing - gone, free: set.free - gone };
+  });
+  // The newest templates are those of which nothing can be created.
+  const { sets, left } = takeFree(counted.toReversed(), excess);
+  return takeInOrder(sets.toReversed(), left);
+}
+
+/**
+ * Takes up to `excess` from the sets in their order: what is missing, then unavailable Machines that go first anyway. Otherwise sets would give
+ * up Machines that work for those of another that cannot be created, or never join.
+ */
+function takeFree(
+  sets: readonly SetFacts[],
+  excess: number,
+): { readonly sets: readonly SetFacts[]; readonly left: number } {
+  let left = excess;
+  const taken = sets.map((set) => ({ ...set }));
+  for (const part of ['missing', 'free'] as const) {
+    for (const [i, { size, [part]: most }] of sets.entries()) {
+      const its = taken[i];
+      if (its === undefined) continue;
+      const loss = Math.max(0, Math.min(most - (size - its.size), its.size, left));
+      left -= loss;
+      its.size -= loss;
+    }
+  }
+  return { sets: taken, left };
 }
 
 /** Takes `excess` from the first sets, all that they have. */
@@ -161,10 +187,7 @@ function isSaturated({ size, desiredNote, available }: SetFacts, replicas: numbe
   return size === replicas && desiredNote === replicas && available === replicas;
 }
 
-/**
- * Takes `excess` from the sets, so that exactly `allowed` stay: first replicas without a Machine, as another set would give up Machines for
- * what the new one cannot create; the rest largest first.
- */
+/** Takes `excess` from the sets, so that exactly `allowed` stay: first what costs no available Machine, the rest largest first. */
 function shrinkInProportion(
   active: readonly SetFacts[],
   { replicas }: RolloutLimits,
@@ -172,13 +195,9 @@ function shrinkInProportion(
   allowed: number,
 ): Resizes {
   const existing = sumOf(active, (set) => set.existing);
-  let left = excess;
-  const made = active.toSorted(byAge).map((set) => {
-    const loss = Math.min(left, Math.max(0, set.size - set.living));
-    left -= loss;
-    return { ...set, size: set.size - loss };
-  });
-  const largestFirst = made.toSorted((a, b) => b.size - a.size || byAge(a, b));
+  const free = takeFree(active.toSorted(byAge), excess);
+  let { left } = free;
+  const largestFirst = free.sets.toSorted((a, b) => b.size - a.size || byAge(a, b));
   const shrunk = largestFirst.map(({ name, size, maxNote }) => {
     const whole = maxNote ?? existing;
     const share = replicas === 0 || whole <= 0 ? size : size - Math.round((size * allowed) / whole);

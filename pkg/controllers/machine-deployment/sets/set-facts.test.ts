@@ -12,6 +12,7 @@ import { factsOf } from './set-facts.ts';
 
 const NOW = Date.parse('2026-01-02T00:00:00Z');
 const PAST = '2026-01-01T00:00:00Z';
+const NOBODY: ReadonlySet<string> = new Set();
 
 type Trait = 'well' | 'well, just updated' | 'failed, preserved' | 'ill' | 'well, preferred' | 'going' | 'well, marked';
 
@@ -50,7 +51,7 @@ test.each<{ traits: Trait[]; size: number; available: number; free: number }>([
     s.metadata.annotations[LAST_SCALER_CHANGE_ANNOTATION] = PAST;
   });
 
-  const { available, free, existing } = factsOf(set, traits.map(machineOf), { isReplaced: false, named: 0 }, NOW);
+  const { available, free, existing } = factsOf(set, traits.map(machineOf), { isReplaced: false, named: NOBODY }, NOW);
 
   expect({ available, free, existing }).toEqual({ ...want, existing: traits.length });
 });
@@ -62,7 +63,7 @@ test.each<{ traits: Trait[]; size: number; missing: number }>([
 ])('of machines that are $traits, a set of size $size lacks $missing', ({ traits, size, missing }) => {
   const set = machineSet((s) => void (s.spec.replicas = size));
 
-  expect(factsOf(set, traits.map(machineOf), { isReplaced: true, named: 0 }, NOW).missing).toBe(missing);
+  expect(factsOf(set, traits.map(machineOf), { isReplaced: true, named: NOBODY }, NOW).missing).toBe(missing);
 });
 
 test.each<{ title: string; traits: Trait[]; size: number; preservedFailed: number; free: number }>([
@@ -90,7 +91,7 @@ test.each<{ title: string; traits: Trait[]; size: number; preservedFailed: numbe
 ])('a failed machine that is preserved $title', ({ traits, size, preservedFailed, free }) => {
   const set = machineSet((s) => void (s.spec.replicas = size));
 
-  expect(factsOf(set, traits.map(machineOf), { isReplaced: false, named: 0 }, NOW)).toMatchObject({
+  expect(factsOf(set, traits.map(machineOf), { isReplaced: false, named: NOBODY }, NOW)).toMatchObject({
     preservedFailed,
     free,
   });
@@ -105,6 +106,19 @@ test.each([
     const set = machineSet((s) => void (s.spec.replicas = 2));
     const indexed = machine((m) => void (m.metadata.annotations[UPGRADE_INDEX_ANNOTATION] = '1'));
 
-    expect(factsOf(set, [machineOf('ill', 0), indexed], { isReplaced, named: 0 }, NOW).free).toBe(free);
+    expect(factsOf(set, [machineOf('ill', 0), indexed], { isReplaced, named: NOBODY }, NOW).free).toBe(free);
   },
 );
+
+test.each<{ title: string; traits: Trait[]; named: string[]; free: number }>([
+  { title: 'works', traits: ['well', 'ill', 'well'], named: ['m-0'], free: 1 },
+  { title: 'works and is marked', traits: ['well, preferred', 'ill', 'well'], named: ['m-0'], free: 1 },
+  { title: 'does not work', traits: ['ill', 'ill', 'well'], named: ['m-0'], free: 1 },
+])('what costs nothing besides a named machine that $title: $free', ({ traits, named, free }) => {
+  const set = machineSet((s) => void (s.spec.replicas = traits.length));
+
+  expect(factsOf(set, traits.map(machineOf), { isReplaced: false, named: new Set(named) }, NOW)).toMatchObject({
+    named: 1,
+    free,
+  });
+});

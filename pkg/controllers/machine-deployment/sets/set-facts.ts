@@ -24,7 +24,10 @@ export interface SetFacts {
   readonly available: number;
   /** How many it lacks. */
   readonly missing: number;
-  /** By how much it can shrink before an available Machine goes: what is missing, and the unavailable ones that go first. */
+  /**
+   * By how much it can shrink, besides what is named, before an available Machine goes: what is missing, and the unavailable ones that go
+   * first.
+   */
   readonly free: number;
   /**
    * How many have failed, are preserved, and go only after an available Machine: they take a replica each and are missed as long as they
@@ -60,8 +63,8 @@ export type Resizes = ReadonlyMap<string, number>;
 interface Role {
   /** It has another template, so that its Machines are replaced. */
   readonly isReplaced: boolean;
-  /** How many of its Machines an autoscaler wants gone. */
-  readonly named: number;
+  /** Names of its Machines that an autoscaler wants gone. */
+  readonly named: ReadonlySet<string>;
 }
 
 export function factsOf(
@@ -76,8 +79,16 @@ export function factsOf(
   const missing = Math.max(0, size - staying.length);
   const missed = staying.filter((machine) => !isAvailable(machine));
   const available = staying.filter(isAvailable);
+  const isNamed = ({ metadata }: Machine): boolean => named.has(metadata.name);
   // Nothing to compare: hundreds of Machines are looked at in every pass.
-  const first = missed.length === 0 ? undefined : firstVictim(available, nowMs, criteria);
+  const first =
+    missed.length === 0
+      ? undefined
+      : firstVictim(
+          available.filter((machine) => !isNamed(machine)),
+          nowMs,
+          criteria,
+        );
   const isBefore = first === undefined ? (): boolean => true : isDeletedBefore(first, nowMs, criteria);
   return {
     name: set.metadata.name,
@@ -87,10 +98,10 @@ export function factsOf(
     living: machines.filter((machine) => !isTerminating(machine)).length,
     available: Math.min(available.length, size),
     missing,
-    free: missing + missed.filter(isBefore).length,
+    free: missing + missed.filter((machine) => isBefore(machine) && !isNamed(machine)).length,
     preservedFailed: missed.filter((machine) => !isBefore(machine) && isFailed(machine) && isPreserved(machine, nowMs))
       .length,
-    named,
+    named: named.size,
     desiredNote: integerOf(set.metadata.annotations?.[DESIRED_REPLICAS_ANNOTATION]),
     maxNote: integerOf(set.metadata.annotations?.[MAX_REPLICAS_ANNOTATION]),
   };
