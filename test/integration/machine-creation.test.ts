@@ -117,12 +117,12 @@ describe('the Node of a machine', () => {
     await Promise.all(
       names.map(async (name, i) => {
         const { spec } = await world.inPhase(name, 'Pending');
-        const registered = forCreation(
-          node((n) => {
-            n.metadata.name = name;
-            n.spec = { providerID: spec.providerID ?? '' };
-          }),
-        );
+        const built = node((n) => {
+          n.metadata.name = name;
+          n.spec = { providerID: spec.providerID ?? '' };
+        });
+        // Ready: one that is not may have been deleted by somebody who does not see its VM.
+        const registered = { ...forCreation(built), status: built.status };
         const { metadata } = await world.user.writer.create('create', nodes, registered);
         await setTimeout(i);
         await world.user.writer.delete('destroy', nodes, { name }, { uid: metadata.uid });
