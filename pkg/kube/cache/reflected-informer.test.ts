@@ -144,12 +144,15 @@ test('is not listed ahead of its watch before its history was compared: the list
 test.each([
   { what: 'keeps what was written after a list that was made beside one that is slower', slow: '5', want: ['m-1'] },
   { what: 'takes a list of a server that was set back', slow: '2', want: [] },
+  { what: 'takes a list that was begun after the one that was passed had failed', slow: undefined, want: [] },
 ])('$what', async ({ slow, want }) => {
   const clock = new FakeClock();
   const ended = new AbortController();
   const answer = Promise.withResolvers<void>();
   const watched: (string | undefined)[] = [];
-  const lists = [Promise.resolve('3'), answer.promise.then(() => slow), Promise.resolve('7')];
+  const failed = new ApiError(500, 'InternalError', 'no');
+  const slowly = answer.promise.then(() => (slow === undefined ? Promise.reject(failed) : slow));
+  const lists = [Promise.resolve('3'), slowly, Promise.resolve('7'), Promise.resolve('5')];
   const source: ListWatch<Machine> = {
     resource: machines,
     selection: {},
@@ -188,10 +191,10 @@ test.each([
   informer.wrote(machine((m) => Object.assign(m.metadata, { name: 'm-1', resourceVersion: '8' })));
 
   answer.resolve();
-  await clock.advanceAsync(1_000);
+  await clock.advanceAsync(5_000);
 
   expect(informer.list().map(({ metadata }) => metadata.name)).toEqual(want);
-  expect(watched.at(-1)).toBe(want.length > 0 ? '7' : slow);
+  expect(watched.at(-1)).toBe(want.length > 0 ? '7' : (slow ?? '5'));
   ended.abort();
   await running;
 });

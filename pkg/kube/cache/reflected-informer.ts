@@ -116,6 +116,9 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
     const sink: ReflectorSink<T> = {
       resourceVersion: (): string | undefined => this.resourceVersion,
       keep: (object: T): T => this.#keep(object),
+      listing: (): void => {
+        this.#passedFrom = undefined;
+      },
       replace: (list: Listed<T>): void => this.#listed(list),
       deliver: (type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T): void => this.#deliver(type, object),
       reach: (resourceVersion: string): void => this.#reach(resourceVersion),

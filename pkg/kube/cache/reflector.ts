@@ -15,6 +15,8 @@ export interface ReflectorSink<T extends KubeObject> {
   resourceVersion(): string | undefined;
   /** Makes what is kept of an object; called once for each, as soon as it arrives. */
   keep(object: T): T;
+  /** A list is asked for, or a watch that begins with one. */
+  listing?(): void;
   replace(list: Listed<T>): void;
   deliver(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T): void;
   /** Nothing more happened up to this resourceVersion. */
@@ -221,6 +223,7 @@ export class Reflector<T extends KubeObject> {
 
   async #list(signal: AbortSignal): Promise<void> {
     const { source, sink } = this.#options;
+    sink.listing?.();
     const resourceVersion = this.#mustListQuorum ? '' : (sink.resourceVersion() ?? '0');
     const { items, ...rest } = await listAll(source, { resourceVersion, signal });
     signal.throwIfAborted();
@@ -230,6 +233,7 @@ export class Reflector<T extends KubeObject> {
   /** The initial events arrive as additions; they count only once their end has arrived too. */
   async #watchList(round: Round, signal: AbortSignal): Promise<void> {
     const { sink } = this.#options;
+    sink.listing?.();
     this.#failedStreams += 1;
     const initial = new Map<string, T>();
     const from = { resourceVersion: '', sendInitialEvents: true, timeoutSeconds: INITIAL_WATCH_S };

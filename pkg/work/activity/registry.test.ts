@@ -336,6 +336,21 @@ describe('a vanished object', () => {
     ]);
   });
 
+  test('that is shown again is drained anew once the drain that was broken off has ended', async () => {
+    const { activities, enqueued } = start();
+    const { run, fail } = work();
+    activities.startOrGet(owner, 'drain', run);
+    await turn();
+    activities.forgetAll(owner.key);
+
+    const seen = activities.get(owner.uid, 'drain');
+    fail(new Error('aborted'));
+    await turn();
+
+    expect(seen?.state).toBe('running');
+    expect([enqueued, activities.get(owner.uid, 'drain')]).toEqual([[owner.key], undefined]);
+  });
+
   test('does not take the work of its successor with it', async () => {
     const { activities } = start();
     const successor = { uid: 'uid-2', key: owner.key, account };

@@ -31,6 +31,8 @@ interface Entry {
   outcome: Activity<unknown>;
   /** Nobody will ask for the result. */
   isOrphaned: boolean;
+  /** Somebody has asked all the same. */
+  isAskedFor: boolean;
 }
 
 /**
@@ -66,7 +68,16 @@ export class ActivityRegistry<R extends ResultsByKind = Record<ActivityKind, unk
     const outcome: Activity<R[K]> = { state: 'running', sinceMs };
     if (this.#stopped) return outcome;
     const abort = new AbortController();
-    const entry: Entry = { owner, kind, sinceMs, abort, phase: 'queued', outcome, isOrphaned: false };
+    const entry: Entry = {
+      owner,
+      kind,
+      sinceMs,
+      abort,
+      phase: 'queued',
+      outcome,
+      isOrphaned: false,
+      isAskedFor: false,
+    };
     this.#entries.set(idOf(owner.uid, kind), entry);
     this.#unsettled += 1;
     void this.#poolOf(owner, kind).add(() => this.#run(entry, run));
@@ -75,8 +86,11 @@ export class ActivityRegistry<R extends ResultsByKind = Record<ActivityKind, unk
 
   get<K extends keyof R & ActivityKind>(uid: string, kind: K): Activity<R[K]> | undefined {
     const entry = this.#entries.get(idOf(uid, kind));
-    // Its object was only not shown for a while: who asks again waits for the end.
-    if (entry !== undefined) entry.isOrphaned = false;
+    // Its object was only not shown for a while: who asks again waits for the end, and what was broken off for that is begun anew.
+    if (entry?.isOrphaned === true) {
+      entry.isAskedFor = true;
+      entry.isOrphaned = entry.abort.signal.aborted;
+    }
     // The entry of a kind was started with work of that kind.
     const outcome: Activity<unknown> | undefined = entry?.outcome;
     return outcome;
@@ -188,7 +202,7 @@ export class ActivityRegistry<R extends ResultsByKind = Record<ActivityKind, unk
     metrics.settled(entry.kind, result, ms);
     log.debug({ key: entry.owner.key, activity: entry.kind, result, ms }, 'activity ended');
     if (entry.isOrphaned) this.#drop(entry);
-    else this.#enqueue(entry.owner.key);
+    if (!entry.isOrphaned || entry.isAskedFor) this.#enqueue(entry.owner.key);
     if (this.#stopped && this.#unsettled === 0) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
