@@ -5,10 +5,12 @@ import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { RefusedError } from '../kube/gate/outage.ts';
 import type { ProbedCluster } from '../kube/gate/outage-detector.ts';
 import { ApiError } from '../kube/client/errors.ts';
+import { errorOfAnswer } from '../kube/client/failure.ts';
 import { machines } from '../kube/client/resource.ts';
 import { type ProbedKind, probesOf } from './probes.ts';
 
 const signal = new AbortController().signal;
+const statusOf = (code: number): string => JSON.stringify({ kind: 'Status', code, message: 'no' });
 const OUTAGE = { cluster: 'any', sinceMs: 0, why: 'no answer' };
 const probed = (cluster: string): { probed: ProbedCluster; continuity: ClusterContinuity } => ({
   continuity: new ClusterContinuity(new FakeClock()),
@@ -49,6 +51,22 @@ test.each([
 
   expect(told).toMatchObject({ message: answer.message });
   expect(told instanceof RefusedError).toBe(isRefused);
+});
+
+test.each([
+  { what: 'a refusal by an API server', code: 403, text: statusOf(403), isAnswer: true },
+  { what: 'an API server whose etcd does not respond', code: 500, text: statusOf(500), isAnswer: true },
+  { what: 'a proxy that finds no cluster', code: 404, text: '<html>', isAnswer: false },
+  { what: 'a proxy that refuses', code: 403, text: '<html>', isAnswer: false },
+  { what: 'a proxy that finds no API server', code: 503, text: 'no healthy upstream', isAnswer: false },
+])('a probe that ends with $what is answered by the API server: $isAnswer', async ({ code, text, isAnswer }) => {
+  const answer = errorOfAnswer(code, undefined, text, 0);
+  const access = { ...probed('control'), probed: { cluster: 'control', probe: () => Promise.reject(answer) } };
+  const [probe] = probesOf([access], []);
+
+  const told: unknown = await probe?.probe(signal).catch((err: unknown) => err);
+
+  expect(probe?.isAnswer?.(told)).toBe(isAnswer);
 });
 
 test('the control cluster comes back from an outage while its target stays away', async () => {

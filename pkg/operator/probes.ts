@@ -6,7 +6,7 @@ import type { KubeObject } from '../apis/meta.ts';
 import { RefusedError } from '../kube/gate/outage.ts';
 import type { ProbedCluster } from '../kube/gate/outage-detector.ts';
 import type { Cluster } from '../kube/gate/gate.ts';
-import { isForbiddenOrNotServed } from '../kube/client/errors.ts';
+import { ApiError, isForbiddenOrNotServed } from '../kube/client/errors.ts';
 
 /** A cache, and how it is brought up to date. */
 export interface ProbedKind extends CacheSource {
@@ -52,6 +52,7 @@ export function probesOf(
         throw isForbiddenOrNotServed(err) ? new RefusedError(err.message, { cause: err }) : err;
       }
     },
+    isAnswer: isFromServer,
     async catchUp(signal, { isSetBack }) {
       const kinds = caches.filter(({ cluster }) => cluster === probed.cluster).flatMap((one) => one.kinds);
       // Before that nothing can be verified: what is known is of the history that did not happen.
@@ -68,6 +69,12 @@ export function probesOf(
       }
     },
   }));
+}
+
+/** Only an API server says in a Status what is wrong: whatever stands before a cluster that is gone may answer with a page for ever. */
+function isFromServer(err: unknown): boolean {
+  const answer = err instanceof RefusedError ? err.cause : err;
+  return answer instanceof ApiError && answer.status !== undefined;
 }
 
 async function catchUp(

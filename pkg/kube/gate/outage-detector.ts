@@ -22,6 +22,8 @@ export interface ProbedCluster {
    * there, and with RefusedError when it answers and refuses us.
    */
   probe(signal: AbortSignal): Promise<void>;
+  /** Whether the API server itself has said what a probe ended with. */
+  isAnswer?(err: unknown): boolean;
   /**
    * Brings what is known of the cluster up to date after an outage (caches read to a live resourceVersion), or reads all of it anew
    * when it was set back. The outage lasts until it resolves; it is tried again with each good probe.
@@ -62,7 +64,7 @@ export interface ClusterState {
   readonly outage: Outage | undefined;
   /** While probes fail: when it has answered for the last time, as far as we know; see `Outage.sinceMs`. */
   readonly silentSinceMs: number | undefined;
-  /** When a probe was last answered, be it by a refusal, whether or not the cluster could be read then; undefined: never. */
+  /** When an API server last answered a probe, be it by an error, whether or not the cluster could be read then; undefined: never. */
   readonly answeredMs: number | undefined;
   /** Last sign of life; undefined for a cluster that has shown none yet. */
   readonly provenMs: number | undefined;
@@ -244,7 +246,7 @@ export class OutageDetector {
       await withDeadline(clock, deadlineMs, 'probing the API server', probe, this.#stopping.signal);
     } catch (err) {
       if (this.#stopping.signal.aborted) return false;
-      if (err instanceof SetBackError || err instanceof RefusedError) this.#answeredMs = clock.monotonicMs();
+      if (err instanceof SetBackError || this.#probed.isAnswer?.(err)) this.#answeredMs = clock.monotonicMs();
       if (err instanceof SetBackError) {
         metrics.probes.inc({ cluster, result: 'up' });
         this.#setBack(err.message);

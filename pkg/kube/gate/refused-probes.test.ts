@@ -13,6 +13,8 @@ const REFUSED = 'outage began: the API server rejects the requests';
 const SILENT = 'outage began: the API server did not respond';
 const refused = new RefusedError('machines is forbidden');
 const silent = new Error('connection refused');
+const failing = new Error('etcdserver: request timed out');
+const page = new RefusedError('server returned 404: <html>');
 
 const detectors: OutageDetector[] = [];
 afterEach(async () => {
@@ -33,7 +35,7 @@ async function probed(cluster: string, answers: readonly (Error | undefined)[], 
     if (answer !== undefined) throw answer;
   };
   const detector = new OutageDetector(
-    { cluster, probe, lackOfCredentials: lack },
+    { cluster, probe, lackOfCredentials: lack, isAnswer: (err) => err === refused || err === failing },
     {
       clock,
       log: { ...silentLogger, error: (_fields, message) => void errors.push(message) },
@@ -51,6 +53,8 @@ async function probed(cluster: string, answers: readonly (Error | undefined)[], 
 
 test.each([
   { what: 'a refusal is an answer', answers: [undefined, refused], isRecent: true },
+  { what: 'an error of the server itself is an answer', answers: [undefined, failing], isRecent: true },
+  { what: 'a refusal by what stands before it is none', answers: [undefined, page], isRecent: false },
   { what: 'that there is no connection is none', answers: [undefined, silent], isRecent: false },
 ])('$what', async ({ answers, isRecent }) => {
   const { answeredMs = 0, nowMs } = await probed('target', answers);
