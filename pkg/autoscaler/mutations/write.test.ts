@@ -394,6 +394,21 @@ test('what was written and obeyed already, and not answered, is told as done', a
   await expect(scene.delete('m-0')).resolves.toEqual({ before: 3, after: 2, machines: ['m-0'] });
 });
 
+test('what may have been written in part, and of which the rest would be refused, is not told as refused', async () => {
+  const scene = new Scene();
+  const [deployment] = scene.deps.machineDeployments.list();
+  scene.deps.client.patch = () => {
+    scene.change(machineDeployments, deployment as BuiltMachineDeployment, ({ metadata, spec }) => {
+      Object.assign(metadata, { resourceVersion: '9', generation: 5 });
+      spec.replicas = 1;
+    });
+    return Promise.reject(LOST);
+  };
+
+  await expect(scene.delete('m-0')).rejects.toMatchObject({ code: Status.ABORTED });
+  expect(scene.told).toEqual([]);
+});
+
 test.each([
   {
     what: 'a webhook refuses',

@@ -76,7 +76,7 @@ export class GroupWrites {
       if (fate === 'unknown') perhaps = unanswered?.mutated;
       if (fate !== 'open') unanswered = undefined;
 
-      const next = unanswered ?? (await this.#next(wish, now, call));
+      const next = unanswered ?? (await this.#next(wish, now, call, perhaps !== undefined));
       // Nothing is left to do after a write of which nobody knows: it was that write.
       if (isNothing(next.mutated)) return perhaps ?? next.mutated;
       try {
@@ -104,8 +104,8 @@ export class GroupWrites {
     }
   }
 
-  async #next(wish: Wish, base: MachineDeployment, call: RpcCall): Promise<Sent> {
-    const change = await this.#decide(wish, base, call);
+  async #next(wish: Wish, base: MachineDeployment, call: RpcCall, isInDoubt: boolean): Promise<Sent> {
+    const change = await this.#decide(wish, base, call, isInDoubt);
     const before = replicasOf(base);
     const time = toTimestamp(this.#deps.clock.now());
     const { replicas, machines: names } = change;
@@ -115,13 +115,18 @@ export class GroupWrites {
 
   /**
    * A Machine that is to go is read from the API server, after its MachineDeployment: anyone who took it off the list there did so because
-   * it is on its way out, and named again it would cost another replica.
+   * it is on its way out, and named again it would cost another replica. After a write of which nobody knows, what is refused may be the rest of it.
    */
-  async #decide({ decide }: Wish, base: MachineDeployment, call: RpcCall): Promise<GroupChange> {
+  async #decide(
+    { decide, group }: Wish,
+    base: MachineDeployment,
+    call: RpcCall,
+    isInDoubt: boolean,
+  ): Promise<GroupChange> {
     const live = new Map<string, Machine | undefined>();
     for (;;) {
       const decision = decide(groupStateOf(this.#deps, base, live));
-      if (isRefusal(decision)) throw new ServerError(decision.code, decision.message);
+      if (isRefusal(decision)) throw isInDoubt ? unconfirmed(group) : new ServerError(decision.code, decision.message);
       const unread = decision.machines.filter((name) => !live.has(name));
       if (unread.length === 0) return decision;
       await atOnce(READS_AT_ONCE, unread, async (name) => {
@@ -184,7 +189,11 @@ function unknown({ group }: Wish, err: unknown): ServerError {
 function settled(sent: Sent, now: MachineDeployment, { group, isRepeatable }: Wish): WriteOutcome {
   const fate = writeOutcomeOf(sent, now);
   if (fate !== 'unknown' || isRepeatable) return fate;
-  throw new ServerError(
+  throw unconfirmed(group);
+}
+
+function unconfirmed(group: NodeGroup): ServerError {
+  return new ServerError(
     Status.ABORTED,
     `the API server did not confirm whether it changed group ${group.id}, which another client has changed since: read the size of the group again`,
   );
