@@ -106,7 +106,11 @@ export class SimProvider {
   async #leave(name: string): Promise<void> {
     const { reader, writer } = this.#user;
     const node = await reader.get(nodes, { name }).catch(ignoreNotFound);
-    if (node !== undefined) await writer.delete('destroy', nodes, { name }, { uid: node.metadata.uid });
+    if (node === undefined) return;
+    // Its kubelet has gone with the instance.
+    const conditions = [{ type: 'Ready', status: 'Unknown' }];
+    await writer.patch('change', nodes, { name }, strategicPatch(node, { status: { conditions } }, 'status'));
+    await writer.delete('destroy', nodes, { name }, { uid: node.metadata.uid });
   }
 
   async #patch(object: SimObject, change: object): Promise<void> {
