@@ -4,7 +4,7 @@ import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { next } from '../../../work/reconcile/result.ts';
 import { hasToJoin, runsOnceHealthy } from '../../machine-facts/joining.ts';
-import { failedCallOf } from '../../machine-facts/original-texts.ts';
+import { failedCallOf, reportsSeveralVMs } from '../../machine-facts/original-texts.ts';
 import { badConditions, conditionsChanged, describeConditions } from '../../machine-facts/node-health.ts';
 import { watchedConditionsOf } from '../../machine-facts/settings.ts';
 import { beginPhase, setOperation } from '../../machine-facts/status.ts';
@@ -71,9 +71,12 @@ async function examine(deps: Deps, ctx: MachineContext, node: Node): Promise<voi
 function isCreationGoingOn({ activities }: Deps, { machine }: MachineContext): boolean {
   if (phaseOf(machine) !== 'CrashLoopBackOff') return false;
   const { uid } = machine.metadata;
+  const { lastOperation } = machine.status;
   const creation = activities.get(uid, 'create');
-  if (creation?.state === 'done' || activities.get(uid, 'initialize')?.state === 'running') return true;
-  return failedCallOf(machine.status.lastOperation) === 'create' && creation?.state !== 'failed';
+  const isToBeSetUp = creation?.state === 'done' && creation.result?.needsInitialize === true;
+  // Where several VMs match, none is initialized.
+  if (isToBeSetUp && !reportsSeveralVMs(lastOperation)) return true;
+  return failedCallOf(lastOperation) === 'create' && creation?.state !== 'failed';
 }
 
 /** Only a Running machine can: the others have not been well yet, or are past it. */
