@@ -228,10 +228,11 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
   #listed(list: Listed<T>): void {
     const from = this.#passedFrom;
     this.#passedFrom = undefined;
-    const [{ resourceVersion }, known] = [list, this.resourceVersion];
-    const isPassed = known !== undefined && compareResourceVersions(resourceVersion, known) < 0;
-    if (from === undefined || !isPassed || compareResourceVersions(resourceVersion, from) < 0) this.#replace(list);
-    else this.#options.continuity?.listed();
+    const isBefore = (other: string | undefined): boolean =>
+      other !== undefined && compareResourceVersions(list.resourceVersion, other) < 0;
+    const isPassed = from !== undefined && isBefore(this.resourceVersion) && !isBefore(from);
+    if (isPassed) this.#options.continuity?.listed();
+    else this.#replace(list);
   }
 
   #replace(list: Listed<T>): void {

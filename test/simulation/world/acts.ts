@@ -1,5 +1,6 @@
 import type { MachineDeploymentStrategy } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { Random } from '../../../pkg/base/random/random.ts';
+import { isReadyNode } from './health.ts';
 import type { Ledger } from './ledger.ts';
 import type { MachinesWorld } from './machines-world.ts';
 import { integerIn, oneOf } from './seeded-random.ts';
@@ -123,10 +124,9 @@ export function beUnready(
 }
 
 function deleteUnready(world: MachinesWorld, names: readonly string[]): void {
-  for (const { metadata, status } of world.nodes) {
-    const { name, deletionTimestamp } = metadata;
-    const isReady = status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;
-    if (!names.includes(name) || isReady || deletionTimestamp !== undefined) continue;
+  for (const node of world.nodes) {
+    const { name, deletionTimestamp } = node.metadata;
+    if (!names.includes(name) || isReadyNode(node) || deletionTimestamp !== undefined) continue;
     world.deletedNodes.add(name);
     world.act('DELETE', `/api/v1/nodes/${name}`, {}, 'target');
   }

@@ -3,7 +3,7 @@ import type { Node } from '../../../pkg/apis/wire.ts';
 import type { MachinesWorld } from './machines-world.ts';
 
 /** Health timeout of the Machines of worlds, less what a look may take. */
-const HEALTH_TIMEOUT_MS = 290_000;
+export const HEALTH_TIMEOUT_MS = 290_000;
 /** So long a machine works again before nobody may take it for one that does not: a look may have been made before. */
 const RECOVERED_MS = 90_000;
 
@@ -59,7 +59,7 @@ export class Health {
   }
 }
 
-function isReadyNode(node: object): boolean {
+export function isReadyNode(node: object): boolean {
   const { status } = node as Node;
   return status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') ?? false;
 }

@@ -8,7 +8,7 @@ import type { SimVM } from '../../../packages/providers/sim/vm.ts';
 import { at } from '../api-server/json.ts';
 import type { StoredObject } from '../api-server/stored-object.ts';
 import { Bounds } from './bounds.ts';
-import { Health } from './health.ts';
+import { Health, HEALTH_TIMEOUT_MS } from './health.ts';
 import { Leaders } from './leaders.ts';
 import type { MachinesWorld } from './machines-world.ts';
 
@@ -27,7 +27,6 @@ const JOIN_MS = 5_000;
 /** Of the Machines of worlds, less what a look may take: in so short a time none that has come in place of another is given up. */
 const CREATION_TIMEOUT_MS = 590_000;
 /** Of the Machines of worlds, less what a look may take. */
-const HEALTH_TIMEOUT_MS = 290_000;
 const DRAIN_TIMEOUT_MS = 295_000;
 
 /** Watches over a world: notes what was asked for, and finds what must never happen. */

@@ -80,18 +80,17 @@ export function nodeDeleted(deps: Deps): MachineStep {
     async run(ctx) {
       const { machine, observed, nodes, pass, log, signal } = ctx;
       const deleted = nodes?.ofMachine(machine).find((node) => isBeingDeleted(node) && isManaged(node));
-      const memory = memoryOf(memories, machine);
       const doubt = deleted === undefined ? undefined : ownDoubtOf(deps, ctx, deleted, memories);
       if (deleted !== undefined && doubt !== undefined) {
         const kept = keptOf(deps, ctx, deleted, memories);
         if (kept !== undefined) {
           pass.alsoAfter(kept.afterMs, kept.waitingFor);
-          tell(deps, ctx, `Node ${deleted.metadata.name} was deleted ${doubt}.`, kept, memory);
+          tell(deps, ctx, `Node ${deleted.metadata.name} was deleted ${doubt}.`, kept, memoryOf(memories, machine));
           return next;
         }
       }
       hideNodeDeleted(machine);
-      delete memory.text;
+      delete memories.get(machine.metadata.uid)?.text;
       const name = deleted?.metadata.name ?? (await lostNodeOf(deps, ctx));
       if (name === undefined) return next;
 
