@@ -70,14 +70,14 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   },
   {
     in: 'shrinkOldSets',
-    from: '(old,',
-    to: '(all,',
+    from: '(old, ({ preservedFailed',
+    to: '(all, ({ preservedFailed',
     why: 'A template whose machines fail and are preserved takes all machines that work.',
   },
   {
-    in: 'shrinkOldSets',
-    from: 'clamp(Math.min(most - (size - left), left), budget',
-    to: 'Math.min(most - (size - left), left',
+    in: 'takeFree',
+    from: 'its.size, left)',
+    to: 'its.size)',
     why: 'Unavailable machines of old sets go beyond what the rollout allows.',
   },
   {

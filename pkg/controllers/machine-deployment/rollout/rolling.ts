@@ -1,6 +1,7 @@
 import { byAge, sumOf, type Resizes, type SetFacts } from '../sets/set-facts.ts';
 import { leastAvailable, type RolloutLimits } from '../../replicas/limits.ts';
 import { grownSize } from '../scaling/size-rule.ts';
+import { takeFree } from '../scaling/take-free.ts';
 
 /**
  * What the new set of a RollingUpdate should grow to, or shrink to when it is larger than desired. A frozen
@@ -35,27 +36,15 @@ export function shrinkOldSets(newSet: SetFacts, oldSets: readonly SetFacts[], li
     limits,
     sumOf(old, ({ preservedFailed }) => preservedFailed),
   );
-  let budget = sumOf(all, ({ size }) => size) - least - (newSet.size - newSet.available);
+  const budget = sumOf(all, ({ size }) => size) - least - (newSet.size - newSet.available);
   let spare = sumOf(all, ({ available }) => available) - least;
 
   const sizes = new Map<string, number>();
-  for (const part of ['missing', 'free'] as const) {
-    for (const { name, size, [part]: most } of old) {
-      const left = sizes.get(name) ?? size;
-      const loss = clamp(Math.min(most - (size - left), left), budget);
-      budget -= loss;
-      if (loss > 0) sizes.set(name, left - loss);
-    }
-  }
-  for (const { name, size } of old) {
-    const left = sizes.get(name) ?? size;
-    const loss = clamp(left, spare); // counts each as available, whatever it is
+  const { sets } = takeFree(old, budget);
+  for (const [i, { name, size }] of sets.entries()) {
+    const loss = Math.max(0, Math.min(size, spare)); // counts each as available, whatever it is
     spare -= loss;
-    if (loss > 0) sizes.set(name, left - loss);
+    if (size - loss !== old[i]?.size) sizes.set(name, size - loss);
   }
   return sizes;
-}
-
-function clamp(wanted: number, limit: number): number {
-  return Math.max(0, Math.min(wanted, limit));
 }

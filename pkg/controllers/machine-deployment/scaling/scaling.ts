@@ -1,3 +1,4 @@
+import { takeFree } from './take-free.ts';
 import { byAge, sumOf, type Resizes, type SetFacts } from '../sets/set-facts.ts';
 import { grownSize } from './size-rule.ts';
 import type { RolloutLimits } from '../../replicas/limits.ts';
@@ -132,28 +133,6 @@ function shrinkOldest(active: readonly SetFacts[], newSet: SetFacts | undefined,
   // The newest templates are those of which nothing can be created.
   const { sets, left } = takeFree(counted.toReversed(), excess);
   return takeInOrder(sets.toReversed(), left);
-}
-
-/**
- * Takes up to `excess` from the sets in their order: what is missing, then unavailable Machines that go first anyway. Otherwise sets would give
- * up Machines that work for those of another that cannot be created, or never join.
- */
-function takeFree(
-  sets: readonly SetFacts[],
-  excess: number,
-): { readonly sets: readonly SetFacts[]; readonly left: number } {
-  let left = excess;
-  const taken = sets.map((set) => ({ ...set }));
-  for (const part of ['missing', 'free'] as const) {
-    for (const [i, { size, [part]: most }] of sets.entries()) {
-      const its = taken[i];
-      if (its === undefined) continue;
-      const loss = Math.max(0, Math.min(most - (size - its.size), its.size, left));
-      left -= loss;
-      its.size -= loss;
-    }
-  }
-  return { sets: taken, left };
 }
 
 /** Takes `excess` from the first sets, all that they have. */
