@@ -45,6 +45,21 @@ describe('a POST that failed', () => {
     expect(unsettled(deps)).toEqual(mayExist ? ['set-1-new-1'] : []);
   });
 
+  test.each([
+    { with: 'a quota', failure: new ApiError(403, 'Forbidden', 'no') },
+    { with: 'what is invalid', failure: new ApiError(422, 'Invalid', 'no') },
+    { with: 'too many requests', failure: new ApiError(429, 'TooManyRequests', 'no') },
+    { with: 'a closed gate', failure: new GateClosedError('unproven', 'control', 'no') },
+  ])('with $with says nothing of an earlier one of that name whose answer was lost', async ({ failure }) => {
+    const deps = new SetWorld([SET]);
+    deps.client.failures.push(new ApiError(0, 'Unreachable', 'lost'), failure);
+
+    await create(deps, 1);
+    expect(await create(deps, 2, ['set-1-new-1'])).toBe(failure);
+
+    expect(unsettled(deps)).toEqual(['set-1-new-1']);
+  });
+
   test('is repeated under its name before another one is chosen', async () => {
     const deps = new SetWorld([SET]);
 

@@ -97,12 +97,12 @@ export async function scaleUp(
 /** Creates one Machine under `name`; throws what a retry has to repair. */
 async function createOne(deps: ScaleUpDeps, set: MachineSet, name: string, signal: AbortSignal): Promise<void> {
   const owner = set.metadata.uid;
-  deps.expectations.expect(owner, name);
+  const refused = deps.expectations.expect(owner, name);
   try {
     await deps.writer.create('create', machines, newMachine(set, name), { signal });
   } catch (err) {
     if (isAlreadyExists(err)) return takeExisting(deps, set, name, signal);
-    if (wasRefused(err)) deps.expectations.settled(owner, name);
+    if (wasRefused(err)) refused();
     if (!(err instanceof GateClosedError) && !signal.aborted) deps.recorder.event(failedToCreate(set, err));
     throw err;
   }
@@ -128,7 +128,7 @@ async function takeExisting(deps: ScaleUpDeps, set: MachineSet, name: string, si
   deps.metrics.created.inc();
 }
 
-/** Whether the server surely did not, and will not, create anything. Everything else may have happened. */
+/** Whether the server surely did not, and will not, create anything by this POST. Everything else may have happened. */
 function wasRefused(err: unknown): boolean {
   if (err instanceof GateClosedError) return true;
   return err instanceof ApiError && err.code >= 400 && err.code < 500;

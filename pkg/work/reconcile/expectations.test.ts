@@ -60,6 +60,28 @@ describe('expectations', () => {
     expect(expectations.check('set', none)).toEqual({ kind: 'waiting', names: ['m-2'], checkInMs: 4 * MINUTE });
   });
 
+  test('of a name that was asked for again, and refused, are as old as what was asked for before', () => {
+    const clock = new FakeClock();
+    const expectations = new Expectations({ clock });
+    expectations.expect('set', 'm-1');
+    clock.advance(4 * MINUTE);
+    const refused = expectations.expect('set', 'm-1');
+    refused();
+    clock.advance(MINUTE);
+
+    expect(expectations.check('set', none)).toEqual({ kind: 'needsLiveCheck', names: ['m-1'] });
+  });
+
+  test('that the cache shows while they are refused stay decided', () => {
+    const expectations = new Expectations({ clock: new FakeClock() });
+    expectations.expect('set', 'm-1');
+    const refused = expectations.expect('set', 'm-1');
+    expectations.settled('set', 'm-1');
+    refused();
+
+    expect(expectations.check('set', none)).toEqual({ kind: 'satisfied' });
+  });
+
   test('of one owner do not hold another, and go with it', () => {
     const expectations = new Expectations({ clock: new FakeClock() });
     expectations.expect('set', 'm-1');

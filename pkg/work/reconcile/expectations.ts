@@ -28,14 +28,23 @@ export class Expectations {
     this.#clock = parts.clock;
   }
 
-  /** Takes note of a creation. Must be called before the POST is sent. */
-  expect(owner: string, name: string): void {
+  /**
+   * Takes note of a creation. Must be called before the POST is sent. What it returns is called when the server has surely refused that one:
+   * of an earlier POST of the same name, whose answer was lost, this says nothing, and the name goes on to be expected since that.
+   */
+  expect(owner: string, name: string): () => void {
     const names = this.#owners.get(owner) ?? new Map<string, number>();
+    const earlierMs = names.get(name);
     names.set(name, this.#clock.monotonicMs());
     this.#owners.set(owner, names);
+    return () => {
+      const sinceMs = names.get(name);
+      if (earlierMs === undefined) this.settled(owner, name);
+      else if (sinceMs !== undefined) names.set(name, Math.min(earlierMs, sinceMs));
+    };
   }
 
-  /** `name` is decided: the cache shows it, the server refused it for good, or a live read found it or found it absent. */
+  /** `name` is decided: the cache shows it, the server has answered, or a live read found it or found it absent. */
   settled(owner: string, name: string): void {
     const names = this.#owners.get(owner);
     names?.delete(name);
