@@ -192,26 +192,34 @@ async function mayShowInMs(deps: Deps, ctx: MachineContext, { driver }: Resolved
   return idempotentCreate ? 0 : waitMs;
 }
 
+/** The Machine with the VM that a creation has told of, also if this is not recorded yet, or cannot be: by its name, it may not show for minutes. */
+function withVM({ machine, observed }: MachineContext): Machine {
+  const providerID = providerIDOf(machine);
+  return providerID === providerIDOf(observed) ? observed : { ...observed, spec: { ...observed.spec, providerID } };
+}
+
 /**
  * The Machine as the driver is told of it. A provider id that another Machine has too may be that one's VM: without it drivers look
  * for the VM by the machine's name.
  */
 function asOwnVM(deps: Deps, ctx: MachineContext): Machine {
-  const { observed, nodes } = ctx;
-  if (sharedWith(observed, deps.machines, nodes) === undefined) return observed;
-  const { providerID: _shared, ...spec } = observed.spec;
-  return { ...observed, spec };
+  const machine = withVM(ctx);
+  if (sharedWith(machine, deps.machines, ctx.nodes) === undefined) return machine;
+  const { providerID: _shared, ...spec } = machine.spec;
+  return { ...machine, spec };
 }
 
 /** Drivers may answer OK too where there was nothing to delete: only of a VM that they told of it is certain that there was one. */
 function textOfDeleted(
   { machines }: Deps,
-  { observed, nodes }: MachineContext,
+  ctx: MachineContext,
   { wasFound: found, isAnothers = false }: ActivityResults['delete'],
 ): string {
-  const { metadata, spec } = observed;
-  const { providerID = '' } = spec;
-  const isOwn = providerID !== '' && sharedWith(observed, machines, nodes) === undefined;
+  const { nodes } = ctx;
+  const machine = withVM(ctx);
+  const { metadata } = machine;
+  const providerID = providerIDOf(machine);
+  const isOwn = providerID !== '' && sharedWith(machine, machines, nodes) === undefined;
   const what = isOwn ? `VM ${providerID}` : `VM of name ${metadata.name}`;
   if (isAnothers && providerID !== '')
     return `No VM was deleted: VM ${providerID} is also that of a Machine in another namespace, and stays while that exists.`;

@@ -420,6 +420,42 @@ describe('departure: a deletion need not wait until the machine was made; one th
     expect(world.tokenCalls).toContain('remove');
   });
 
+  test.each(['unsafe', 'forced'])(
+    'tells the driver its VM with policy %s, which does not wait for the drain',
+    async (policy) => {
+      const world = startNew();
+      let release = (): void => undefined;
+      const held = new Promise<void>((resolve) => (release = resolve));
+      const create = world.driver.create.bind(world.driver);
+      world.driver.create = async (request) => {
+        const vm = await create(request);
+        await held;
+        return vm;
+      };
+      await world.reconcile();
+      await world.settle();
+      edit(world, (m) => {
+        m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+        m.metadata.annotations = { 'machine.sapcloud.io/deletion-policy': policy };
+      });
+      await run(world);
+      expect(stageNow(world)).toContain('Initiate VM deletion');
+      const remove = world.driver.delete.bind(world.driver);
+      const told: unknown[] = [];
+      world.driver.delete = async (request) => {
+        told.push(request.machine.spec?.providerID);
+        return await remove(request);
+      };
+
+      release();
+      await world.settle();
+      await run(world);
+
+      expect(told).toEqual(['sim:///m-1']);
+      expect(world.events.map(({ message }) => message)).toContain('VM sim:///m-1 was deleted.');
+    },
+  );
+
   test('does not take over a VM that another Machine has', async () => {
     const world = startNew();
     await world.pass(world.upkeep);
