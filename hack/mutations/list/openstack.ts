@@ -4,9 +4,16 @@ import type { Mutation } from '../mutation.ts';
 export const OPENSTACK: readonly Mutation[] = [
   {
     in: 'isMarkedFor',
-    from: ' || (isServerMadeFor(server, machine) && hasMarks(server))',
+    from: ' || (isMadeFor && hasMarks(server))',
     to: '',
     why: 'A class whose tags are edited leaks all its servers.',
+    tests: ['class-edits.test.ts'],
+  },
+  {
+    in: 'isMarkedFor',
+    from: ' || isOrphanOf(server, machine)',
+    to: '',
+    why: 'A server without a Machine is listed after an edit of its class, and never deleted.',
     tests: ['class-edits.test.ts'],
   },
   {

@@ -5,6 +5,7 @@ import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { FakeOpenStack } from '../../../test/fakes/fake-openstack.ts';
 import { silentLogger } from '../../base/log/logger.ts';
 import type { MachineRequest } from '../../driver/driver.ts';
+import type { MachineIdentity } from '../machine-identity.ts';
 import { OpenStackDriver } from './driver.ts';
 import { metadataOf } from './ownership.ts';
 import type { Server } from './server.ts';
@@ -37,8 +38,8 @@ class Scene {
     this.here.servers.push(server);
   }
 
-  /** With this spec of the class: the status of the machine, then the list, then its deletion. */
-  async ask(spec: object): Promise<Answers> {
+  /** With this spec of the class: the status of the machine, then the list, then its deletion, or that of a server without Machine. */
+  async ask(spec: object, stub?: MachineRequest['machine']): Promise<Answers> {
     const driver = new OpenStackDriver({
       settings: DEFAULT_OPENSTACK_SETTINGS,
       clock: this.here.clock,
@@ -55,7 +56,9 @@ class Scene {
     const listed = await this.#of(
       driver.listMachines(request, callOf()).then((all) => all.map(({ providerID }) => providerID)),
     );
-    const deleted = await this.#of(driver.deleteMachine(request, callOf()).then(() => 'OK'));
+    const deleted = await this.#of(
+      driver.deleteMachine({ ...request, machine: stub ?? machine }, callOf()).then(() => 'OK'),
+    );
     return { status, listed, deleted, left: this.here.servers.map(({ id }) => id) };
   }
 
@@ -63,6 +66,12 @@ class Scene {
     const ended = await this.here.passing(call);
     return ended.status === 'fulfilled' ? ended.value : (ended.reason as { code?: unknown }).code;
   }
+}
+
+/** How a server without a Machine is deleted: by its provider id alone. */
+function stubOf(change: Partial<MachineIdentity> = {}): MachineRequest['machine'] {
+  const { namespace, name, providerID = PROVIDER_ID } = { ...OWNER, ...change };
+  return { metadata: { namespace, name }, spec: { providerID } };
 }
 
 const FOUND = { status: PROVIDER_ID, deleted: 'OK', left: [] };
@@ -75,8 +84,23 @@ describe('a server whose class was edited since', () => {
     { what: 'to no tags', spec: { ...SPEC, tags: {} }, listed: [PROVIDER_ID] },
     { what: 'so that it is invalid', spec: { ...SPEC, flavourID: 'f' }, listed: [PROVIDER_ID] },
     { what: 'to no region', spec: { ...SPEC, region: '' }, listed: 'InvalidArgument' },
-  ])('($what) is found and deleted', async ({ spec, listed }) => {
+  ])('($what) is found and deleted, with and without its Machine', async ({ spec, listed }) => {
     expect(await new Scene().ask(spec)).toEqual({ ...FOUND, listed });
+    expect(await new Scene().ask(spec, stubOf())).toEqual({ ...FOUND, listed });
+  });
+
+  test.each([
+    { what: 'of another namespace', change: { namespace: 'other' }, lost: [] },
+    { what: 'under another ID', change: { providerID: 'openstack:///region/s-2' }, lost: [] },
+    { what: 'that an earlier provider has made', change: {}, lost: ['machinist-uid'] },
+    { what: 'that has lost one of the two tags', change: {}, lost: ['kubernetes.io-role-worker'] },
+  ])('is left alone as a server without Machine ($what)', async ({ change, lost }) => {
+    const scene = new Scene(...lost);
+
+    expect(await scene.ask({ ...SPEC, tags: OTHER_TAG }, stubOf(change))).toMatchObject({
+      deleted: 'NotFound',
+      left: ['s-1'],
+    });
   });
 
   test('and that has lost one of the two tags is left alone, whatever the class says', async () => {

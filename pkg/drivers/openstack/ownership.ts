@@ -67,10 +67,17 @@ export function isMarked({ metadata }: Server, marks: readonly string[]): boolea
 /**
  * Whether a server is still in the hands of the driver. One that was made for the machine carries the tags that its class had then: if those are
  * others than today's, the class was edited, which is no reason to leave the server alone. With one of the two gone, somebody has taken it out of
- * the driver's hands.
+ * the driver's hands. A machine without a UID stands for exactly the server of its provider id, as a list has shown it.
  */
 export function isMarkedFor(server: Server, marks: readonly string[], machine: MachineIdentity): boolean {
-  return isMarked(server, marks) || (isServerMadeFor(server, machine) && hasMarks(server));
+  const isMadeFor = isServerMadeFor(server, machine) || isOrphanOf(server, machine);
+  return isMarked(server, marks) || (isMadeFor && hasMarks(server));
+}
+
+function isOrphanOf(server: Server, { cluster, namespace, uid, providerID }: MachineIdentity): boolean {
+  const owner = serverOwnerOf(server, '');
+  const isOurs = owner?.uid !== undefined && owner.cluster === cluster && owner.namespace === namespace;
+  return isOurs && uid === undefined && parseProviderID(providerID)?.id === server.id;
 }
 
 /** Whether a list for a class shows a server: by the tags of the class, or, if the driver has made it for that class, by those of then. */
