@@ -47,10 +47,16 @@ export const SAFETY: readonly Mutation[] = [
   },
   {
     in: 'Collector.settle',
-    from: "'failed' || DriverError.hasCode(activity.error, 'NotFound')",
+    from: "'failed'",
     to: 'undefined',
     why: 'A VM that could not be deleted counts as deleted.',
     tests: ['orphan-vms.test.ts'],
+  },
+  {
+    in: 'Collector.#notFound',
+    from: '!this.#unfound.has(vm.providerID)',
+    to: 'vm.providerID.length > 0',
+    why: 'A VM that its driver lists and never finds counts as deleted at each look, and for no alert.',
   },
   {
     in: 'VanishedVMs.#write',

@@ -56,6 +56,7 @@ async function collect({
     isOwned: () => isFoundOwned,
     namesakeOf: () => (namesake === undefined ? undefined : machine()),
     collected: () => void told.push('collected'),
+    stays: () => void told.push('stays'),
   });
   const access = { key: 'default/class-1', machineClass: machineClass(), driver, secretData: {} };
   const lists = { isListed: () => true, accessOf: () => access };

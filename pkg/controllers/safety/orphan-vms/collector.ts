@@ -18,6 +18,8 @@ interface Deps extends Pick<Collaborators, 'activities' | 'recorder' | 'metrics'
   readonly namesakeOf: (vm: ListedMachine) => Machine | undefined;
   /** A VM is gone: what is left of it can go too. */
   readonly collected: (vm: ListedMachine) => void;
+  /** A VM that counted as gone is listed still, and cannot be deleted. */
+  readonly stays: (vm: ListedMachine) => void;
 }
 
 export interface Collection {
@@ -37,6 +39,8 @@ export class Collector {
   readonly #running = new Map<string, Collection>();
   /** VMs that were told of in a dry run. */
   readonly #reported = new Set<string>();
+  /** VMs that their driver has not found, although it had listed them. */
+  readonly #unfound = new Set<string>();
 
   /** `key` is enqueued when a deletion has ended. */
   constructor(key: string, deps: Deps) {
@@ -84,10 +88,22 @@ export class Collector {
       if (activity?.state === 'running') continue;
       this.#running.delete(providerID);
       this.#deps.activities.forget(providerID, 'delete');
-      if (activity?.state !== 'failed' || DriverError.hasCode(activity.error, 'NotFound')) this.#deleted(collection);
+      if (activity?.state !== 'failed') this.#deleted(collection);
+      else if (DriverError.hasCode(activity.error, 'NotFound')) this.#notFound(collection, activity.error);
       else this.#failed(collection, activity.error);
     }
     return this.#running.size;
+  }
+
+  /** It was gone already. If it is listed once more, it is not. */
+  #notFound(collection: Collection, { message }: Error): void {
+    const { vm } = collection;
+    if (!this.#unfound.has(vm.providerID)) {
+      this.#unfound.add(vm.providerID);
+      return this.#deleted(collection);
+    }
+    this.#deps.stays(vm);
+    this.#failed(collection, new Error(`ListMachines returns it, but DeleteMachine does not find it: ${message}`));
   }
 
   #deleted({ vm, access: { machineClass }, proof }: Collection): void {

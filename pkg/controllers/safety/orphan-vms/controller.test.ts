@@ -173,7 +173,8 @@ class World {
       isDryRun: false,
       isOwned: () => this.isOwned,
       namesakeOf: () => this.namesake,
-      collected: () => undefined,
+      collected: ({ machineName: name, providerID }) => this.gone.add({ name, nodeName: name, providerID }),
+      stays: ({ machineName: name, providerID }) => this.gone.forget({ name, nodeName: name, providerID }),
     });
     const left = {
       gone: this.gone,
@@ -663,6 +664,23 @@ describe('a VM that we deleted and that is listed still', () => {
 
     expect(await world.looksUntilDeleted()).toBe(2);
     expect([world.provider.deleted.length, await world.held()]).toEqual([5, 0]);
+  });
+
+  test('although its driver has not found it was not deleted, which is told at each look, and it counts again', async () => {
+    const world = new World();
+    world.provider.failure = new DriverError('NotFound', 'no such VM');
+    expect(await world.looksUntilDeleted()).toBe(2);
+    const counted = [];
+    for (let looks = 0; looks < 3; looks++) {
+      world.clock.advance(GRACE_MS);
+      await world.look();
+      counted.push(world.ownerless.list().length);
+    }
+    await world.pass();
+
+    expect(counted).toEqual([0, 1, 1]);
+    expect(world.events).toEqual(['OrphanVMDeleted', ...Array.from({ length: 3 }, () => 'OrphanVMDeletionFailed')]);
+    expect(world.messages[1]).toMatch(/ListMachines returns it, but DeleteMachine does not find it: .*no such VM/u);
   });
 
   test('counts for none while its Machine vanishes before the call has ended', async () => {
