@@ -30,7 +30,7 @@ import { deleteSurplus, deleteMachine, DELETIONS_A_PASS } from './scale-down.ts'
 import { createMissing } from './scale-up.ts';
 import { status } from './status.ts';
 import { pushTemplate } from './template-push.ts';
-import { settleWhenObserved, unseenCreations } from './unseen-creations.ts';
+import { settleWhenObserved, UNSEEN_CHECK_MS, unseenCreations } from './unseen-creations.ts';
 
 /** Keeps as many Machines alive as each MachineSet asks for. */
 export function machineSetController(deps: MachineSetDeps): OwnerController<MachineSet, SetPass> {
@@ -73,9 +73,6 @@ export function machineSetController(deps: MachineSetDeps): OwnerController<Mach
     },
   });
 }
-
-/** When to look again whether a POST without an answer has left a Machine behind. */
-const UNSEEN_CHECK_MS = 5_000;
 
 type DeletionDeps = Parameters<typeof deleteMachine>[0] & Pick<Collaborators, 'finalizer' | 'expectations' | 'reader'>;
 

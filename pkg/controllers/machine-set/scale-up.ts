@@ -10,7 +10,7 @@ import { brakedOwner } from './creation-room.ts';
 import { createdMachine, failedToCreate } from '../replicas/events.ts';
 import { machineName, newMachine } from './new-machine.ts';
 import type { Collaborators, SetStep } from './step.ts';
-import { unseenCreations } from './unseen-creations.ts';
+import { UNSEEN_CHECK_MS, unseenCreations } from './unseen-creations.ts';
 
 const CREATIONS_AT_ONCE = 50;
 /** A pass ends after so many, for everything else that the set needs; the next one goes on. */
@@ -45,8 +45,8 @@ export const createMissing = (deps: ScaleUpDeps & Pick<Collaborators, 'plans' | 
       return deps.plans.of(now, claimedMachines(deps, now)).create;
     };
     let hasMore = pass.hasDeleted === true;
+    const pending = await unseenCreations(deps, set, signal);
     if (pass.isShort === true || (hasMore && missing() > 0)) {
-      const pending = await unseenCreations(deps, set, signal);
       try {
         await scaleUp(deps, { set, pending, signal, missing });
         hasMore = missing() > 0;
@@ -55,6 +55,9 @@ export const createMissing = (deps: ScaleUpDeps & Pick<Collaborators, 'plans' | 
         // A closed gate, or the end of the process, is no failure of this set.
         if (!(err instanceof GateClosedError) && !signal.aborted) pass.failure = messageOf(err);
       }
+    } else if (pending.length > 0) {
+      // Nobody asks for them again, and until they are decided they take room from the other sets of the MachineDeployment.
+      notes.alsoAfter(UNSEEN_CHECK_MS, 'unanswered creations');
     }
     if (hasMore) notes.alsoAfter(0, 'the rest of its machines');
     return next;

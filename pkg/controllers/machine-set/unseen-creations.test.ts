@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineSet } from '../../../test/builders.ts';
 import { SetWorld } from '../../../test/fakes/replicas-world.ts';
+import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import { MINUTE_MS } from '../../base/clock/clock.ts';
 import { ApiError } from '../../kube/client/errors.ts';
 import { machines } from '../../kube/client/resource.ts';
@@ -53,6 +54,23 @@ describe('a Machine that was asked for and that no cache shows', () => {
     await expect(unseenCreations(deps, SET, signal)).rejects.toThrow('no answer');
 
     expect(deps.expectations.names(uid)).toEqual(['asked']);
+  });
+
+  test('is decided after minutes also when its set wants none any more: it takes room from others until then', async () => {
+    const deps = new SetWorld([
+      machineSet((set) => {
+        set.spec.replicas = 0;
+        set.metadata.finalizers = [MACHINE_FINALIZER];
+      }),
+    ]);
+    deps.expectations.expect(uid, 'asked');
+
+    const first = await deps.reconcile();
+    deps.clock.advance(5 * MINUTE_MS);
+    await deps.reconcile();
+
+    expect(first).toMatchObject({ kind: 'requeue', afterMs: 5_000 });
+    expect(deps.expectations.names(uid)).toEqual([]);
   });
 
   test('is no longer when it was seen, however briefly', () => {

@@ -4,6 +4,9 @@ import { ignoreNotFound } from '../../kube/client/errors.ts';
 import { machines } from '../../kube/client/resource.ts';
 import type { MachineSetDeps } from './step.ts';
 
+/** When to look again whether a POST without an answer has left a Machine behind. */
+export const UNSEEN_CHECK_MS = 5_000;
+
 /**
  * Names under which Machines of `set` were asked for and that no cache has shown: their POST may have happened, or may yet
  * happen. After minutes without a sign a live read decides.
