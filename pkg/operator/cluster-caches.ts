@@ -187,6 +187,9 @@ export class ClusterCaches implements Member {
         get isGivenUp() {
           return continuity.isGivenUp;
         },
+        giveUp: (refusal) => {
+          if (!continuity.giveUp(refusal)) throw new Error(this.#describe(resource, refusal), { cause: refusal });
+        },
       },
       optionalFor,
       continuity,

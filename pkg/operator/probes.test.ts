@@ -34,7 +34,9 @@ function kind(isReachable: boolean): ProbedKind {
       waitFor: () => Promise.resolve(),
       waitUntilWatching: () => Promise.resolve(),
       reread: () => Promise.reject(new Error('not asked for')),
+      abandon: () => undefined,
     },
+    giveUp: () => undefined,
   };
 }
 
@@ -120,6 +122,37 @@ test.each([
 
   expect(taken).toEqual([end]);
 });
+
+test.each([
+  { code: 404, reason: 'NotServed', isGivenUp: true, end: ['abandoned', 'read anew'] },
+  { code: 403, reason: 'Forbidden', isGivenUp: true, end: ['abandoned', 'read anew'] },
+  { code: 403, reason: 'Forbidden', isGivenUp: false, end: ['may not read it yet'] },
+  { code: 401, reason: 'Unauthorized', isGivenUp: true, end: ['no'] },
+])(
+  'what is refused ($reason) while all is read anew, given up: $isGivenUp',
+  async ({ code, reason, isGivenUp, end }) => {
+    const told: string[] = [];
+    const one = kind(true);
+    const taken = () => Promise.resolve({ samples: [], take: () => void told.push('read anew') });
+    const refused: ProbedKind = {
+      ...one,
+      informer: {
+        ...one.informer,
+        reread: () => Promise.reject(new ApiError(code, reason, 'no')),
+        abandon: () => void told.push('abandoned'),
+      },
+      giveUp: () => {
+        if (!isGivenUp) throw new Error('may not read it yet');
+      },
+    };
+    const kinds = [refused, { ...one, informer: { ...one.informer, reread: taken } }];
+    const [control] = probesOf([probed('control')], [{ cluster: 'control', kinds }]);
+
+    await control?.catchUp?.(signal, { ...OUTAGE, isSetBack: true }).catch((err: Error) => told.push(err.message));
+
+    expect(told).toEqual(end);
+  },
+);
 
 test('what is absent where those with a label are read anew may be stored without it', async () => {
   const one = { ...kind(true), labelSelector: 'watched' };

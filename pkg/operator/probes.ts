@@ -1,5 +1,5 @@
 import { reachPresent, type CacheSource } from '../kube/cache/reach-present.ts';
-import { unlessRefused, type ClusterContinuity } from '../kube/cache/cluster-continuity.ts';
+import { isRefusalOfKind, unlessRefused, type ClusterContinuity } from '../kube/cache/cluster-continuity.ts';
 import { requireListedIsStored } from '../kube/cache/observed-history.ts';
 import type { ReflectedInformer } from '../kube/cache/reflected-informer.ts';
 import type { KubeObject } from '../apis/meta.ts';
@@ -12,9 +12,11 @@ import { ApiError, isForbiddenOrNotServed } from '../kube/client/errors.ts';
 export interface ProbedKind extends CacheSource {
   /** See HistoricKind. */
   readonly labelSelector: string | undefined;
-  readonly informer: Pick<ReflectedInformer<KubeObject>, 'waitFor' | 'waitUntilWatching' | 'reread'>;
+  readonly informer: Pick<ReflectedInformer<KubeObject>, 'waitFor' | 'waitUntilWatching' | 'reread' | 'abandon'>;
   /** The server refuses it: work that needs it is held, and nobody waits for it to be caught up with. */
   readonly isGivenUp?: boolean;
+  /** The server refuses to have it read anew: gives it up once that has lasted, and throws it until then. */
+  readonly giveUp: (refusal: ApiError) => void;
 }
 
 /** The caches of a cluster, or some of them. */
@@ -92,19 +94,26 @@ async function catchUp(
 
 /**
  * Takes what was read only when all of it has arrived, at once: nobody sees one kind of the past beside another of the present. Takes nothing,
- * and throws ServerAheadError, while the lists show what etcd does not hold.
+ * and throws ServerAheadError, while the lists show what etcd does not hold. A kind that the server goes on to refuse is left out: it may have
+ * been installed or granted after the backup, and that its definition is gone is seen only once that was read anew.
  */
 async function reread(kinds: readonly ProbedKind[], continuity: ClusterContinuity, signal: AbortSignal): Promise<void> {
   const { breaks } = continuity;
   await continuity.requireNotAhead(signal);
   const readings = await Promise.all(
     kinds.map(async (kind) => {
-      const reading = await kind.informer.reread(signal);
-      for (const seen of reading.samples) await unlessRefused(requireListedIsStored(kind, seen, signal));
-      return reading;
+      try {
+        const reading = await kind.informer.reread(signal);
+        for (const seen of reading.samples) await unlessRefused(requireListedIsStored(kind, seen, signal));
+        return { kind, take: reading.take };
+      } catch (err) {
+        if (!isRefusalOfKind(err)) throw err;
+        return { kind, refusal: err, take: () => kind.informer.abandon() };
+      }
     }),
   );
   signal.throwIfAborted();
+  for (const { kind, refusal } of readings) if (refusal !== undefined) kind.giveUp(refusal);
   for (const { take } of readings) take();
   continuity.restart(breaks);
 }

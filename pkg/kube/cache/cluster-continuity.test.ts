@@ -429,9 +429,28 @@ describe('a kind that is refused', () => {
     clock.advance(10 * SECOND);
     await verify();
 
+    ofNodes.listed();
     continuity.restart(continuity.breaks);
 
     expect([continuity.isSettled, told.at(-1)]).toEqual([true, 'nodes listed']);
+  });
+
+  test('for long when everything is read anew is given up too, unless it is the probed one, and goes on to have to be listed', async () => {
+    const { clock, continuity, server, told, verify, ofMachines, ofNodes, ofSecrets } = start();
+    server.at = '80';
+    const giveUp = () =>
+      [ofMachines, ofNodes, ofSecrets].map((member, i) => i !== 2 && member.giveUp(forbidden(nodes)));
+    expect(giveUp()).toEqual([false, false, false]);
+    clock.advance(10 * SECOND);
+    // With each attempt it is found anew that it was set back.
+    ofMachines.broke();
+    await verify();
+
+    expect(giveUp()).toEqual([false, true, false]);
+    continuity.restart(continuity.breaks);
+
+    expect([continuity.isInDoubt, continuity.isSettled, ofNodes.isGivenUp]).toEqual([false, false, true]);
+    expect([ofMachines.mustList, told.at(-1)]).toEqual([false, 'may not list nodes']);
   });
 
   test('with 401 is no such: it is refused because of who asks, as all are, and stays in doubt', async () => {

@@ -23,6 +23,11 @@ export interface MemberOptions {
 export interface MemberContinuity extends InformerContinuity {
   /** The server refuses it, and nobody may rely on its cache. */
   readonly isGivenUp: boolean;
+  /**
+   * Everything is read anew, and the server refuses this kind while it answers for all others. Returns whether it is given up, as in a
+   * verification: it is then relied on again once it is listed.
+   */
+  giveUp(refusal: ApiError): boolean;
   /** Takes it out, because it is not watched after all; `restore` puts it back in, because it is. */
   remove(): void;
   restore(): void;
@@ -85,6 +90,7 @@ export class ClusterContinuity {
       get isGivenUp() {
         return member.mustList === 'refused';
       },
+      giveUp: (refusal) => this.#giveUp(member, refusal),
       broke: () => {
         member.isBroken = true;
         this.#breaks += 1;
@@ -177,9 +183,9 @@ export class ClusterContinuity {
     }
   }
 
-  /** After everything was read anew by quorum reads that began at this many `breaks`: there is nothing left to compare with. */
+  /** After everything but what was given up was read anew by quorum reads that began at this many `breaks`: there is nothing left to compare with. */
   restart(breaks: number): void {
-    for (const member of this.#members) relyOn(member);
+    for (const member of this.#members) if (member.mustList !== 'refused') relyOn(member);
     this.#verified = Math.max(this.#verified, breaks);
     this.#waiters.notify();
   }
@@ -192,6 +198,18 @@ export class ClusterContinuity {
     return !this.isInDoubt && [...this.#members].every((member) => member.mustList === 'no' || isLeftOut(member));
   }
 
+  #giveUp(member: Member, refusal: ApiError): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    const [probed] = this.#members;
+    member.refusedSinceMs ??= nowMs;
+    const refusedForMs = nowMs - member.refusedSinceMs;
+    const facts = { mustList: member.mustList, isBroken: true, isHistoryLost: false, result: 'refused' } as const;
+    if (member === probed || verdictOn({ ...facts, refusedForMs }) !== 'refused') return false;
+    member.mustList = 'refused';
+    member.refused?.(refusal);
+    return true;
+  }
+
   /** Refusals count only when everything else was answered, the probed kind above all: a server that starts refuses all of them. */
   async #checkKind(members: readonly Member[], signal: AbortSignal): Promise<readonly KindCheck[]> {
     const [probed] = members;
@@ -200,7 +218,8 @@ export class ClusterContinuity {
         members.map(async (member) => ({ member, found: await lookAt(member.kind, member === probed, signal) })),
       );
     } catch (err) {
-      for (const member of members) member.refusedSinceMs = undefined;
+      // One that was set back has answered: what it refuses goes on being refused while everything is read anew.
+      if (!(err instanceof SetBackError)) for (const member of members) member.refusedSinceMs = undefined;
       throw err;
     }
   }
@@ -317,7 +336,7 @@ export async function unlessRefused(read: Promise<void>): Promise<void> {
 }
 
 /** A refusal that may be of one kind alone, unlike a 401, which is of anyone who asks. */
-function isRefusalOfKind(err: unknown): err is ApiError {
+export function isRefusalOfKind(err: unknown): err is ApiError {
   return ApiError.is(err, 'Forbidden', 'NotServed');
 }
 

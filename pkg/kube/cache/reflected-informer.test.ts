@@ -10,7 +10,35 @@ import { ApiError } from '../client/errors.ts';
 import type { ListWatch } from '../client/list-watch.ts';
 import { machines } from '../client/resource.ts';
 import { createLogger, silentLogger } from '../../base/log/logger.ts';
-import { ReflectedInformer } from './reflected-informer.ts';
+import { type InformerContinuity, ReflectedInformer } from './reflected-informer.ts';
+
+/** An informer whose watches that break are followed by a list, unless `continuity` says otherwise. */
+function informerOf(
+  source: ListWatch<Machine>,
+  clock: FakeClock,
+  {
+    continuity,
+    ...options
+  }: { onBlind?: (fromMs: number, toMs: number) => void; continuity?: Partial<InformerContinuity> } = {},
+): ReflectedInformer<Machine> {
+  return new ReflectedInformer({
+    source,
+    clock,
+    log: silentLogger,
+    cluster: 'control',
+    streamLists: false,
+    random: () => 0,
+    continuity: {
+      mustList: false,
+      broke: () => undefined,
+      untilVerified: () => Promise.resolve('unknown'),
+      listed: () => undefined,
+      setBack: () => undefined,
+      ...continuity,
+    },
+    ...options,
+  });
+}
 
 test('names cluster and kind once in each line of its log', async () => {
   const ended = new AbortController();
@@ -62,21 +90,9 @@ test('tells of the time in which nothing was seen before anybody relies on the l
     },
     answeredSince: () => Promise.resolve(),
   };
-  const informer = new ReflectedInformer({
-    source,
-    clock,
-    log: silentLogger,
-    cluster: 'control',
-    streamLists: false,
-    random: () => 0,
+  const informer = informerOf(source, clock, {
     onBlind: (fromMs, toMs) => told.push(`blind from ${fromMs} to ${toMs}`),
-    continuity: {
-      mustList: false,
-      broke: () => told.push('broke'),
-      untilVerified: () => Promise.resolve('unknown'),
-      listed: () => told.push('listed'),
-      setBack: () => undefined,
-    },
+    continuity: { broke: () => told.push('broke'), listed: () => told.push('listed') },
   });
 
   await informer.run(ended.signal);
@@ -112,21 +128,7 @@ test('is not listed ahead of its watch before its history was compared: the list
     },
     answeredSince: () => Promise.resolve(),
   };
-  const informer = new ReflectedInformer({
-    source,
-    clock,
-    log: silentLogger,
-    cluster: 'control',
-    streamLists: false,
-    random: () => 0,
-    continuity: {
-      mustList: false,
-      broke: () => undefined,
-      untilVerified: () => verified.promise,
-      listed: () => undefined,
-      setBack: () => undefined,
-    },
-  });
+  const informer = informerOf(source, clock, { continuity: { untilVerified: () => verified.promise } });
   const running = informer.run(ended.signal);
   const reached = informer.waitFor('2', ended.signal);
   await clock.advanceAsync(10_000);
@@ -167,21 +169,7 @@ test.each([
     },
     answeredSince: () => Promise.resolve(),
   };
-  const informer = new ReflectedInformer({
-    source,
-    clock,
-    log: silentLogger,
-    cluster: 'control',
-    streamLists: false,
-    random: () => 0,
-    continuity: {
-      mustList: false,
-      broke: () => undefined,
-      untilVerified: () => Promise.resolve('unknown'),
-      listed: () => undefined,
-      setBack: () => undefined,
-    },
-  });
+  const informer = informerOf(source, clock);
   const running = informer.run(ended.signal);
   await clock.advanceAsync(1_000);
   // It waits for the second list, which is slow; the third is made for who waits for what it has written.
@@ -195,6 +183,41 @@ test.each([
 
   expect(informer.list().map(({ metadata }) => metadata.name)).toEqual(want);
   expect(watched.at(-1)).toBe(want.length > 0 ? '7' : (slow ?? '5'));
+  ended.abort();
+  await running;
+});
+
+test('that is refused after a restore compares the next list with nothing of before, and makes it at once', async () => {
+  const clock = new FakeClock();
+  const ended = new AbortController();
+  const told: string[] = [];
+  const at = (resourceVersion: string): Machine => machine((m) => Object.assign(m.metadata, { resourceVersion }));
+  const lists = [
+    { metadata: { resourceVersion: '100' }, items: [at('90')] },
+    { metadata: { resourceVersion: '120' }, items: [at('70')] },
+  ];
+  const source: ListWatch<Machine> = {
+    resource: machines,
+    selection: {},
+    list: () => Promise.resolve(lists.shift() ?? never()),
+    // oxlint-disable-next-line require-yield -- it has nothing to say
+    async *watch({ signal }) {
+      return await untilAborted(never(), signal);
+    },
+    answeredSince: () => Promise.resolve(),
+  };
+  const informer = informerOf(source, clock, { continuity: { setBack: (why) => told.push(why) } });
+  const running = informer.run(ended.signal);
+  await clock.advanceAsync(1);
+
+  informer.abandon();
+  await clock.advanceAsync(1);
+
+  expect([informer.resourceVersion, informer.list().map(({ metadata }) => metadata.resourceVersion), told]).toEqual([
+    '120',
+    ['70'],
+    [],
+  ]);
   ended.abort();
   await running;
 });

@@ -68,6 +68,8 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
   #aliveAtMs: number;
   #isWatching = false;
   #readings = 0;
+  /** What it shows is of a history that did not happen. */
+  #isAbandoned = false;
   /** Up to when changes were seen, since they are not. */
   #blindSinceMs: number | undefined;
   #reflector: Reflector<T> | undefined;
@@ -160,9 +162,19 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
         this.#history.forget();
         this.#store.forgetWrites();
         this.#take({ ...list, items: list.items.map((item) => this.#keep(item)) });
+        this.#options.continuity?.listed();
         this.#reflector?.restart();
       },
     };
+  }
+
+  /** After the server was set back, and refuses to have it read anew: what is known is of no use to compare the next list with. */
+  abandon(): void {
+    this.#readings += 1;
+    this.#history.forget();
+    this.#store.forgetWrites();
+    this.#isAbandoned = true;
+    this.#reflector?.listAnew();
   }
 
   /** Resolves when the first list is complete; rejects with the signal's reason. */
@@ -237,7 +249,7 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
 
   #replace(list: Listed<T>): void {
     const { continuity } = this.#options;
-    const object = findSetBack((item) => this.#store.view.get(keyOf(item)), list);
+    const object = findSetBack((item) => (this.#isAbandoned ? undefined : this.#store.view.get(keyOf(item))), list);
     if (object !== undefined) {
       const { resourceVersion } = object.metadata;
       continuity?.setBack(`${this.resource.plural} "${keyOf(object)}" is at resourceVersion ${resourceVersion} again`);
@@ -248,6 +260,7 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
 
   #take(list: Listed<T>): void {
     this.#seesAgain();
+    this.#isAbandoned = false;
     this.#floor = list.resourceVersion;
     this.#history.listed(list.items, list.resourceVersion);
     this.#publish(this.#store.replace(list.items, list.resourceVersion));

@@ -155,6 +155,14 @@ export class Reflector<T extends KubeObject> {
     this.#restarting.abort(new Error('listed in addition to the watch'));
   }
 
+  /** Breaks off whatever is under way, and lists by quorum: nobody may rely on what was delivered. */
+  listAnew(): void {
+    this.#mustList = true;
+    this.#mustListQuorum = true;
+    this.#listReason = 'unverified';
+    this.#restarting.abort(new Error('has to be listed'));
+  }
+
   /** Lists or watches until that ends, and finds out how to go on. Rejects only with the signal's reason. */
   async #turn(signal: AbortSignal): Promise<void> {
     const { sink, continuity } = this.#options;
