@@ -3,7 +3,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import { isBeingSetUp } from './node-health.ts';
-import { failedCallOf, reportsSeveralVMs } from './original-texts.ts';
+import { failedCallOf } from './original-texts.ts';
 import type { OperationUpdate } from './status.ts';
 
 /** Whether the machine has not been Running yet: it joins when it becomes so. */
@@ -18,12 +18,7 @@ export function hasToJoin({ status }: Pick<Machine, 'status'>): boolean {
  */
 export function runsOnceHealthy(machine: Pick<Machine, 'status'>, node: Node): boolean {
   if (phaseOf(machine) !== 'Pending' && !hasToJoin(machine)) return true;
-  return !awaitsInitialization(machine) && !isBeingSetUp(node) && !isBeingDeleted(node);
-}
-
-/** Where several VMs match, its driver initializes none: such a machine does not wait for that, and the other VMs are found as orphans. */
-function awaitsInitialization(machine: Pick<Machine, 'status'>): boolean {
-  return isUninitialized(machine) && !reportsSeveralVMs(machine.status?.lastOperation);
+  return !isUninitialized(machine) && !isBeingSetUp(node) && !isBeingDeleted(node);
 }
 
 /** Whether the machine has a VM that its driver has not initialized, by its last operation: a code says so also while that tells of something else. */

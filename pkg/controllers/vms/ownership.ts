@@ -74,7 +74,7 @@ export type IsListed = (providerID: string, namesake: Machine) => boolean;
  * | Machines                                                        | ownership   |
  * |-----------------------------------------------------------------|-------------|
  * | one has its provider id                                         | owned       |
- * | a namesake is still in creation                                 | in-creation |
+ * | a namesake is still in creation, and has no provider id         | in-creation |
  * | a namesake has no provider id, and no other UID is tagged       | owned       |
  * | a namesake has a provider id that another Machine has too       | owned       |
  * | a namesake has another VM, which is in the list too             | none        |
@@ -90,8 +90,8 @@ export function ownershipOf(vm: ListedMachine, identities: MachinesByIdentity, i
 }
 
 function judge(vm: ListedMachine, namesake: Machine, { shared }: MachinesByIdentity, isListed: IsListed): Ownership {
-  if (isBeingCreated(namesake)) return 'in-creation';
   const providerID = providerIDOf(namesake);
+  if (providerID === '' && isBeingCreated(namesake)) return 'in-creation';
   if (shared.has(providerID)) return 'owned';
   if (providerID !== '') return isListed(providerID, namesake) ? 'none' : 'other-id';
   return vm.machineUID === undefined || vm.machineUID === namesake.metadata.uid ? 'owned' : 'none';

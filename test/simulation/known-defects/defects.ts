@@ -787,8 +787,8 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     name: 'uninitialized-node-runs',
     change: {
       in: 'runsOnceHealthy',
-      from: '!awaitsInitialization(machine) && !isBeingSetUp(node)',
-      to: '!awaitsInitialization(machine)',
+      from: '!isUninitialized(machine) && !isBeingSetUp(node)',
+      to: '!isUninitialized(machine)',
       why: 'A machine runs on whose Node no pods are scheduled yet.',
     },
     mayShow: initializesNodes,

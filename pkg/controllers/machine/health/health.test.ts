@@ -106,7 +106,7 @@ describe('health', () => {
       last: NOT_INITIALIZED,
       after: 'CrashLoopBackOff',
     },
-    { what: 'a VM that has a twin', phase: 'CrashLoopBackOff', last: SEVERAL_VMS, after: 'Running' },
+    { what: 'a VM that has a twin', phase: 'CrashLoopBackOff', last: SEVERAL_VMS, after: 'CrashLoopBackOff' },
     {
       what: 'a VM that is not initialized, with that word in the message',
       phase: 'CrashLoopBackOff',
@@ -169,17 +169,26 @@ describe('health', () => {
     },
   );
 
-  test('a machine whose VM was made, which its status does not tell yet, does not run before the VM is initialized', async () => {
+  test.each([
+    {
+      what: 'does not run before the VM is initialized',
+      needsInitialize: true,
+      phase: 'CrashLoopBackOff',
+      isKept: true,
+    },
+    { what: 'runs, and the answer is not kept', needsInitialize: false, phase: 'Running', isKept: false },
+  ])('a machine whose VM was made, which its status does not tell yet, $what', async (row) => {
     const description = 'Could not prepare the creation of the VM: no';
     const last = { type: 'Create', state: 'Failed', errorCode: 'PreparationFailed', description } as const;
     const world = start({ phase: 'CrashLoopBackOff', last });
     const { uid } = current(world).metadata;
     const vm = { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [], lastKnownState: undefined };
-    const made = { ...vm, how: 'created', needsInitialize: true } as const;
+    const made = { ...vm, how: 'created', needsInitialize: row.needsInitialize } as const;
     world.activities.startOrGet({ uid, key: 'default/m-1', account: 'sim' }, 'create', () => Promise.resolve(made));
     await world.settle();
 
-    expect((await world.reconcile()).machine.status?.currentStatus?.phase).toBe('CrashLoopBackOff');
+    expect((await world.reconcile()).machine.status?.currentStatus?.phase).toBe(row.phase);
+    expect(world.activities.hasResult('default/m-1')).toBe(row.isKept);
   });
 
   test('tells of a machine that names no Node any more, where none shows its name', async () => {

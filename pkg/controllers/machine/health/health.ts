@@ -1,10 +1,10 @@
-import { phaseOf, vmClassNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { phaseOf, providerIDOf, vmClassNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { next } from '../../../work/reconcile/result.ts';
 import { hasToJoin, runsOnceHealthy } from '../../machine-facts/joining.ts';
-import { failedCallOf, reportsSeveralVMs } from '../../machine-facts/original-texts.ts';
+import { failedCallOf } from '../../machine-facts/original-texts.ts';
 import { badConditions, conditionsChanged, describeConditions } from '../../machine-facts/node-health.ts';
 import { watchedConditionsOf } from '../../machine-facts/settings.ts';
 import { beginPhase, setOperation } from '../../machine-facts/status.ts';
@@ -71,12 +71,9 @@ async function examine(deps: Deps, ctx: MachineContext, node: Node): Promise<voi
 function isCreationGoingOn({ activities }: Deps, { machine }: MachineContext): boolean {
   if (phaseOf(machine) !== 'CrashLoopBackOff') return false;
   const { uid } = machine.metadata;
-  const { lastOperation } = machine.status;
   const creation = activities.get(uid, 'create');
-  const isToBeSetUp = creation?.state === 'done' && creation.result?.needsInitialize === true;
-  // Where several VMs match, none is initialized.
-  if (isToBeSetUp && !reportsSeveralVMs(lastOperation)) return true;
-  return failedCallOf(lastOperation) === 'create' && creation?.state !== 'failed';
+  if (creation?.state === 'done' && creation.result?.needsInitialize === true) return true;
+  return failedCallOf(machine.status.lastOperation) === 'create' && creation?.state !== 'failed';
 }
 
 /** Only a Running machine can: the others have not been well yet, or are past it. */
@@ -90,14 +87,21 @@ function becomeUnknown({ clock }: Deps, { machine, pass, log }: MachineContext, 
 }
 
 async function becomeRunning(deps: Deps, ctx: MachineContext, node: Node): Promise<void> {
-  const { clock, metrics, classes } = deps;
+  const { clock, metrics, classes, activities } = deps;
   const { machine, pass, log } = ctx;
-  const { name, namespace = '', creationTimestamp } = machine.metadata;
+  const { name, namespace = '', uid, creationTimestamp } = machine.metadata;
   const isFirstTime = hasToJoin(machine);
   beginPhase(machine, 'Running', clock.now());
   const description = `Machine ${name} successfully ${isFirstTime ? 'joined' : 're-joined'} the cluster`;
   const operation = { type: isFirstTime ? 'Create' : 'HealthCheck', state: 'Successful', description } as const;
   setOperation(machine, operation, clock.now());
+  // What else was told of the VM is not waited for any more.
+  if (providerIDOf(ctx.observed) !== '') {
+    pass.afterWrite(() => {
+      activities.forget(uid, 'create');
+      activities.forget(uid, 'initialize');
+    });
+  }
   if (!isFirstTime) {
     pass.event('NodeRejoined', `Node ${node.metadata.name} is healthy again.`);
     return;

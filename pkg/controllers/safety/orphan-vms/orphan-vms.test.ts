@@ -152,6 +152,18 @@ describe('a listed VM', () => {
       want: 'in-creation',
     },
     {
+      what: 'whose Machine has another VM of the list, which is being initialized',
+      machines: [
+        machine(
+          (o) =>
+            (Object.assign(o, { spec: { providerID: 'sim:///listed' } }).status.currentStatus.phase =
+              'CrashLoopBackOff'),
+        ),
+      ],
+      uid: vm.machineUID,
+      want: 'none',
+    },
+    {
       what: 'whose Machine failed without knowing it',
       machines: [inPhase('Failed')],
       uid: vm.machineUID,
