@@ -106,6 +106,44 @@ test('tells of the time in which nothing was seen before anybody relies on the l
   ]);
 });
 
+test('has not lost sight of anything when its first list is refused', async () => {
+  const clock = new FakeClock();
+  const ended = new AbortController();
+  const told: string[] = [];
+  let lists = 0;
+  const source: ListWatch<Machine> = {
+    resource: machines,
+    selection: {},
+    list() {
+      clock.advance(4_000);
+      if ((lists += 1) === 1)
+        return Promise.reject(new ApiError(429, 'TooManyRequests', 'storage is (re)initializing'));
+      return Promise.resolve({ metadata: { resourceVersion: '7' }, items: [] });
+    },
+    async *watch({ onOpen }) {
+      onOpen?.();
+      ended.abort();
+      yield { type: 'BOOKMARK', object: machine((m) => Object.assign(m.metadata, { resourceVersion: '8' })) };
+    },
+    answeredSince: () => Promise.resolve(),
+  };
+  const informer = new ReflectedInformer({
+    source,
+    clock,
+    log: silentLogger,
+    cluster: 'control',
+    streamLists: false,
+    random: () => 0,
+    onBlind: (fromMs, toMs) => told.push(`blind from ${fromMs} to ${toMs}`),
+  });
+
+  const running = informer.run(ended.signal);
+  await clock.advanceAsync(10_000);
+  await running;
+
+  expect([lists, told]).toEqual([2, []]);
+});
+
 test('is not listed ahead of its watch before its history was compared: the list would take the place of what is compared', async () => {
   const clock = new FakeClock();
   const ended = new AbortController();

@@ -288,10 +288,13 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
     this.#alive();
   }
 
-  /** What is seen after a watch that broke is old until everything was listed, or the next one is open. */
+  /**
+   * What is seen after a watch that broke is old until everything was listed, or the next one is open. Before the first list nothing was seen
+   * that could have changed: servers refuse lists while they fill their watch caches.
+   */
   #ended(inOrder: boolean): void {
     this.#isWatching = false;
-    if (!inOrder) this.#blindSinceMs ??= this.#aliveAtMs;
+    if (!inOrder && this.resourceVersion !== undefined) this.#blindSinceMs ??= this.#aliveAtMs;
   }
 
   #seesAgain(): void {
