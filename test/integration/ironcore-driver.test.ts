@@ -409,7 +409,7 @@ function deployment(replicas: number, className: string) {
 }
 
 /** Resolves when there are so many Machines of ours, all of the class, and all Running. */
-async function allRunning(className: string, replicas: number): Promise<readonly Machine[]> {
+async function allRunning(className: string, replicas: number, timeoutMs = 300_000): Promise<readonly Machine[]> {
   return await eventually(
     async () => {
       const { items } = await api.send<{ items: Machine[] }>('GET', `${MANAGED}/machines`);
@@ -418,7 +418,7 @@ async function allRunning(className: string, replicas: number): Promise<readonly
       );
       return items;
     },
-    { timeoutMs: 300_000 },
+    { timeoutMs },
   );
 }
 
@@ -466,13 +466,18 @@ test('machines that a taint drives out of their pool are replaced in another one
   const pools = '/apis/compute.ironcore.dev/v1alpha1/machinepools';
   const topology = { 'topology.ironcore.dev/region': 'eu', 'topology.ironcore.dev/zone': 'eu-1' };
   const conditions = [{ type: 'Ready', status: 'True', reason: 'Test', message: '' }];
-  for (const [name, places] of [['left', 9] as const, ['right', 2] as const]) {
-    await post('machinepools', { metadata: { name, labels: topology } });
+  const ready = async (name: string, places: number) => {
     const status = { conditions, capacity: { 'class/machine.large': places } };
     await api.send('PATCH', `${pools}/${name}/status`, { status });
+  };
+  for (const [name, places] of [['left', 9] as const, ['right', 2] as const]) {
+    await post('machinepools', { metadata: { name, labels: topology } });
+    await ready(name, places);
   }
   const poolsUsed = async () => (await pool.machines()).map(({ spec }) => spec.machinePoolRef?.name);
-  await startManager(of, { controllers: '*,ironcore' });
+  // Machines of Nodes whose deletion a young process has not seen wait for these.
+  const waits = { 'machine-health-timeout': '1m', 'machine-safety-grace': '1s' };
+  await startManager(of, { controllers: '*,ironcore', ...waits });
   await applyManifests(api, [SECRET_OF_CLASSES, classNamed('first'), deployment(2, 'first')]);
   const before = await allRunning('first', 2);
   expect(await poolsUsed()).toEqual(['left', 'left']);
@@ -482,12 +487,13 @@ test('machines that a taint drives out of their pool are replaced in another one
   for (const { metadata } of before) {
     const gone = async () => !namesOf(await pool.machines()).includes(metadata.name);
     await eventually(gone, { describe: `${metadata.name} to be driven out` });
-    await api.request(`/api/v1/nodes/${metadata.name}`, { method: 'DELETE' });
+    await api.send('DELETE', `/api/v1/nodes/${metadata.name}`);
   }
 
   await eventually(
     async () => {
-      const after = await allRunning('first', 2);
+      await ready('right', 2);
+      const after = await allRunning('first', 2, 10_000);
       expect(namesOf(after).filter((name) => namesOf(before).includes(name))).toEqual([]);
       expect(await poolsUsed()).toEqual(['right', 'right']);
     },
