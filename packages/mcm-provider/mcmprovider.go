@@ -55,7 +55,8 @@ type Options struct {
 	// ListScope says which VMs ListMachines returns.
 	ListScope ListScope
 	// IdempotentCreate says that a creation that is repeated at once never makes a second VM, because the provider uses a token or a unique
-	// name at the cloud. The public providers do not. Without it, the manager waits two minutes after a creation without an answer.
+	// name at the cloud. The public providers do not. Without it, the manager waits two minutes after a creation without an answer, or with a
+	// failure that leaves open whether a VM was made, such as Internal.
 	IdempotentCreate bool
 	// SecretKeys are keys of the Secret without which no VM is made, for a provider that does not name them in its own errors. Of each list, one
 	// is enough.

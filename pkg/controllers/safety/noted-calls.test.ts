@@ -42,15 +42,22 @@ test('a creation is noted before it is sent, and that it was answered', async ()
   expect(noted).toEqual([`creating ${uid}, 0 calls`, 'sent default/class-1', 'answered default/class-1']);
 });
 
-test.each([{ unanswered: true }, { unanswered: false }])(
-  'of a creation that fails it is noted whether it has an answer (unanswered: $unanswered)',
-  async ({ unanswered }) => {
+test.each([
+  { failure: new DriverError('PermissionDenied', 'x', { unanswered: true }), how: 'unanswered' },
+  { failure: new DriverError('DeadlineExceeded', 'x'), how: 'unanswered' },
+  { failure: new DriverError('Internal', 'x'), how: 'unanswered' },
+  { failure: new DriverError('PermissionDenied', 'x'), how: 'answered' },
+  { failure: new DriverError('ResourceExhausted', 'x'), how: 'answered' },
+  { failure: new Error('x: the gate is closed'), how: 'answered' },
+])(
+  'of a creation that fails it is noted whether its answer says that nothing was made ($failure.code, $how)',
+  async ({ failure, how }) => {
     const { asked, driver, noted } = noting();
-    driver.failures['create'] = [new DriverError('Canceled', 'x', { unanswered })];
+    driver.failures['create'] = [failure];
 
     await expect(asked.create(request, signal, 1_000)).rejects.toThrow('x');
 
-    expect(noted.slice(2)).toEqual([unanswered ? 'unanswered default/class-1' : 'answered default/class-1']);
+    expect(noted.slice(2)).toEqual([`${how} default/class-1`]);
   },
 );
 

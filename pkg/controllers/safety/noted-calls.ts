@@ -1,4 +1,5 @@
 import { keyOf } from '../../apis/meta.ts';
+import { mayHaveMade } from '../../driver/creation-outcome.ts';
 import { DriverError } from '../../driver/error.ts';
 import type { Drivers } from '../../driver/drivers.ts';
 import type { MachineDriver } from '../../driver/gated-driver.ts';
@@ -20,7 +21,7 @@ export interface CallNotes {
 
 /**
  * The same drivers, with `notes` told of each creation and deletion: a Machine that vanishes without one was taken away behind our back. `late` is
- * told of creations, and whether each had an answer.
+ * told of creations, and whether each had an answer that says what was made.
  */
 export function notingCalls(drivers: Drivers, notes: CallNotes, late: CreationNotes): Drivers {
   const noting = new Map(drivers.all().map((driver) => [driver, note(driver, notes, late)]));
@@ -49,7 +50,7 @@ function note(driver: MachineDriver, notes: CallNotes, late: CreationNotes): Mac
         late.ended(classKey, true);
         return vm;
       } catch (err) {
-        late.ended(classKey, !(err instanceof DriverError && err.unanswered));
+        late.ended(classKey, !mayHaveMade(err));
         throw err;
       }
     },

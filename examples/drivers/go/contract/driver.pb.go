@@ -734,7 +734,8 @@ type GetCapabilitiesResponse struct {
 	// are ignored; methods that are not named here are not called.
 	OptionalMethods []string `protobuf:"bytes,4,rep,name=optional_methods,json=optionalMethods,proto3" json:"optional_methods,omitempty"`
 	// CreateMachine may be repeated at once after a lost answer without making a second VM. Without this the manager waits
-	// two minutes, for the provider's own listing to catch up, before it repeats.
+	// two minutes, for the provider's own listing to catch up, before it repeats; also after a failure that leaves open whether a VM
+	// was made.
 	IdempotentCreate bool `protobuf:"varint,5,opt,name=idempotent_create,json=idempotentCreate,proto3" json:"idempotent_create,omitempty"`
 	// What ListMachines returns.
 	ListScope     ListScope `protobuf:"varint,6,opt,name=list_scope,json=listScope,proto3,enum=machine.driver.v1.ListScope" json:"list_scope,omitempty"`

@@ -79,6 +79,8 @@ type DriverServiceClient interface {
 	// Uninitialized with `vm` set: the VM exists and InitializeMachine must follow. Uninitialized without `vm`, from a driver with
 	// `idempotent_create`: the creation has begun and goes on, and the message says what it waits for. That is no failure; the call is
 	// repeated every few seconds and goes on with what is there.
+	// InvalidArgument, NotFound, AlreadyExists, PermissionDenied, ResourceExhausted, FailedPrecondition, OutOfRange, Unimplemented and
+	// Unauthenticated say that this call has made no VM. Any other failure leaves that open, as no answer does.
 	CreateMachine(ctx context.Context, in *CreateMachineRequest, opts ...grpc.CallOption) (*CreateMachineResponse, error)
 	// Optional. Completes a VM that exists, with steps that the provider only allows afterwards (for example a network
 	// setting). Called after each creation, and whenever GetMachineStatus says Uninitialized. Uninitialized: it goes on, and the message
@@ -198,6 +200,8 @@ type DriverServiceServer interface {
 	// Uninitialized with `vm` set: the VM exists and InitializeMachine must follow. Uninitialized without `vm`, from a driver with
 	// `idempotent_create`: the creation has begun and goes on, and the message says what it waits for. That is no failure; the call is
 	// repeated every few seconds and goes on with what is there.
+	// InvalidArgument, NotFound, AlreadyExists, PermissionDenied, ResourceExhausted, FailedPrecondition, OutOfRange, Unimplemented and
+	// Unauthenticated say that this call has made no VM. Any other failure leaves that open, as no answer does.
 	CreateMachine(context.Context, *CreateMachineRequest) (*CreateMachineResponse, error)
 	// Optional. Completes a VM that exists, with steps that the provider only allows afterwards (for example a network
 	// setting). Called after each creation, and whenever GetMachineStatus says Uninitialized. Uninitialized: it goes on, and the message

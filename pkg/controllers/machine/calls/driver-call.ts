@@ -93,7 +93,8 @@ export class DriverCalls {
     const answer = activity.state === 'done' ? { value: activity.result } : answerOf(activity.error, answerIn);
     const sent = this.#sentAs(input, kind);
     if (answer !== undefined) {
-      this.#retries.succeeded(sent);
+      // "Not yet" is no success: nothing was learned of what the provider can give.
+      if (answer.value !== undefined) this.#retries.succeeded(sent);
       return { kind: 'answered', answer: answer.value };
     }
     this.#activities.forget(uid, kind);

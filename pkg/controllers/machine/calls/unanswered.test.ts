@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { SECOND } from '../../../../test/durations.ts';
-import type { BuiltMachine } from '../../../../test/builders.ts';
+import { machine, type BuiltMachine } from '../../../../test/builders.ts';
 import type { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { newMachineWorld } from '../../../../test/fakes/new-machine-world.ts';
 import { DriverError } from '../../../driver/error.ts';
@@ -159,17 +159,97 @@ describe('a CreateMachine without answer, at a driver that may make a second VM'
     expect(creations(world)).toBe(1);
   });
 
-  test('is over with an answer: a failure that was answered is repeated as its code says, also after a kill', async () => {
-    const world = start();
-    world.driver.failures['create'] = [new DriverError('Unavailable', 'come again')];
-    await run(world);
-    expect(annotations(world)).not.toHaveProperty([SENT_AT]);
-    world.restart();
-    world.clock.advance(5 * SECOND);
+  test.each(['ResourceExhausted', 'InvalidArgument', 'PermissionDenied', 'NotFound', 'FailedPrecondition'] as const)(
+    'is over when the request is refused: it is repeated as code %s says, also after a kill',
+    async (code) => {
+      const world = start();
+      world.driver.failures['create'] = [new DriverError(code, 'no')];
+      await run(world);
+      expect(annotations(world)).not.toHaveProperty([SENT_AT]);
+      world.restart();
+      world.clock.advance(15 * SECOND);
 
-    await run(world);
+      await run(world);
+
+      expect(creations(world)).toBe(2);
+    },
+  );
+
+  test.each([
+    'DeadlineExceeded',
+    'Aborted',
+    'Unknown',
+    'Canceled',
+    'Internal',
+    'Unavailable',
+    'Uninitialized',
+  ] as const)(
+    'is not repeated before 2 minutes either when the driver answers %s, after which a VM may show as well',
+    async (code) => {
+      const world = start();
+      world.driver.failures['create'] = [new DriverError(code, 'the provider did not say')];
+
+      for (let i = 0; i < 8; i++) {
+        await run(world);
+        world.clock.advance(14 * SECOND);
+      }
+      expect(creations(world)).toBe(1);
+      for (let i = 0; i < 3; i++) {
+        await run(world);
+        world.clock.advance(15 * SECOND);
+      }
+
+      expect(creations(world)).toBe(2);
+    },
+  );
+
+  test('is over when a VM is told of without a name for its Node, and not repeated before 2 minutes', async () => {
+    const world = start();
+    const create = world.driver.create.bind(world.driver);
+    world.driver.create = async (request) => {
+      const vm = await create(request);
+      world.driver.vms.clear();
+      return creations(world) === 1 ? { ...vm, nodeName: '' } : vm;
+    };
+
+    for (let i = 0; i < 8; i++) {
+      await run(world);
+      world.clock.advance(14 * SECOND);
+    }
+    expect(creations(world)).toBe(1);
+    for (let i = 0; i < 3; i++) {
+      await run(world);
+      world.clock.advance(15 * SECOND);
+    }
 
     expect(creations(world)).toBe(2);
+  });
+
+  test('opens no class that its provider has nothing for, while its VM is looked for', async () => {
+    const world = start();
+    world.driver.failures['create'] = [
+      new DriverError('DeadlineExceeded', 'no answer'),
+      new DriverError('ResourceExhausted', 'no quota'),
+    ];
+    await run(world);
+    const other = machine((m) => {
+      Object.assign(m.metadata, { name: 'm-2', uid: 'uid-m-2', labels: {} });
+      m.spec = { class: { kind: 'MachineClass', name: 'class-1' } };
+      m.status = {} as (typeof m)['status'];
+    });
+    world.machines.put(other);
+    for (let i = 0; i < 4; i++) {
+      await world.reconcile('default/m-2');
+      await world.settle();
+    }
+    const { uid } = world.classes.get('default/class-1')?.metadata ?? {};
+    expect(world.steps.retries.isExhausted(uid ?? '')).toBe(true);
+
+    world.clock.advance(15 * SECOND);
+    await run(world);
+    expect(world.driver.calls.at(-1)).toBe('status');
+
+    expect(world.steps.retries.isExhausted(uid ?? '')).toBe(true);
   });
 
   test('keeps a deleted machine until its VM cannot show any more, also after a kill', async () => {

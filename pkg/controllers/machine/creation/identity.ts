@@ -12,9 +12,9 @@ import { refuseVM } from './launch.ts';
 
 /**
  * Records which VM this machine has: provider id, the Node's name (with a target cluster), and a priority for scaling down
- * where the machine has none. A driver that tells neither is asked again later.
+ * where the machine has none. A driver that does not tell both is asked again later; what it has made may not show before.
  */
-export const identity = (deps: Pick<Collaborators, 'clock' | 'calls' | 'vmClasses'>): MachineStep => ({
+export const identity = (deps: Pick<Collaborators, 'clock' | 'calls' | 'unanswered' | 'vmClasses'>): MachineStep => ({
   name: 'identity',
 
   run(ctx) {
@@ -23,6 +23,7 @@ export const identity = (deps: Pick<Collaborators, 'clock' | 'calls' | 'vmClasse
     const { providerID, nodeName } = launched;
     if (providerID === '' || (nodes !== undefined && nodeName === '')) {
       const error = whatIsMissing(launched);
+      deps.unanswered.ended(machine, error, deps.clock.monotonicMs());
       return refuseVM(deps, ctx, resolved, error, 'the driver to return the VM');
     }
     const { metadata, spec } = machine;
@@ -44,5 +45,7 @@ function whatIsMissing({ how, providerID }: Launched): DriverError {
         'NotFound',
         `no VM with ID ${providerID} (spec.providerID); correct the field, or remove it to create a new VM`,
       )
-    : new DriverError('Internal', `driver returned no ${providerID === '' ? 'provider id' : 'node name'}`);
+    : new DriverError('Internal', `driver returned no ${providerID === '' ? 'provider id' : 'node name'}`, {
+        unanswered: how === 'created',
+      });
 }

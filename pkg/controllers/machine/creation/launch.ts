@@ -48,14 +48,15 @@ export const launch = (deps: Deps): MachineStep => ({
     const call = creationOf(deps, ctx, resolved);
     const progress = deps.calls.advance(ctx, call);
     if (progress.kind === 'waiting') return progress.result;
-    // The driver shows no VM, but the answer to a CreateMachine is missing and the provider may be slow to show it.
+    // The driver shows no VM, but no answer to a CreateMachine says that there is none, and the provider may be slow to show it.
     if (progress.answer === undefined)
       return deps.calls.postpone(
         ctx,
         call,
         deps.unanswered.checkMs(ctx.machine),
-        'the VM of an unanswered CreateMachine call to appear',
+        'the VM of a CreateMachine call without a clear answer to appear',
       );
+    deps.unanswered.ended(ctx.machine, undefined, deps.clock.monotonicMs());
     ctx.launched = progress.answer;
     return next;
   },

@@ -99,8 +99,12 @@ async function look(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): P
     return waitFor('the latest version of the Machine');
   const waitMs = await mayShowInMs(deps, ctx, resolved);
   if (waitMs === 0) return deleted(deps, ctx, resolved, answer);
-  deps.cursor.advance(ctx, 'delete-vm', 'The CreateMachine call was not answered; the VM may still appear.');
-  return deps.calls.postpone(ctx, call, waitMs, 'the VM of an unanswered CreateMachine call to appear');
+  deps.cursor.advance(
+    ctx,
+    'delete-vm',
+    'The CreateMachine call has not reported whether it created a VM; it may still appear.',
+  );
+  return deps.calls.postpone(ctx, call, waitMs, 'the VM of a CreateMachine call without a clear answer to appear');
 }
 
 function deletionOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): MachineCall<'delete'> {
@@ -182,7 +186,7 @@ function wasTold({ observed }: MachineContext): boolean {
 }
 
 /**
- * The VM of a creation without answer may come after the driver said that nothing is there, where the driver cannot promise to
+ * The VM of a creation without a clear answer may come after the driver said that nothing is there, where the driver cannot promise to
  * find it: until that is over the deletion is repeated. Milliseconds until the next look; 0 when nothing can come any more.
  */
 async function mayShowInMs(deps: Deps, ctx: MachineContext, { driver }: ResolvedClass): Promise<number> {

@@ -375,8 +375,9 @@ describe('the Node of a deleted machine', () => {
 });
 
 describe('departure: a deletion need not wait until the machine was made; one that is deleted while its VM is made', () => {
-  async function whileCreating(): Promise<{ world: FakeWorld; release: () => void }> {
+  async function whileCreating(idempotentCreate = true): Promise<{ world: FakeWorld; release: () => void }> {
     const world = startNew();
+    world.driver.idempotentCreate = idempotentCreate;
     let release = (): void => undefined;
     world.driver.hold = new Promise((resolve) => {
       release = resolve;
@@ -523,13 +524,14 @@ describe('departure: a deletion need not wait until the machine was made; one th
   });
 
   describe('and whose creation was not answered', () => {
-    async function unanswered(idempotentCreate: boolean, providerID = ''): Promise<FakeWorld> {
-      const { world, release } = await whileCreating();
+    const LOST = new DriverError('Unavailable', 'gone', { unanswered: true });
+
+    async function unanswered(idempotentCreate: boolean, providerID = '', failure = LOST): Promise<FakeWorld> {
+      const { world, release } = await whileCreating(idempotentCreate);
       edit(world, (m) => {
         delete (m.metadata as { deletionTimestamp?: string }).deletionTimestamp;
       });
-      world.driver.idempotentCreate = idempotentCreate;
-      world.driver.failures['create'] = [new DriverError('Unavailable', 'gone', { unanswered: true })];
+      world.driver.failures['create'] = [failure];
       world.driver.failures['delete'] = Array.from({ length: 20 }, () => new DriverError('NotFound', 'no VM'));
       release();
       await world.settle();
@@ -546,22 +548,64 @@ describe('departure: a deletion need not wait until the machine was made; one th
       expect(world.machines.get(KEY)).toBeUndefined();
     });
 
-    test('is kept until its VM cannot show any more, where the driver does not promise to find it', async () => {
-      const world = await unanswered(false);
-      expect(stageNow(world)).toBe(
-        'The CreateMachine call was not answered; the VM may still appear. Initiate VM deletion',
-      );
+    test.each([
+      { what: 'no answer', failure: LOST },
+      { what: 'DeadlineExceeded', failure: new DriverError('DeadlineExceeded', 'the provider did not answer in time') },
+      { what: 'Internal', failure: new DriverError('Internal', 'not visible in time') },
+    ])(
+      'is kept after $what until its VM cannot show any more, where the driver does not promise to find it',
+      async ({ failure }) => {
+        const world = await unanswered(false, '', failure);
+        expect(stageNow(world)).toBe(
+          'The CreateMachine call has not reported whether it created a VM; it may still appear. Initiate VM deletion',
+        );
 
-      world.clock.advance(20 * SECOND);
-      world.driver.failures['delete'] = [];
-      world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [] });
+        world.clock.advance(20 * SECOND);
+        world.driver.failures['delete'] = [];
+        world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [] });
+        await run(world);
+        expect(world.driver.vms.size).toBe(0);
+
+        world.clock.advance(2 * MINUTE);
+        await run(world);
+        expect(world.machines.get(KEY)).toBeUndefined();
+        expect(world.driver.calls.filter((call) => call === 'delete')).toHaveLength(3);
+      },
+    );
+
+    test('goes as soon as its VM shows by its name, if the API server refuses to record it', async () => {
+      const world = startNew();
+      world.driver.idempotentCreate = false;
+      const patch = world.writer.patch.bind(world.writer);
+      world.writer.patch = (...sent) =>
+        JSON.stringify(sent).includes('"node":"m-1"')
+          ? Promise.reject(new ApiError(422, 'Invalid', 'metadata.labels: must be no more than 63 characters'))
+          : patch(...sent);
+      for (let i = 0; i < 4; i++) {
+        await world.reconcile();
+        await world.settle();
+      }
+      edit(world, (m) => {
+        m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+      });
+      world.driver.failures['status'] = [new DriverError('NotFound', 'no VM')];
+      world.driver.failures['delete'] = [new DriverError('NotFound', 'no VM')];
+
       await run(world);
+      expect(world.driver.vms.size).toBe(1);
+      for (let i = 0; i < 9 && world.machines.get(KEY) !== undefined; i++) {
+        world.clock.advance(15 * SECOND);
+        await run(world);
+      }
+
+      expect(world.driver.calls.filter((call) => call === 'create')).toHaveLength(1);
       expect(world.driver.vms.size).toBe(0);
-
-      world.clock.advance(2 * MINUTE);
-      await run(world);
       expect(world.machines.get(KEY)).toBeUndefined();
-      expect(world.driver.calls.filter((call) => call === 'delete')).toHaveLength(3);
+    });
+
+    test('goes at once, where the creation was refused', async () => {
+      const world = await unanswered(false, '', new DriverError('ResourceExhausted', 'no quota'));
+      expect(world.machines.get(KEY)).toBeUndefined();
     });
 
     test('goes at once, where the driver finds what it began', async () => {

@@ -5,7 +5,6 @@ import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { next, waitFor } from '../../../work/reconcile/result.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';
-import { identityConflictError } from '../identity/identity-claims.ts';
 
 /** So long a running creation may end by itself: a VM that we are told of is deleted for certain. */
 const PATIENCE_MS = 30_000;
@@ -32,7 +31,8 @@ export const settleCreation = (deps: Deps): MachineStep => ({
     const creation = activities.get(uid, 'create');
     if (creation?.state === 'done' && creation.result !== undefined) takeOver(deps, ctx, creation.result);
     if (creation !== undefined) deps.vmClasses.record(machine);
-    if (creation?.state === 'failed') deps.unanswered.ended(ctx.machine, creation.error, creation.settledAtMs);
+    if (creation?.state === 'failed') deps.unanswered.ended(machine, creation.error, creation.settledAtMs);
+    if (creation?.state === 'done') deps.unanswered.told(machine, creation.result?.how, creation.settledAtMs);
     pass.afterWrite(() => {
       for (const kind of kinds) activities.forget(uid, kind);
     });
@@ -57,9 +57,7 @@ function abandonOverdueCreation(
 
 /** What another machine has is not taken over, nor deleted: the driver looks for the VM by name. */
 function takeOver(deps: Deps, ctx: MachineContext, launched: Launched): void {
-  const rival = deps.claims.takenBy(ctx, launched);
-  if (rival === undefined) adopt(ctx, launched);
-  else deps.unanswered.ended(ctx.machine, identityConflictError(launched, rival), deps.clock.monotonicMs());
+  if (deps.claims.takenBy(ctx, launched) === undefined) adopt(ctx, launched);
 }
 
 function adopt({ machine, nodes }: MachineContext, { providerID, nodeName, lastKnownState }: Launched): void {

@@ -257,7 +257,8 @@ export interface GetCapabilitiesResponse {
   optionalMethods: string[];
   /**
    * CreateMachine may be repeated at once after a lost answer without making a second VM. Without this the manager waits
-   * two minutes, for the provider's own listing to catch up, before it repeats.
+   * two minutes, for the provider's own listing to catch up, before it repeats; also after a failure that leaves open whether a VM
+   * was made.
    */
   idempotentCreate: boolean;
   /** What ListMachines returns. */
@@ -2779,6 +2780,8 @@ export const DriverServiceDefinition = {
      * Uninitialized with `vm` set: the VM exists and InitializeMachine must follow. Uninitialized without `vm`, from a driver with
      * `idempotent_create`: the creation has begun and goes on, and the message says what it waits for. That is no failure; the call is
      * repeated every few seconds and goes on with what is there.
+     * InvalidArgument, NotFound, AlreadyExists, PermissionDenied, ResourceExhausted, FailedPrecondition, OutOfRange, Unimplemented and
+     * Unauthenticated say that this call has made no VM. Any other failure leaves that open, as no answer does.
      */
     createMachine: {
       name: "CreateMachine",
