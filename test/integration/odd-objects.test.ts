@@ -14,6 +14,8 @@ import { oddObjects, type OddObject } from '../odd-objects.ts';
 const PATIENCE = { timeoutMs: 180_000, intervalMs: 500 };
 const TEST_MS = 600_000;
 const AT_ONCE = 8;
+/** The search for VMs without a Machine reads all of these objects, too. */
+const QUICK_LOOKS = { 'machine-safety-orphan-vms-period': '2s', 'machine-safety-orphan-vms-grace': '2s' };
 
 /** A member of each sort that controllers read. Every member, with everything strange, is what the unit tests of normalise.ts try. */
 const MEMBERS: Readonly<Record<OddObject['kind'], readonly string[]>> = {
@@ -152,7 +154,7 @@ test(
     await using cloud = await SimulatedCloud.start({ site });
     await using pool = await Pool.create({ site, cloud, replicas: 1 });
     const log = new Complaints();
-    await using manager = await InProcessManager.start({ ...pool.access, log });
+    await using manager = await InProcessManager.start({ ...pool.access, log, flags: QUICK_LOOKS });
     const bugs = async (): Promise<readonly unknown[]> => {
       const handlers = await manager.metric('machinist_cache_handler_errors_total');
       const passes = await manager.metric('machinist_reconcile_passes_total', 'result="bug"');
@@ -172,8 +174,12 @@ test(
     const stored = await store(pool, someOddObjects());
     await use(pool, stored);
     expect(stored.length).toBeGreaterThan(70);
+    const lookedAt = async (): Promise<number> =>
+      await manager.metric('machinist_orphan_vms_last_look_timestamp_seconds');
+    const before = await lookedAt();
     await pool.scale(2);
     await until(async () => {
+      expect(await lookedAt()).toBeGreaterThan(before);
       const { replicas, availableReplicas } = (await pool.deployment()).status ?? {};
       expect([replicas, availableReplicas]).toEqual([2, 2]);
     });
