@@ -65,9 +65,9 @@ export const SAFETY: readonly Mutation[] = [
     why: 'A machine that has got another VM meanwhile is failed.',
   },
   {
-    in: 'VanishedVMs.ask',
-    from: 'if (proof !== undefined && !isDoubted) await this.#fail(machine, proof',
-    to: 'if (!isDoubted) await this.#fail(machine, proof ?? { first: sight, second: sight }',
+    in: 'VanishedVMs.#examine',
+    from: 'this.#evidence.see(machine.metadata.uid, key, sight)',
+    to: 'this.#evidence.see(machine.metadata.uid, key, sight) ?? { first: sight, second: sight }',
     why: 'A machine is failed after one look.',
   },
   {

@@ -10,11 +10,16 @@ import { MACHINE_INDEXES } from '../../../operator/indexes/machine-indexes.ts';
 import { silentLogger } from '../../../base/log/logger.ts';
 import type { Target } from '../../../kube/targets/targets.ts';
 import { BlindAccounts, type Distrust, type Unlisted } from './blind-accounts.ts';
-import { Evidence } from './evidence.ts';
 import type { ClassList } from './survey.ts';
 
 const GRACE_MS = 60_000;
-const NONE: ReadonlySet<string> = new Set();
+const NONE: readonly Unlisted[] = [];
+
+interface ClassOptions {
+  readonly expected?: number;
+  readonly secret?: string;
+  readonly scope?: ClassList['scope'];
+}
 
 /** Machines m-0, m-1, … whose Nodes are ready, unless a test says otherwise; classes of one account, unless they name another Secret. */
 class World {
@@ -27,26 +32,21 @@ class World {
   /** Machines without a target cluster where others have one. */
   readonly alone = new Set<string>();
   readonly machines = new MemoryInformer<Machine>([], MACHINE_INDEXES);
-  /** Machines whose VM exists although no list shows it. */
-  readonly found = new Evidence(GRACE_MS);
-  readonly accounts = new BlindAccounts(
-    {
-      machines: this.machines,
-      targets: {
-        of: ({ metadata: { name } }) =>
-          this.hasTarget && !this.alone.has(name) ? ({ nodes: this.nodes } as unknown as Target) : undefined,
-        all: () => [],
-      },
-      recorder: { event: ({ object, reason }) => void this.events.push(`${object.metadata.name} ${reason}`) },
-      log: {
-        ...silentLogger,
-        info: (fields) => void this.believed.push(fields['account']),
-        warn: (fields) => void this.warnings.push(fields),
-      },
-      graceMs: GRACE_MS,
+  readonly accounts = new BlindAccounts({
+    machines: this.machines,
+    targets: {
+      of: ({ metadata: { name } }) =>
+        this.hasTarget && !this.alone.has(name) ? ({ nodes: this.nodes } as unknown as Target) : undefined,
+      all: () => [],
     },
-    this.found,
-  );
+    recorder: { event: ({ object, reason }) => void this.events.push(`${object.metadata.name} ${reason}`) },
+    log: {
+      ...silentLogger,
+      info: (fields) => void this.believed.push(fields['account']),
+      warn: (fields) => void this.warnings.push(fields),
+    },
+    graceMs: GRACE_MS,
+  });
 
   machine(i: number, ready: 'True' | 'Unknown' = 'True', providerID = `sim:///${i}`): Machine {
     const name = `m-${i}`;
@@ -63,7 +63,11 @@ class World {
     });
   }
 
-  class(name: string, machines: readonly Machine[], { expected = 60, secret = 'account' } = {}): Unlisted {
+  class(
+    name: string,
+    machines: readonly Machine[],
+    { expected = 60, secret = 'account', scope = 'class' }: ClassOptions = {},
+  ): Unlisted {
     const oneClass = machineClass((c) => {
       c.metadata.name = name;
       c.secretRef = { name: secret, namespace: 'default' };
@@ -73,7 +77,7 @@ class World {
       machineClass: oneClass,
       driver: new FakeDriver(),
       secretData: {},
-      scope: 'class',
+      scope,
       vms: [],
       foreign: [],
     };
@@ -87,6 +91,11 @@ class World {
 
   distrust(atMs: number, classes: readonly Unlisted[], unseen = NONE): readonly Distrust[] {
     return [...this.accounts.judge(classes, { atMs, wallMs: atMs, vms: 0, machines: 0 }, unseen).values()];
+  }
+
+  /** The same after GetMachineStatus was asked, which does not know the VMs of `gone`. */
+  contradict(classes: readonly Unlisted[], gone: readonly string[], unseen = NONE): readonly Distrust[] {
+    return [...this.accounts.contradict(classes, new Set(gone), unseen).values()];
   }
 }
 
@@ -208,7 +217,7 @@ test('an account stays blind while the class that showed it cannot be listed', (
   const other = world.class('b', []);
   world.look(0, [seen, other]);
   world.look(GRACE_MS, [seen, other]);
-  const unseen = new Set([seen.list.key]);
+  const unseen = [seen];
 
   expect(world.look(2 * GRACE_MS, [other], unseen)).toBe(1);
   expect(world.look(3 * GRACE_MS, [], unseen)).toBe(1);
@@ -220,7 +229,7 @@ test('an account that one class makes doubted stays so while that class cannot b
   const world = new World();
   const seen = world.class('a', [world.machine(0)]);
   const other = world.class('b', []);
-  const unseen = new Set([seen.list.key]);
+  const unseen = [seen];
   expect(world.distrust(0, [seen, other])).toEqual(['doubted']);
 
   expect(world.distrust(GRACE_MS, [other], unseen)).toEqual(['doubted']);
@@ -230,31 +239,91 @@ test('an account that one class makes doubted stays so while that class cannot b
   expect(world.distrust(4 * GRACE_MS, [world.class('a', []), other])).toEqual([]);
 });
 
-test('an account is contradicted while a VM is found that no list shows, whatever its Node says, and while that class cannot be listed', () => {
+test('an account is contradicted while GetMachineStatus does not say that a VM is gone which no list shows, whatever its Node says', () => {
   const world = new World();
-  const [one, other] = [world.machine(0, 'Unknown'), world.class('b', [])];
-  const omitting = [world.class('a', [one]), other];
-  expect(world.distrust(0, omitting)).toEqual([]);
-  world.found.see('uid-0', 'default/a', { atMs: 0, wallMs: 0, vms: 0, machines: 0 });
+  const other = world.class('b', []);
+  const omitting = [world.class('a', [world.machine(0, 'Unknown'), world.machine(1, 'Unknown')]), other];
+  const looks = (gone: readonly string[]): readonly (readonly Distrust[])[] => [
+    world.distrust(0, omitting),
+    world.contradict(omitting, gone),
+  ];
 
-  expect(world.distrust(1, omitting)).toEqual(['contradicted']);
-  expect(world.distrust(2, [other], new Set(['default/a']))).toEqual(['contradicted']);
-  world.nodes.remove('m-0');
-  world.machine(0, 'True');
-  expect(world.distrust(3, omitting)).toEqual(['doubted']);
-  world.nodes.remove('m-0');
-  world.machine(0, 'Unknown');
-  expect(world.distrust(4, omitting)).toEqual(['contradicted']);
-  expect(world.distrust(5, [world.class('a', []), other])).toEqual([]);
-  expect([world.found.size, world.events]).toEqual([0, []]);
+  expect(looks(['uid-0'])).toEqual([[], ['contradicted']]);
+  expect(looks(['uid-0', 'uid-1'])).toEqual([[], []]);
+  expect(looks([])).toEqual([[], ['contradicted']]);
+  expect(looks([])).toEqual([[], ['contradicted']]);
+  expect([world.distrust(1, [world.class('a', []), other]), world.contradict([other], [])]).toEqual([[], []]);
+  const named = ['default/m-0', 'default/m-1'];
+  expect(world.warnings).toMatchObject([
+    { machines: 1, named: ['default/m-1'] },
+    { machines: 2, named },
+  ]);
+  expect(world.events).toEqual([]);
+});
+
+test('an account that a class has contradicted stays so while that cannot be listed', () => {
+  const world = new World();
+  const [omitting, other] = [world.class('a', [world.machine(0, 'Unknown')]), world.class('b', [])];
+  world.distrust(0, [omitting, other]);
+  expect(world.contradict([omitting, other], [])).toEqual(['contradicted']);
+
+  expect(world.distrust(1, [other], [omitting])).toEqual(['contradicted']);
+  expect(world.contradict([other], [], [omitting])).toEqual(['contradicted']);
+  expect(world.distrust(2, [other, world.class('a', [])])).toEqual([]);
 });
 
 test('an account is doubted if one class makes it so and another one contradicts it', () => {
   const world = new World();
-  world.found.see('uid-1', 'default/b', { atMs: 0, wallMs: 0, vms: 0, machines: 0 });
   const classes = [world.class('a', [world.machine(0)]), world.class('b', [world.machine(1, 'Unknown')])];
 
-  expect(world.distrust(0, classes)).toEqual(['doubted']);
+  world.distrust(0, classes);
+  expect(world.contradict(classes, ['uid-0'])).toEqual(['doubted']);
+});
+
+test.each<{
+  what: string;
+  scope?: 'class' | 'cluster';
+  secret?: string;
+  machines?: readonly number[];
+  want: Distrust[];
+}>([
+  { what: 'lists of the whole cluster do not show', scope: 'cluster', want: ['contradicted'] },
+  { what: 'lists of other classes alone do not show', scope: 'class', want: [] },
+  { what: 'lists of another account do not show', scope: 'cluster', secret: 'another', want: [] },
+  { what: 'lists of the whole cluster do show', scope: 'cluster', machines: [], want: [] },
+])('machines of a class that was never listed which $what make their account $want', (row) => {
+  const world = new World();
+  const seen = [world.class('a', [], row)];
+  const unseen = [
+    world.class(
+      'b',
+      (row.machines ?? [0]).map((i) => world.machine(i)),
+    ),
+  ];
+
+  expect(world.distrust(0, seen, unseen)).toEqual([]);
+  expect(world.contradict(seen, [], unseen)).toEqual(row.want);
+  expect(world.distrust(1, seen, unseen)).toEqual(row.want);
+});
+
+test.each<{ what: string; unseen: (world: World) => Unlisted }>([
+  {
+    what: 'has none of the machines any more that made it so',
+    unseen: (world) => world.class('a', [world.machine(1)]),
+  },
+  {
+    what: 'is of another account by now',
+    unseen: (world) => world.class('a', [world.machine(0)], { secret: 'another' }),
+  },
+])('an account is believed again when the class that cannot be listed $what', ({ unseen }) => {
+  const world = new World();
+  const other = world.class('b', []);
+  const seen = [world.class('a', [world.machine(0)]), other];
+  world.distrust(0, seen);
+  expect(world.distrust(GRACE_MS, seen)).toEqual(['blind']);
+
+  expect(world.distrust(2 * GRACE_MS, [other], [unseen(world)])).toEqual([]);
+  expect(world.believed).toEqual(['sim/default/account']);
 });
 
 test('what was seen before an outage counts for nothing', () => {
@@ -302,7 +371,7 @@ test('an account is believed again when only a class cannot be listed that had s
   world.look(0, seen);
   expect(world.look(GRACE_MS, seen)).toBe(1);
 
-  expect(world.look(2 * GRACE_MS, [world.class('a', [])], new Set([other.list.key]))).toBe(0);
+  expect(world.look(2 * GRACE_MS, [world.class('a', [])], [other])).toBe(0);
 });
 
 test.each([
@@ -320,8 +389,8 @@ test.each([
   const [first, second] = [many('a', 0), many('b', 10)];
   expect(world.look(0, [first])).toBe(1);
 
-  expect(world.look(1, [second], new Set([first.list.key]))).toBe(1);
-  expect(world.look(2, [world.class('a', [])], new Set([second.list.key]))).toBe(1);
+  expect(world.look(1, [second], [first])).toBe(1);
+  expect(world.look(2, [world.class('a', [])], [second])).toBe(1);
   expect(world.believed).toEqual([]);
 });
 

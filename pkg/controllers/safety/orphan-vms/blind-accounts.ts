@@ -9,11 +9,14 @@ import type { Collaborators } from './collaborators.ts';
 import { manyMissingVMs, type OrphanEvent, unlistedVMs } from './events.ts';
 import { Evidence, type Snapshot } from './evidence.ts';
 import { orphanLimit } from './orphan-limit.ts';
-import type { ClassList } from './survey.ts';
+import type { ClassAccess, ClassList } from './survey.ts';
+
+/** A class, and what its account is told by. */
+export type OfAccount = Pick<ClassAccess, 'key' | 'machineClass' | 'driver'>;
 
 /** Machines of one class whose VM no list of a look shows. */
-export interface Unlisted {
-  readonly list: ClassList;
+export interface Unlisted<T extends OfAccount = ClassList> {
+  readonly list: T;
   readonly machines: readonly Machine[];
   /** How many machines of the class the lists had to show. */
   readonly expected: number;
@@ -30,6 +33,16 @@ const NAMED = 20;
  */
 export type Distrust = 'blind' | 'doubted' | 'contradicted';
 
+/** What one class says of its account. */
+interface Verdict {
+  readonly distrust: Distrust;
+  /** UIDs of the machines because of which. */
+  readonly by: ReadonlySet<string>;
+}
+
+/** By the key of the class. */
+type Verdicts = ReadonlyMap<string, Verdict>;
+
 /**
  * Accounts whose provider does not show VMs of machines that work. What such a provider says about other machines of the account is not
  * believed, until it shows all of those. A VM that has just been terminated has a ready Node for a moment, too. Without a target cluster no
@@ -40,22 +53,23 @@ export type Distrust = 'blind' | 'doubted' | 'contradicted';
  * | one with a ready Node in two looks, a grace apart                             | blind          |
  * | more than 3 and 10 % of its machines, with ready Nodes or without a target    | blind          |
  * | fewer with ready Nodes, for the first time                                    | doubted        |
- * | one that GetMachineStatus has found since                                     | contradicted   |
- * | fewer without a target                                                        | believed       |
- * | those of a class that cannot be listed now                                    | as it was      |
+ * | one of which GetMachineStatus does not say now that there is no VM            | contradicted   |
+ * | one of a class that cannot be listed now, if lists are of the whole cluster   | contradicted   |
+ * | others                                                                        | believed       |
+ *
+ * What a class says of its account holds while it cannot be listed, for as long as one of those machines is there, and is in no other list.
  */
 export class BlindAccounts {
   readonly #deps: Deps;
   /** Machines whose Node is ready and whose VM is in no list, by UID. */
   readonly #working: Evidence;
-  readonly #found: Evidence;
-  /** Accounts that were not believed in the last look, with the verdict of each class that shows it. */
-  #shown: ReadonlyMap<string, ReadonlyMap<string, Distrust>> = new Map();
+  /** Accounts that were not believed in the last look. */
+  #shown: ReadonlyMap<string, Verdicts> = new Map();
+  /** Those in which machines spoke against the lists. */
+  #contradicted: ReadonlySet<string> = new Set();
 
-  /** `found`: machines whose VM GetMachineStatus has found although no list shows it, by UID; shared with those who ask. */
-  constructor(deps: Deps, found: Evidence) {
+  constructor(deps: Deps) {
     this.#deps = deps;
-    this.#found = found;
     this.#working = new Evidence(deps.graceMs);
   }
 
@@ -70,8 +84,12 @@ export class BlindAccounts {
   }
 
   /** Takes a look into account; returns the accounts that are not believed in it. `unseen`: classes at which it could not look. */
-  judge(classes: readonly Unlisted[], sight: Snapshot, unseen: ReadonlySet<string>): ReadonlyMap<string, Distrust> {
-    const shown = new Map<string, Map<string, Distrust>>();
+  judge(
+    classes: readonly Unlisted[],
+    sight: Snapshot,
+    unseen: readonly Unlisted<OfAccount>[],
+  ): ReadonlyMap<string, Distrust> {
+    const shown = new Map<string, Verdicts>();
     const seen = new Set<string>();
     for (const [account, unlisted] of Map.groupBy(classes, ({ list }) => accountOfList(list))) {
       const working = unlisted.map((one) => ({ ...one, machines: one.machines.filter((m) => this.#works(m)) }));
@@ -81,26 +99,51 @@ export class BlindAccounts {
       const isBlind = isMissingAgain || isTooMany(working);
       if (isBlind) this.#report(account, working, unlistedVMs);
       else if (isTooMany(alone)) this.#report(account, alone, manyMissingVMs);
-      const verdict = isBlind || isTooMany(alone) ? 'blind' : 'doubted';
-      const showing = (verdict === 'blind' ? [...working, ...alone] : working).filter(showsAny);
-      const isFound = ({ machines }: Unlisted): boolean =>
-        machines.some(({ metadata }) => this.#found.has(metadata.uid));
-      const verdicts = new Map<string, Distrust>([
-        ...unlisted.filter(isFound).map(({ list }) => [list.key, 'contradicted'] as const),
-        ...showing.map(({ list }) => [list.key, verdict] as const),
-      ]);
-      if (verdicts.size > 0) shown.set(account, verdicts);
+      const distrust = isBlind || isTooMany(alone) ? 'blind' : 'doubted';
+      const showing = (distrust === 'blind' ? [...working, ...alone] : working).filter(showsAny);
+      if (showing.length > 0) shown.set(account, verdictsOf(showing, distrust));
     }
-    this.#found.keep(new Set(classes.flatMap(({ machines }) => machines.map(({ metadata }) => metadata.uid))), unseen);
-    this.#working.keep(seen, unseen);
+    this.#working.keep(seen, new Set(unseen.map(({ list }) => list.key)));
     for (const [account, verdicts] of this.#shown) {
-      const lasting = [...verdicts].filter(([key]) => unseen.has(key));
+      const ofAccount = unseen.filter(({ list }) => accountOfList(list) === account);
+      const lasting = ofAccount.flatMap((one) => lastingOf(one, verdicts.get(one.list.key)));
       if (lasting.length > 0) shown.set(account, new Map([...(shown.get(account) ?? []), ...lasting]));
       if (isBlindBy(verdicts) && !isBlindBy(shown.get(account)))
         this.#deps.log.info({ account }, 'trusts a provider again');
     }
     this.#shown = shown;
-    return new Map([...shown].map(([account, verdicts]) => [account, strongest([...verdicts.values()])]));
+    return strongestOf(shown);
+  }
+
+  /**
+   * Takes into account, too, what GetMachineStatus has said since: `gone` are the machines whose VM it does not know, by UID. Any other machine that
+   * is in no list speaks against the lists: its VM was found, or nobody could tell, or was not asked.
+   */
+  contradict(
+    classes: readonly Unlisted[],
+    gone: ReadonlySet<string>,
+    unseen: readonly Unlisted<OfAccount>[],
+  ): ReadonlyMap<string, Distrust> {
+    const { log } = this.#deps;
+    const wholes = new Set(
+      classes.filter(({ list }) => list.scope === 'cluster').map(({ list }) => accountOfList(list)),
+    );
+    const inDoubt: readonly Unlisted<OfAccount>[] = [
+      ...classes.map((one) => ({ ...one, machines: one.machines.filter(({ metadata }) => !gone.has(metadata.uid)) })),
+      ...unseen.filter(({ list }) => wholes.has(accountOfList(list))),
+    ];
+    const speaking = inDoubt.filter(showsAny);
+    const shown = new Map(this.#shown);
+    const byAccount = Map.groupBy(speaking, ({ list }) => accountOfList(list));
+    for (const [account, unlisted] of byAccount) {
+      shown.set(account, new Map([...verdictsOf(unlisted, 'contradicted'), ...(shown.get(account) ?? [])]));
+      const machines = unlisted.flatMap((one) => one.machines.map(keyOf));
+      const fields = { account, machines: machines.length, named: machines.slice(0, NAMED) };
+      if (!this.#contradicted.has(account)) log.warn(fields, 'no list shows VMs of machines that may exist');
+    }
+    this.#contradicted = new Set(byAccount.keys());
+    this.#shown = shown;
+    return strongestOf(shown);
   }
 
   /** Whether one of the machines of an account that work was missing in an earlier look, too. */
@@ -138,19 +181,41 @@ export function isTooMany(unlisted: readonly Pick<Unlisted, 'machines' | 'expect
   return missing > orphanLimit(unlisted.reduce((sum, { expected }) => sum + expected, 0));
 }
 
-function strongest(verdicts: readonly Distrust[]): Distrust {
-  if (verdicts.includes('blind')) return 'blind';
-  return verdicts.includes('doubted') ? 'doubted' : 'contradicted';
+function verdictsOf(unlisted: readonly Unlisted<OfAccount>[], distrust: Distrust): Verdicts {
+  return new Map(
+    unlisted.map(({ list, machines }) => [
+      list.key,
+      { distrust, by: new Set(machines.map(({ metadata }) => metadata.uid)) },
+    ]),
+  );
 }
 
-function isBlindBy(verdicts: ReadonlyMap<string, Distrust> | undefined): boolean {
-  return [...(verdicts?.values() ?? [])].includes('blind');
+/** The verdict of a class that cannot be listed now, while it has one of the machines that caused it. */
+function lastingOf(
+  { list, machines }: Unlisted<OfAccount>,
+  verdict: Verdict | undefined,
+): readonly (readonly [string, Verdict])[] {
+  if (verdict === undefined || !machines.some(({ metadata }) => verdict.by.has(metadata.uid))) return [];
+  return [[list.key, verdict]];
 }
 
-function showsAny({ machines }: Unlisted): boolean {
+function strongestOf(shown: ReadonlyMap<string, Verdicts>): ReadonlyMap<string, Distrust> {
+  return new Map([...shown].map(([account, verdicts]) => [account, strongest(verdicts)]));
+}
+
+function strongest(verdicts: Verdicts): Distrust {
+  if (isBlindBy(verdicts)) return 'blind';
+  return [...verdicts.values()].some(({ distrust }) => distrust === 'doubted') ? 'doubted' : 'contradicted';
+}
+
+function isBlindBy(verdicts: Verdicts | undefined): boolean {
+  return [...(verdicts?.values() ?? [])].some(({ distrust }) => distrust === 'blind');
+}
+
+function showsAny({ machines }: Unlisted<OfAccount>): boolean {
   return machines.length > 0;
 }
 
-export function accountOfList({ driver, machineClass }: Pick<ClassList, 'driver' | 'machineClass'>): string {
+export function accountOfList({ driver, machineClass }: Pick<OfAccount, 'driver' | 'machineClass'>): string {
   return accountOf(driver.provider, machineClass);
 }

@@ -112,6 +112,8 @@ class World {
   trustedSinceMs = -GRACE_MS;
   /** Accounts that are not believed. */
   distrust: ReadonlyMap<string, Distrust> = new Map();
+  /** Those that are not after GetMachineStatus was asked. */
+  contradiction: ReadonlyMap<string, Distrust> = new Map();
   /** Classes whose machines without a VM were asked for. */
   readonly examined: string[] = [];
   /** IDs of the VMs that the last look has shown. */
@@ -120,6 +122,12 @@ class World {
   readonly settled: string[] = [];
   /** UIDs of Machines whose VM the provider does not know. */
   suspects: readonly string[] = [];
+  /** Those of the last look that may fail. */
+  failing: readonly string[] = [];
+  /** Those that accounts were judged by, after GetMachineStatus was asked. */
+  goneUIDs: readonly string[] = [];
+  /** Classes by whose machines accounts were judged although they could not be listed. */
+  unseen: readonly string[] = [];
   /** Classes that could not be listed by their driver, and UIDs of their Machines whose VM the provider does not know. */
   readonly silent: string[] = [];
   silentSuspects: readonly string[] = [];
@@ -130,7 +138,14 @@ class World {
   blindSinceMs = -Infinity;
   /** `size`: how many are suspected. */
   readonly blindAccounts = {
-    judge: () => this.distrust,
+    judge: (_classes: readonly unknown[], _sight: unknown, unseen: readonly { list: { key: string } }[]) => {
+      this.unseen = unseen.map(({ list }) => list.key);
+      return this.distrust;
+    },
+    contradict: (_classes: readonly unknown[], gone: ReadonlySet<string>) => {
+      this.goneUIDs = [...gone];
+      return new Map([...this.contradiction, ...this.distrust]);
+    },
     dropBefore: (atMs: number) => void (this.blindSinceMs = atMs),
     size: 0,
   };
@@ -221,10 +236,16 @@ class World {
           this.settled.push(...before.values());
           return { list, machines: [], expected: 0 };
         },
-        examine: ({ list }, sight, _signal, options) => {
-          this.examined.push(options?.isDoubted === true ? `${list.key}, doubted` : list.key);
+        examine: ({ list }, sight) => {
+          this.examined.push(list.key);
           for (const uid of this.suspects) this.missingVMs.see(uid, list.key, sight);
-          return Promise.resolve(this.suspects);
+          return Promise.resolve(
+            this.suspects.map((uid) => ({ machine: machine((m) => void (m.metadata.uid = uid)), proof: undefined })),
+          );
+        },
+        fail: (suspects) => {
+          this.failing = suspects.map(({ machine: { metadata } }) => metadata.uid);
+          return Promise.resolve();
         },
       },
       silentClasses: {
@@ -385,26 +406,60 @@ test('a look counts as one only when all classes could be listed; before the fir
 });
 
 test.each([
-  { who: 'that is not believed', distrusted: ['sim/default/secret-1', 'blind'], examined: [] },
+  { who: 'that is not believed', distrusted: ['sim/default/secret-1', 'blind'], examined: [], failing: [] },
   {
     who: 'that is doubted, where none fails',
     distrusted: ['sim/default/secret-1', 'doubted'],
-    examined: ['default/class-1, doubted'],
+    examined: ['default/class-1'],
+    failing: [],
   },
   {
     who: 'that is contradicted',
     distrusted: ['sim/default/secret-1', 'contradicted'],
     examined: ['default/class-1'],
+    failing: ['uid'],
   },
-  { who: 'of another account', distrusted: ['sim/default/other', 'blind'], examined: ['default/class-1'] },
-] as const)('a provider $who is asked for machines without a VM: $examined', async ({ distrusted, examined }) => {
+  {
+    who: 'of another account',
+    distrusted: ['sim/default/other', 'blind'],
+    examined: ['default/class-1'],
+    failing: ['uid'],
+  },
+] as const)('a provider $who is asked for machines without a VM: $examined', async (row) => {
   const world = new World();
-  world.distrust = new Map([distrusted]);
+  world.suspects = ['uid'];
+  world.distrust = new Map([row.distrusted]);
 
   await world.look();
 
-  expect(world.examined).toEqual(examined);
-  expect(world.distrusted.has(distrusted[0])).toBe(true);
+  expect([world.examined, world.failing, world.goneUIDs]).toEqual([
+    row.examined,
+    row.failing,
+    row.examined.map(() => 'uid'),
+  ]);
+  expect(world.distrusted.has(row.distrusted[0])).toBe(true);
+});
+
+test('the machines of a class that cannot be listed count for its account, too', async () => {
+  const world = new World();
+  await world.look();
+  expect(world.unseen).toEqual([]);
+  world.provider.listed = FAILURE;
+  await world.look();
+
+  expect(world.unseen).toEqual(['default/class-1']);
+});
+
+test('what GetMachineStatus says in a look counts before a VM without Machine is deleted in it', async () => {
+  const world = new World();
+  await world.look();
+  world.clock.advance(GRACE_MS);
+  world.contradiction = new Map([['sim/default/secret-1', 'contradicted']]);
+
+  await world.look();
+
+  expect([world.provider.deleted, world.events]).toEqual([[], ['OrphanVMsHeld']]);
+  expect(world.distrusted.has('sim/default/secret-1')).toBe(true);
 });
 
 test('machines of a driver that cannot list are asked for by themselves, and looked at again soon', async () => {

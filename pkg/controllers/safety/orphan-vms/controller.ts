@@ -2,7 +2,7 @@ import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import type { Cluster } from '../../../kube/gate/gate.ts';
 import { requeue, type StepResult } from '../../../work/reconcile/result.ts';
 import { classIndex } from '../../../operator/indexes/class-index.ts';
-import { accountOfList, type BlindAccounts, type Distrust, type Unlisted } from './blind-accounts.ts';
+import { accountOfList, type BlindAccounts, type Distrust, type OfAccount, type Unlisted } from './blind-accounts.ts';
 import type { OrphanBrake, Proved } from './brake.ts';
 import type { Collaborators } from './collaborators.ts';
 import type { Collection, Collector } from './collector.ts';
@@ -16,7 +16,7 @@ import type { SilentClasses } from './silent-classes.ts';
 import type { StateLists } from './state-lists.ts';
 import { type Survey, survey } from './survey.ts';
 import { unite, type UnitedVM } from './united-vms.ts';
-import type { VanishedVMs } from './vanished-vms.ts';
+import type { Suspect, VanishedVMs } from './vanished-vms.ts';
 
 export interface OrphanVMsDeps extends Omit<Collaborators, 'writer' | 'targets' | 'activities' | 'isDryRun'> {
   /** The clusters that must be alive for anything to be proved. */
@@ -26,9 +26,9 @@ export interface OrphanVMsDeps extends Omit<Collaborators, 'writer' | 'targets' 
   /** As far as this process may read them. */
   readonly sets: () => readonly MachineSet[];
   readonly forgotten: Pick<ForgottenMachines, 'exist'>;
-  readonly vanished: Pick<VanishedVMs, 'examine' | 'settled' | 'unlisted'>;
+  readonly vanished: Pick<VanishedVMs, 'examine' | 'fail' | 'settled' | 'unlisted'>;
   readonly silentClasses: Pick<SilentClasses, 'examine'>;
-  readonly blindAccounts: Pick<BlindAccounts, 'dropBefore' | 'judge' | 'size'>;
+  readonly blindAccounts: Pick<BlindAccounts, 'contradict' | 'dropBefore' | 'judge' | 'size'>;
   /** Shared with `vanished`. */
   readonly missingVMs: Evidence;
   readonly orphans: Evidence;
@@ -143,18 +143,24 @@ export class OrphanVMsController {
     const unseen = new Set(seen.failures.map(({ key }) => key));
     removed.missAgain(missed.filter((machine) => classIndex(machine).some((key) => unseen.has(key))));
     const shown = shownIn(seen);
-    const unlisted = seen.lists.map((list) => vanished.unlisted(list, shown, settled.get(list.key) ?? new Map()));
-    // Before anything is believed that the same provider says.
-    const distrust = blindAccounts.judge(unlisted, sight, unseen);
-    distrusted.replace(distrust.keys());
-    this.#judgeVMs(vms, identities, distrust, sight, unseen);
-    const suspects = await this.#judgeMachines(unlisted, distrust, sight, signal);
+    const unlistedOf = <T extends OfAccount>(list: T): Unlisted<T> =>
+      vanished.unlisted(list, shown, settled.get(list.key) ?? new Map());
+    const unlisted = seen.lists.map(unlistedOf);
+    const beside = this.#accessesOf(seen).map(unlistedOf);
+    // Before anything is believed that the same provider says; and before VMs without a Machine are, their lists are held against GetMachineStatus.
+    const distrust = blindAccounts.judge(unlisted, sight, beside);
+    const { suspects, doubted } = await this.#examine(unlisted, distrust, sight, signal);
+    const gone = new Set([...suspects, ...doubted].map(({ machine }) => machine.metadata.uid));
+    const contradicted = blindAccounts.contradict(unlisted, gone, beside);
+    distrusted.replace(contradicted.keys());
+    this.#judgeVMs(vms, identities, contradicted, sight, unseen);
+    await vanished.fail(suspects, signal);
     leftNodes.examine(seen, sight, unseen);
     leftBehind.clean(seen);
     await this.#deps.dropSettledNotes(seen, signal);
     // Last, because it asks for one after the other.
     const silent = await silentClasses.examine(seen.unlistable, sight, signal);
-    missingVMs.keep(new Set([...suspects, ...silent]), unseen);
+    missingVMs.keep(new Set([...gone, ...silent]), unseen);
     if (unseen.size === 0) metrics.lastLook.set(clock.now() / 1_000);
 
     const found = [orphans, missingVMs, blindAccounts, leftNodes, leftBehind].reduce((sum, { size }) => sum + size, 0);
@@ -195,20 +201,32 @@ export class OrphanVMsController {
     for (const one of brake.admit(anew, shown, unseen)) collector.collect(one);
   }
 
-  async #judgeMachines(
+  /** The classes that could not be listed. */
+  #accessesOf({ failures }: Survey): readonly OfAccount[] {
+    const { classes, drivers } = this.#deps;
+    return failures.flatMap(({ key }) => {
+      const machineClass = classes.get(key);
+      const driver = machineClass === undefined ? undefined : drivers.resolve(machineClass);
+      return machineClass === undefined || driver === undefined ? [] : [{ key, machineClass, driver }];
+    });
+  }
+
+  /** Asks for the VMs of those Machines. Who is under suspicion at a provider that is `doubted` does not fail in this look. */
+  async #examine(
     classes: readonly Unlisted[],
     distrust: ReadonlyMap<string, Distrust>,
     sight: Snapshot,
     signal: AbortSignal,
-  ): Promise<readonly string[]> {
+  ): Promise<Record<'suspects' | 'doubted', readonly Suspect[]>> {
     const { vanished } = this.#deps;
-    const suspects: string[] = [];
+    const found: Record<'suspects' | 'doubted', Suspect[]> = { suspects: [], doubted: [] };
     for (const unlisted of classes) {
       const verdict = distrust.get(accountOfList(unlisted.list));
       if (verdict === 'blind') continue;
-      suspects.push(...(await vanished.examine(unlisted, sight, signal, { isDoubted: verdict === 'doubted' })));
+      const suspects = await vanished.examine(unlisted, sight, signal);
+      found[verdict === 'doubted' ? 'doubted' : 'suspects'].push(...suspects);
     }
-    return suspects;
+    return found;
   }
 
   /** Each class is told of once, until it can be listed again. */

@@ -134,13 +134,8 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
     removed.forgetFinished();
   });
   const missingVMs = new Evidence(graceMs);
-  const foundVMs = new Evidence(graceMs);
   const machineEvents = eventsAbout(machineResource, operator.recorder(MACHINE_EVENT_SOURCE));
-  const vanished = new VanishedVMs(
-    { ...given, ...share, machineEvents, settings: config.machine },
-    missingVMs,
-    foundVMs,
-  );
+  const vanished = new VanishedVMs({ ...given, ...share, machineEvents, settings: config.machine }, missingVMs);
   const controller = new OrphanVMsController({
     ...given,
     clusters: [CONTROL, ...targets.all().map(({ cluster }) => cluster)],
@@ -150,7 +145,7 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
     forgotten,
     vanished,
     silentClasses: new SilentClasses({ ...given, vanished, missingVMs }),
-    blindAccounts: new BlindAccounts(given, foundVMs),
+    blindAccounts: new BlindAccounts(given),
     missingVMs,
     orphans: new Evidence(graceMs),
     leftNodes: new LeftoverNodes(given),

@@ -36,8 +36,6 @@ class World {
   readonly driver = new FakeDriver();
   readonly machines: MemoryInformer<Machine>;
   readonly #vanished: VanishedVMs;
-  /** VMs that exist although no list shows them. */
-  readonly found = new Evidence(GRACE_MS);
   target: Target | undefined;
   graceLeftMs = 0;
   mayReplace = true;
@@ -77,14 +75,14 @@ class World {
       log: silentLogger,
       settings: { nodeConditions: [], healthTimeoutMs: 10 * MINUTE_MS, zoneUnhealthyThreshold: 0.5 },
     };
-    this.#vanished = new VanishedVMs(deps, new Evidence(GRACE_MS), this.found);
+    this.#vanished = new VanishedVMs(deps, new Evidence(GRACE_MS));
   }
 
   /** One look; `before` is what was settled when it began. */
   async look(
     atMs: number,
     before = this.#vanished.settled(KEY),
-    options: { isDoubted?: boolean } = {},
+    { isDoubted = false } = {},
   ): Promise<readonly string[]> {
     const { driver } = this;
     const list = {
@@ -97,7 +95,9 @@ class World {
       foreign: [],
     };
     const sight = { atMs, wallMs: atMs, vms: 0, machines: 1 };
-    return await this.#vanished.examine(this.#vanished.unlisted(list, new Set(), before), sight, signal, options);
+    const suspects = await this.#vanished.examine(this.#vanished.unlisted(list, new Set(), before), sight, signal);
+    if (!isDoubted) await this.#vanished.fail(suspects, signal);
+    return suspects.map((one) => one.machine.metadata.name);
   }
 
   /** What a look finds that shows these VMs. */
@@ -130,26 +130,32 @@ class World {
   }
 }
 
-test('a VM that GetMachineStatus finds although no list shows it is noted until it says that there is none', async () => {
-  const world = new World();
-  const { uid } = machine().metadata;
-  world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [] });
-  await world.look(0);
-  expect(world.found.has(uid)).toBe(true);
+test.each<{ what: string; change: (world: World) => void; suspects: readonly string[] }>([
+  { what: 'does not know its VM', change: () => undefined, suspects: ['m-1'] },
+  {
+    what: 'finds it',
+    change: ({ driver }) => void driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [] }),
+    suspects: [],
+  },
+  {
+    what: 'does not answer',
+    change: ({ driver }) => void (driver.notFound = () => new DriverError('Unavailable', 'no answer')),
+    suspects: [],
+  },
+  {
+    what: 'says that it is not initialized',
+    change: ({ driver }) => void (driver.notFound = () => new DriverError('Uninitialized', 'not yet')),
+    suspects: [],
+  },
+])(
+  'of the machines that no list shows those are under suspicion of which the provider $what: $suspects',
+  async (row) => {
+    const world = new World();
+    row.change(world);
 
-  world.driver.vms.clear();
-  await world.look(GRACE_MS);
-  expect(world.found.has(uid)).toBe(false);
-});
-
-test('nor does a VM count as unlisted whose driver cannot list', async () => {
-  const world = new World();
-  world.target = undefined;
-  world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [] });
-  await world.asks();
-
-  expect(world.found.size).toBe(0);
-});
+    expect(await world.look(0)).toEqual(row.suspects);
+  },
+);
 
 describe('a machine whose VM the provider does not know', () => {
   test('of another class is asked for with that, although it names this one by now', async () => {

@@ -18,10 +18,16 @@ import { paceFactsOf, type TurnDeps } from '../../machine-facts/replacement-turn
 import { watchedConditionsOf, type MachineSettings } from '../../machine-facts/settings.ts';
 import { beginPhase, copyOf, setOperation } from '../../machine-facts/status.ts';
 import { machineStatusChange } from '../../machine-facts/status-change.ts';
-import type { Unlisted } from './blind-accounts.ts';
+import type { OfAccount, Unlisted } from './blind-accounts.ts';
 import type { Collaborators } from './collaborators.ts';
 import { type Evidence, type Proof, describeAnswers, describeProof, proofFields, type Snapshot } from './evidence.ts';
-import type { ClassAccess, ClassList } from './survey.ts';
+import type { ClassAccess } from './survey.ts';
+
+/** A Machine whose VM the provider does not know; with the proof, if this look completes it. */
+export interface Suspect {
+  readonly machine: Machine;
+  readonly proof: Proof | undefined;
+}
 
 interface Deps
   extends
@@ -45,13 +51,10 @@ const ASKED_A_ROUND = 50;
 export class VanishedVMs {
   readonly #deps: Deps;
   readonly #evidence: Evidence;
-  readonly #found: Evidence;
 
-  /** `found`: where it is noted that a VM exists which no list shows; BlindAccounts reads it. */
-  constructor(deps: Deps, evidence: Evidence, found: Evidence) {
+  constructor(deps: Deps, evidence: Evidence) {
     this.#deps = deps;
     this.#evidence = evidence;
-    this.#found = found;
   }
 
   /** Machines of `classKey` that had a VM when a look began: only those must be in its list. */
@@ -61,7 +64,11 @@ export class VanishedVMs {
   }
 
   /** The Machines of one class whose VM is not `listed`; `before` is what `settled` said before the list. */
-  unlisted(list: ClassList, listed: ReadonlySet<string>, before: ReadonlyMap<string, string>): Unlisted {
+  unlisted<T extends OfAccount>(
+    list: T,
+    listed: ReadonlySet<string>,
+    before: ReadonlyMap<string, string>,
+  ): Unlisted<T> {
     const expected = this.#ofClass(list.key).filter(
       (machine) => hasSettled(machine) && before.get(machine.metadata.uid) === machine.spec.providerID,
     );
@@ -69,17 +76,20 @@ export class VanishedVMs {
     return { list, machines, expected: expected.length };
   }
 
-  /** Asks for the VMs of those Machines. Returns who is under suspicion; none fails while the provider is `doubted`. */
-  async examine(
-    { list, machines }: Unlisted,
-    sight: Snapshot,
-    signal: AbortSignal,
-    { isDoubted = false } = {},
-  ): Promise<readonly string[]> {
+  /** Asks for the VMs of those Machines. Returns who is under suspicion: the VMs of all others may exist, whatever the list says. */
+  async examine({ list, machines }: Unlisted, sight: Snapshot, signal: AbortSignal): Promise<readonly Suspect[]> {
     const asked = machines.slice(0, ASKED_A_ROUND);
-    const options = { isDoubted, describe: describeProof, canList: true };
-    const suspects = await Promise.all(asked.map((machine) => this.ask(list, machine, sight, signal, options)));
-    return suspects.filter((uid) => uid !== undefined);
+    const suspects = await Promise.all(asked.map((machine) => this.#examine(list, machine, sight, signal)));
+    return suspects.filter((one) => one !== undefined);
+  }
+
+  /** Fails those of them that are proved. */
+  async fail(suspects: readonly Suspect[], signal: AbortSignal): Promise<void> {
+    await Promise.all(
+      suspects.map(async ({ machine, proof }) => {
+        if (proof !== undefined) await this.#fail(machine, proof, describeProof(proof), signal);
+      }),
+    );
   }
 
   /** Machines of `classKey` that have a VM and no target cluster, in which their Node would tell of it. */
@@ -89,38 +99,34 @@ export class VanishedVMs {
     );
   }
 
-  /** Asks for the VM of a Machine that no list could show. Returns its UID if it is under suspicion. */
+  /** Asks for the VM of a Machine that no list could show, and fails it unless the provider is `doubted`. Returns its UID if it is under suspicion. */
   async ask(
     access: ClassAccess,
     machine: Machine,
     sight: Snapshot,
     signal: AbortSignal,
-    {
-      isDoubted = false,
-      describe = describeAnswers,
-      canList = false,
-    }: { isDoubted?: boolean; describe?: (proof: Proof) => string; canList?: boolean } = {},
+    { isDoubted = false } = {},
   ): Promise<string | undefined> {
-    const { driver, machineClass, secretData } = access;
-    const { uid } = machine.metadata;
+    const suspect = await this.#examine(access, machine, sight, signal);
+    if (suspect?.proof !== undefined && !isDoubted)
+      await this.#fail(machine, suspect.proof, describeAnswers(suspect.proof), signal);
+    return suspect?.machine.metadata.uid;
+  }
+
+  async #examine(
+    { key, driver, machineClass, secretData }: ClassAccess,
+    machine: Machine,
+    sight: Snapshot,
+    signal: AbortSignal,
+  ): Promise<Suspect | undefined> {
     try {
       await driver.getStatus({ machine, machineClass, secretData }, signal);
-      if (canList) this.#noteFound(access, machine, sight);
       return undefined;
     } catch (err) {
       signal.throwIfAborted();
       if (!DriverError.hasCode(err, 'NotFound')) return undefined;
     }
-    this.#found.drop(uid);
-    const proof = this.#evidence.see(uid, access.key, sight);
-    if (proof !== undefined && !isDoubted) await this.#fail(machine, proof, describe(proof), signal);
-    return uid;
-  }
-
-  #noteFound({ key }: ClassAccess, machine: Machine, sight: Snapshot): void {
-    if (!this.#found.has(machine.metadata.uid))
-      this.#deps.log.warn({ machine: keyOf(machine), class: key }, 'driver finds a VM that it does not list');
-    this.#found.see(machine.metadata.uid, key, sight);
+    return { machine, proof: this.#evidence.see(machine.metadata.uid, key, sight) };
   }
 
   /** Machines whose VMs were requested with this class: of others the provider may know nothing. */
