@@ -165,13 +165,15 @@ test('machines move oldest set first, and no more than the new set has place for
 });
 
 describe('choosing Nodes', () => {
-  const old = (...of: Made[]): Parameters<typeof toSelect>[0] => [
-    { facts: facts('old', of.length), machines: of.map((one, i) => made({ name: `m-${i}`, ...one })) },
+  const old = (of: Made[], its: Partial<SetFacts>): Parameters<typeof toSelect>[0] => [
+    { facts: facts('old', of.length, its), machines: of.map((one, i) => made({ name: `m-${i}`, ...one })) },
   ];
 
   interface Row {
     readonly title: string;
     readonly of: Made[];
+    /** Of the old set; by default it has what it should. */
+    readonly its?: Partial<SetFacts>;
     readonly now?: Partial<SetFacts>;
     /** Machines of the new set. */
     readonly moved?: Made[];
@@ -188,6 +190,19 @@ describe('choosing Nodes', () => {
       title: 'those with the smallest upgrade index first, and those without one last',
       of: [{}, { index: '3' }, { index: '1' }, { index: 'x' }, {}],
       chosen: ['m-2', 'm-1'],
+    },
+    {
+      title: 'no more while the old set has still to delete what is beyond its size',
+      of: Array.from({ length: 9 }, () => ({})),
+      its: { size: 5 },
+      unavailable: 1,
+      chosen: ['m-0'],
+    },
+    {
+      title: 'one less for each that an autoscaler has named, and that goes without being surplus',
+      of: [{}, {}, {}, {}, {}],
+      its: { missing: 1 },
+      chosen: ['m-0'],
     },
     { title: 'none without leave', of: [{}, {}, {}, {}, {}], unavailable: 0, chosen: [] },
     { title: 'fewer while others are under way', of: [{ labels: SELECTED }, {}, {}, {}, {}], chosen: ['m-1'] },
@@ -313,12 +328,12 @@ describe('choosing Nodes', () => {
       unavailable: 1,
       chosen: ['m-0'],
     },
-  ])('takes $title', ({ of, now = {}, moved = [], leftAlone, unavailable = 2, chosen }) => {
+  ])('takes $title', ({ of, its = {}, now = {}, moved = [], leftAlone, unavailable = 2, chosen }) => {
     const newSet = { facts: facts('new', 0, now), machines: moved.map(made) };
     const isLeftAlone = ({ metadata }: Node): boolean => metadata.name === leftAlone;
 
     expect(
-      names(toSelect(old(...of), newSet, { replicas: 5, surge: 0, unavailable }, { nowMs: NOW_MS, isLeftAlone })),
+      names(toSelect(old(of, its), newSet, { replicas: 5, surge: 0, unavailable }, { nowMs: NOW_MS, isLeftAlone })),
     ).toEqual(chosen);
   });
 });

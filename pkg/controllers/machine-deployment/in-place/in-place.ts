@@ -111,7 +111,8 @@ export function toMove(
  *
  * A Machine of an old set that has failed and is preserved is missing anyway, unless its update made it so: an image that no Machine
  * survives would take one after the other. An updated one counts as unavailable until its Node was given back, for no pod can run there:
- * were none given back, all would end up cordoned. Nodes that are left alone, because they refused, that are deleted, and those of machines in
+ * were none given back, all would end up cordoned. As many as a set is about to delete count as if they were gone: while it deletes hundreds,
+ * those that stay would be chosen in their place. Nodes that are left alone, because they refused, that are deleted, and those of machines in
  * maintenance, or whose deletion is prepared, are passed over.
  */
 export function toSelect(
@@ -132,7 +133,10 @@ export function toSelect(
     (one) => isFailed(one.machine) && isPreserved(one.machine, nowMs) && !wasChosen(one),
   ).length;
   const least = leastAvailable(limits, missed);
-  const count = Math.min(usable - least, replicas - newSet.facts.size - underway);
+  const going = oldSets
+    .map(({ facts: { size, missing }, machines }) => Math.max(0, machines.length - (size - missing)))
+    .reduce((sum, each) => sum + each, 0);
+  const count = Math.min(usable - going - least, replicas - newSet.facts.size - underway);
   const candidates = all
     .filter((one) => !isUnderway(one) && isCandidate(one) && one.node !== undefined && !isLeftAlone(one.node))
     .filter(({ machine }) => !isUnderMaintenance(machine) && !isUnderPreparation(machine))
