@@ -51,16 +51,17 @@ export function isReplacedBySet(machine: Machine, nowMs: number): boolean {
  * | another old set, as after a rollback | Machines with a Node: others went for them before they came | the others, and for each that is going |
  *
  * They are never more than may be unavailable. A frozen MachineDeployment empties old sets without raising the new one: there, whatever is not
- * filled is yet to come. In place, replicas are emptied at the end only, when the old ones are not more than the surge. A Recreate creates as
- * many as are wanted when all are gone.
+ * filled is yet to come. In place a Node is chosen as soon as one more may be unavailable, and one whose update fails is emptied; with Manual a
+ * person chooses, whatever the size is. A Recreate creates as many as are wanted when all are gone.
  */
 export function owedBy(
   sight: Pick<GroupSources, 'targets' | 'machines'>,
   observed: Pick<Observed, 'deployment' | 'newSet' | 'oldSets' | 'facts' | 'limits' | 'isFrozen' | 'machinesOf'>,
 ): number {
   const { newSet, oldSets, facts, limits, isFrozen, machinesOf } = observed;
-  const { type } = observed.deployment.spec.strategy ?? {};
-  if (type === 'Recreate' || rolloutStage(observed) !== 'choosing') return 0;
+  const { type, inPlaceUpdate } = observed.deployment.spec.strategy ?? {};
+  const isChoosing = type === 'InPlaceUpdate' ? inPlaceUpdate?.orchestrationType === 'Auto' : type !== 'Recreate';
+  if (!isChoosing || rolloutStage(observed) !== 'choosing') return 0;
   const joinedOf = (set: MachineSet): number =>
     machinesOf(set).filter((machine) => !isTerminating(machine) && hasNode(sight, machine)).length;
   const [joined, ofOld] = [newSet === undefined ? 0 : joinedOf(newSet), oldSets.map(joinedOf)];
@@ -72,9 +73,6 @@ export function owedBy(
   });
   const filledByOld = old.reduce((sum, { filled }) => sum + filled, 0);
   const size = facts.newSet?.size ?? 0;
-  const isAtEnd = size >= joined + filledByOld && limits.surge >= filledByOld;
-  if (type === 'InPlaceUpdate' && !isAtEnd) return 0;
-
   const going = sumOf(facts.oldSets, ({ existing, living }) => existing - living);
   const toCome = old.reduce((sum, each) => sum + each.toCome, size - joined + going);
   const empty = limits.replicas - joined - filledByOld;

@@ -48,6 +48,7 @@ describe('a rollout', () => {
   const limits = { maxSurge: 1, maxUnavailable: 2 };
   const rolling = { type: 'RollingUpdate', rollingUpdate: limits } as const;
   const inPlace = { type: 'InPlaceUpdate', inPlaceUpdate: { ...limits, orchestrationType: 'Auto' } } as const;
+  const manual = { type: 'InPlaceUpdate', inPlaceUpdate: { ...limits, orchestrationType: 'Manual' } } as const;
   const three = setOf('new', 3);
   const membersOfNew = (['Running', 'Running', 'Pending'] as const).map((phase, i) =>
     machineOf(three, (m) => {
@@ -113,7 +114,8 @@ describe('a rollout', () => {
       want: 0,
     },
     { title: 'nothing when it is complete', sets: [three], want: 0 },
-    { title: 'nothing in place', sets: [setOf('new', 1), left], strategy: inPlace, want: 0 },
+    { title: 'what an update in place has emptied', sets: [setOf('new', 1), left], strategy: inPlace, want: 1 },
+    { title: 'nothing in place where a person chooses', sets: [setOf('new', 1), left], strategy: manual, want: 0 },
     { title: 'nothing of a Recreate', sets: [three, old], strategy: { type: 'Recreate' } as const, want: 0 },
     {
       title: 'what is missing at the end of an update in place',

@@ -5,10 +5,16 @@ import { DeploymentWorld } from '../../../test/fakes/replicas-world.ts';
 import { membershipOf, nodeGroup } from '../../../test/node-group.ts';
 import { phaseOf, replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
-import { FREEZE_LABEL, MACHINE_FINALIZER, REVISION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import {
+  FREEZE_LABEL,
+  MACHINE_FINALIZER,
+  REVISION_ANNOTATION,
+  SELECTED_FOR_UPDATE_LABEL,
+} from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeploymentStrategy } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import type { Node } from '../../apis/wire.ts';
 import { priorityOf } from '../../controllers/replicas/victim-order.ts';
 import { CONTROLLER_INDEX } from '../../operator/indexes/owner-index.ts';
 import { controllerReference } from '../../work/reconcile/ownership.ts';
@@ -101,12 +107,16 @@ class StuckRollout {
     return replicasOf(this.#deployment);
   }
 
-  /** The controllers do what there is to do; Machines that a set gives up are gone at once. */
+  /** The controllers do what there is to do; Machines that a set gives up, or whose update in place is asked for, are gone at once. */
   async settle(): Promise<void> {
     const { machines, machineSets, nodes } = this.#world;
     for (let i = 0; i < 20; i++) {
       const { result } = await this.#world.pass();
       if (result instanceof Error) throw result;
+      for (const { metadata } of nodes.list().filter(isChosen)) {
+        machines.remove(`default/${metadata.name}`);
+        nodes.remove(metadata.name);
+      }
       for (const set of machineSets.list()) {
         const its = machines
           .byIndex(CONTROLLER_INDEX, set.metadata.uid)
@@ -156,6 +166,11 @@ class StuckRollout {
     if (deployment === undefined) throw new Error('it is gone');
     return deployment;
   }
+}
+
+/** For an update in place, which fails. */
+function isChosen({ metadata }: Node): boolean {
+  return metadata.labels?.[SELECTED_FOR_UPDATE_LABEL] !== undefined;
 }
 
 const rolling = (maxSurge: number | string, maxUnavailable: number): MachineDeploymentStrategy => ({
@@ -210,6 +225,21 @@ test.each<Start & { title: string; increase?: number; want: { replicas: number; 
     want: { replicas: 3, working: 3 },
   },
   {
+    title: 'in place of which an update has failed',
+    strategy: inPlace('Auto', 0),
+    replicas: 6,
+    sizes: [5, 1],
+    want: { replicas: 6, working: 5 },
+  },
+  {
+    title: 'in place of which an update has failed, and whose new Machines never join',
+    strategy: inPlace('Auto', 0),
+    replicas: 6,
+    sizes: [5, 1],
+    isPending: true,
+    want: { replicas: 6, working: 5 },
+  },
+  {
     title: 'in place whose new set has its whole size',
     strategy: inPlace('Auto', 4),
     replicas: 4,
@@ -247,7 +277,7 @@ test.each<Start & { title: string; increase?: number; want: { replicas: number; 
     replicas: 11,
     sizes: [7, 6],
     isPending: true,
-    want: { replicas: 7, working: 7 },
+    want: { replicas: 8, working: 7 },
   },
 ])('nothing that is taken back costs a working Machine of a rollout $title', async ({ increase, want, ...start }) => {
   const byName = new StuckRollout(start);
@@ -259,7 +289,7 @@ test.each<Start & { title: string; increase?: number; want: { replicas: number; 
     await rollout.settle();
   }
   // Of Machines, all that are named go, or none.
-  const atOnce = (): number => (start.isPending === true ? together.replicas - together.working : 20);
+  const atOnce = (): number => (start.isPending === true ? together.replicas - want.replicas : 20);
   for (let i = 0; i < 8; i++) {
     for (const call of [() => byName.withdraw(1), () => together.withdraw(atOnce()), () => bySize.decrease()]) {
       await call().catch(() => undefined);
