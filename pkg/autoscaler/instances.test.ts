@@ -309,6 +309,20 @@ describe('the instances of a group', () => {
       expect(told({ replicas: 4, machines })).toEqual(['requested://younger fails']);
     });
 
+    test('show no error that would cost a Machine that works: one that is preserved keeps its replica, Node or not', () => {
+      const kept = {
+        machine: built((m) => {
+          Object.assign(m.metadata, { name: 'kept', creationTimestamp: '2025-12-30T00:00:00Z' });
+          m.status.currentStatus = { phase: 'Failed', preserveExpiryTime: '2026-01-02T00:00:00Z' };
+        }),
+        node: undefined,
+      };
+      const machines = [joined(0), joined(1), kept, failing('instead', 1)];
+
+      expect(told({ replicas: 4, owed: 1, machines })).toEqual(['requested://kept', 'requested://instead']);
+      expect(told({ replicas: 3, machines })).toEqual(['requested://kept']);
+    });
+
     test('show no error of what is made for Machines that are gone already', () => {
       const machines = [joined(0), joined(1), failing('instead', 1)];
 

@@ -90,7 +90,7 @@ export function instancesOf(facts: GroupFacts): readonly Instance[] {
   const { id, replicas, machines, places } = facts;
   const staying = machines.filter(({ machine }) => !isLeaving(machine, facts));
   const count = Math.min(Math.max(0, replicas - staying.length), MOST_PLACES);
-  const surplus = surplusOf(staying, replicas);
+  const surplus = surplusOf(staying, facts);
   const missing = places(count).map((place): Instance => ({ id: missingPlaceholder(id, place), state: 'creating' }));
   const errors = reportedErrors(facts);
   const shown = machines.filter(({ machine }) => !surplus.has(machine.metadata.name));
@@ -98,8 +98,13 @@ export function instancesOf(facts: GroupFacts): readonly Instance[] {
 }
 
 /** Names of Machines without a Node that a rollout has made beyond the size: the oldest, as the youngest are those that show errors. */
-function surplusOf(staying: readonly NodeOfMachine[], replicas: number): ReadonlySet<string> {
-  const expected = staying.filter(({ node }) => node === undefined).map(({ machine }) => machine);
+function surplusOf(
+  staying: readonly NodeOfMachine[],
+  { replicas, nowMs }: Pick<GroupFacts, 'replicas' | 'nowMs'>,
+): ReadonlySet<string> {
+  const expected = staying
+    .filter(({ machine, node }) => node === undefined && !isPreserved(machine, nowMs))
+    .map(({ machine }) => machine);
   const surplus = Math.min(expected.length, Math.max(0, staying.length - replicas));
   return new Set(
     expected
@@ -135,8 +140,9 @@ function reportedErrors(facts: GroupFacts): ReadonlyMap<string, InstanceError> {
     return [{ machine, error }];
   });
   const youngest = failed.toSorted((a, b) => youngestFirst(a.machine, b.machine));
-  const joined = machines.filter((each) => hasNode(each) && !isLeaving(each.machine, facts)).length;
-  const removable = Math.max(0, replicas - Math.max(min, joined + owed));
+  const staying = machines.filter((each) => hasNode(each) || isPreserved(each.machine, nowMs));
+  const needed = staying.filter(({ machine }) => !isLeaving(machine, facts)).length + owed;
+  const removable = Math.max(0, replicas - Math.max(min, needed));
   return new Map(youngest.slice(0, removable).map(({ machine, error }) => [machine.metadata.name, error]));
 }
 

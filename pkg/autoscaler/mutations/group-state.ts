@@ -79,11 +79,13 @@ export function owedBy(
   return Math.max(0, Math.min(limits.unavailable, empty, isFrozen && newSet !== undefined ? empty : toCome));
 }
 
-/** What the group cannot be smaller than without a loss: Machines with a Node, but for these, and what a rollout owes. */
-export function neededBy({ filling, owed }: GroupState, without: readonly string[] = []): number {
-  return (
-    filling.filter(({ machine, hasNode: joined }) => joined && !without.includes(machine.metadata.name)).length + owed
-  );
+/**
+ * What the group cannot be smaller than without a loss: Machines with a Node, but for these, and what a rollout owes. One that is preserved keeps
+ * its replica, Node or not: for a smaller size another one would go.
+ */
+export function neededBy({ filling, owed, nowMs }: GroupState, without: readonly string[] = []): number {
+  const staying = filling.filter(({ machine, hasNode: joined }) => joined || isKeptForInspection(machine, nowMs));
+  return staying.filter(({ machine }) => !without.includes(machine.metadata.name)).length + owed;
 }
 
 export type GroupSources = Pick<OwnerDeps, 'machines' | 'machineSets' | 'targets' | 'clock'>;

@@ -38,6 +38,8 @@ interface Start {
   readonly isPaused?: boolean;
   /** New Machines are created, and never become Nodes. */
   readonly isPending?: boolean;
+  /** One of the old set has failed, is preserved, and has no Node. */
+  readonly isOneKept?: boolean;
 }
 
 /** A rollout whose new Machines never come, and an autoscaler that takes back what does not come. */
@@ -48,7 +50,15 @@ class StuckRollout {
   #created = 0;
   readonly #mutations: ReturnType<typeof mutations>;
 
-  constructor({ strategy, replicas, sizes, isFrozen = false, isPaused = false, isPending = false }: Start) {
+  constructor({
+    strategy,
+    replicas,
+    sizes,
+    isFrozen = false,
+    isPaused = false,
+    isPending = false,
+    isOneKept = false,
+  }: Start) {
     this.#isPending = isPending;
     const owner = machineDeployment(({ metadata, spec }) => {
       metadata.finalizers = [MACHINE_FINALIZER];
@@ -71,13 +81,16 @@ class StuckRollout {
       }),
     ) as [BuiltSet, BuiltSet, BuiltSet];
     const names = Array.from({ length: sizes[0] }, (_, i) => `m-${i}`);
-    const machines = names.map((name) =>
-      machine(({ metadata }) => {
+    const machines = names.map((name, i) =>
+      machine(({ metadata, status }) => {
+        if (isOneKept && i === 0)
+          status.currentStatus = { phase: 'Failed', preserveExpiryTime: '2027-01-01T00:00:00Z' };
         Object.assign(metadata, { name, uid: name, labels: { ...metadata.labels, pool: 'a', node: name } });
         metadata.ownerReferences = [controllerReference(old, API_VERSION, 'MachineSet')];
       }),
     );
-    const nodes = names.map((name) => node(({ metadata }) => void Object.assign(metadata, { name, uid: name })));
+    const joined = names.slice(isOneKept ? 1 : 0);
+    const nodes = joined.map((name) => node(({ metadata }) => void Object.assign(metadata, { name, uid: name })));
     const world = new DeploymentWorld(owner, {
       sets: sizes[2] === undefined ? [now, old] : [now, old, other],
       machines,
@@ -224,6 +237,18 @@ test.each<Start & { title: string; increase?: number; want: { replicas: number; 
     increase: 2,
     want: { replicas: 3, working: 3 },
   },
+  ...[
+    { title: 'with a surge', strategy: rolling(1, 0), working: 5 },
+    { title: 'without a surge', strategy: rolling(0, 1), working: 4 },
+  ].map(({ title, strategy, working }) => ({
+    title: `${title}, whose new Machines never join, of a MachineDeployment with a preserved Machine that has no Node`,
+    strategy,
+    replicas: 6,
+    sizes: [6, 0] as const,
+    isPending: true,
+    isOneKept: true,
+    want: { replicas: 6, working },
+  })),
   {
     title: 'in place of which an update has failed',
     strategy: inPlace('Auto', 0),
