@@ -19,6 +19,7 @@ import { drain } from './deletion/drain.ts';
 import { drainHooks, terminationHooks } from './deletion/hooks.ts';
 import { findNode } from './deletion/find-node.ts';
 import { lateAbort } from './deletion/late-abort.ts';
+import { cordonLateNode } from './deletion/late-node.ts';
 import { markTerminating } from './deletion/mark-terminating.ts';
 import { releaseFinalizer } from './deletion/release-finalizer.ts';
 import { awaitTokenRevocation, revokeToken } from './deletion/revoke-token.ts';
@@ -147,6 +148,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
     findNode(given),
     drain(given),
     detachVolumes(given),
+    cordonLateNode(given),
     terminationHooks(given),
     revokeToken(given),
     deleteVM(given),
