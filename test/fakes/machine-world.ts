@@ -92,7 +92,7 @@ export class FakeWorld {
   secretFailure: Error | undefined;
   /** What happens elsewhere while they are read. */
   whileSecrets: () => void = () => undefined;
-  /** What every making of a token fails with. */
+  /** What every making of a token fails with, and every look for one. */
   tokenFailure: Error | undefined;
   /** What happens elsewhere while a token is made. */
   whileToken: () => void = () => undefined;
@@ -317,7 +317,7 @@ export class FakeWorld {
     return {
       ensure: () => (this.tokenFailure === undefined ? call('ensure') : Promise.reject(this.tokenFailure)),
       forgo: () => void this.tokenCalls.push('forgo'),
-      find: () => call('find'),
+      find: () => (this.tokenFailure === undefined ? call('find') : Promise.reject(this.tokenFailure)),
       remove: async () => {
         await call('remove');
         const failure = this.tokenFailures.shift();

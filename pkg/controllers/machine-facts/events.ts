@@ -19,7 +19,7 @@ export const MACHINE_EVENTS = {
   /** the Node is healthy again */
   NodeRejoined: 'Normal',
   /**
-   * the MachineClass, its Secret or its driver is missing or invalid → correct the object that the message names; no restart is needed
+   * the MachineClass, its Secret or its driver is missing or invalid, or its Secret cannot be read → correct the object that the message names; no restart is needed
    */
   InvalidClass: 'Warning',
   /**

@@ -105,6 +105,6 @@ function fingerprintOf(machine: Machine, machineClass: MachineClass, { fingerpri
 
 /** What the class says and its Secrets, and not its other metadata: annotations and finalizers come and go. */
 function classVersionOf(machineClass: MachineClass, { fingerprint }: ClassSecrets): string {
-  const { generation, resourceVersion } = machineClass.metadata;
-  return [generation ?? resourceVersion, fingerprint, retryRequestOf(machineClass)].join('/');
+  const { uid, generation, resourceVersion } = machineClass.metadata;
+  return [uid, generation ?? resourceVersion, fingerprint, retryRequestOf(machineClass)].join('/');
 }

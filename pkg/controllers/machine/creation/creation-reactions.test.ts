@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
+import { node } from '../../../../test/builders.ts';
 import { SECOND } from '../../../../test/durations.ts';
 import type { FakeWorld, PassSeen } from '../../../../test/fakes/machine-world.ts';
 import { newMachineWorld } from '../../../../test/fakes/new-machine-world.ts';
@@ -171,9 +172,15 @@ describe('a creation', () => {
   });
 
   test.each(['NotFound', 'Unimplemented'] as const)(
-    'trusts the VM that is recorded when GetMachineStatus says %s',
+    'trusts the VM that is recorded when GetMachineStatus says %s, and its Node is older than the Machine',
     async (code) => {
       const world = start();
+      world.nodes.cache.put(
+        node((n) => {
+          n.metadata.creationTimestamp = '2025-01-01T00:00:00Z';
+          n.status.conditions = [{ type: 'Ready', status: 'False' }];
+        }),
+      );
       const recorded = world.machines.get('default/m-1') as Machine;
       const labels = { node: 'm-1' };
       world.machines.put({

@@ -739,6 +739,49 @@ describe('a VM that needs initialization', () => {
     expect(world.tokenCalls).toEqual(['find']);
   });
 
+  test('says that the API server refuses its bootstrap token, and is initialized when that is over', async () => {
+    const world = start();
+    world.driver.methods.add('InitializeMachine');
+    const result = { providerID: 'sim:///m-1', nodeName: 'm-1' };
+    world.driver.vms.set('m-1', { ...result, addresses: [] });
+    world.driver.failures['status'] = [new DriverError('Uninitialized', 'x', { result })];
+    world.tokenFailure = new ApiError(403, 'Forbidden', 'secrets "bootstrap-token-x" is forbidden');
+    await run(world);
+    const { machine: refused } = await run(world);
+
+    expect(refused.status).toMatchObject({
+      currentStatus: { phase: 'CrashLoopBackOff' },
+      lastOperation: {
+        state: 'Failed',
+        errorCode: 'VMBeingInitialized',
+        description: 'Could not prepare the creation of the VM: secrets "bootstrap-token-x" is forbidden',
+      },
+    });
+
+    world.tokenFailure = undefined;
+    world.clock.advance(MINUTE);
+    expect((await run(world)).machine.status?.currentStatus?.phase).toBe('Pending');
+    expect(world.driver.calls).toEqual(['status', 'initialize']);
+  });
+
+  test.each(['NotFound', 'Unimplemented'] as const)(
+    'is initialized when the process has died just before, also when GetMachineStatus answers %s',
+    async (code) => {
+      const world = start();
+      world.driver.methods.add('InitializeMachine');
+      await world.reconcile();
+      await world.settle();
+      await world.reconcile();
+      expect(world.machines.get('default/m-1')).toMatchObject({ spec: { providerID: 'sim:///m-1' }, status: {} });
+
+      world.restart();
+      world.driver.failures['status'] = [new DriverError(code, 'x')];
+      await run(world);
+
+      expect(world.driver.calls).toEqual(['status', 'create', 'status', 'initialize']);
+    },
+  );
+
   test('shows the addresses and resources that its end tells of', async () => {
     const world = start();
     world.driver.methods.add('InitializeMachine');

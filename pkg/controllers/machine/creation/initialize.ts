@@ -3,10 +3,11 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { toTimestamp } from '../../../base/clock/clock.ts';
 import { repeatableTimeoutMs } from '../../../driver/deadlines.ts';
 import { DriverError } from '../../../driver/error.ts';
+import { ApiError } from '../../../kube/client/errors.ts';
 import { next, waitFor } from '../../../work/reconcile/result.ts';
 import { creationTimeoutMsOf } from '../../machine-facts/settings.ts';
 import { failedCallOf, INITIALIZE_FAILED } from '../../machine-facts/original-texts.ts';
-import { BEING_INITIALIZED } from '../../machine-facts/status-texts.ts';
+import { BEING_INITIALIZED, PREPARATION_FAILED } from '../../machine-facts/status-texts.ts';
 import { restartPhase, setFailure } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import { storeDriverState } from '../calls/driver-call.ts';
@@ -41,6 +42,7 @@ export const initialize = (deps: Deps): MachineStep => ({
         storeDriverState(machine, 'initialize', error);
         showProgress(deps, ctx, error.detail);
       },
+      unprepared: (error) => showUnprepared(deps, ctx, error),
       show: (failure) => showFailure(deps, ctx, failure),
     });
     if (progress.kind === 'waiting') return progress.result;
@@ -105,6 +107,16 @@ function showProgress(deps: Deps, ctx: MachineContext, what: string): void {
   const description = `${BEING_INITIALIZED}${what}`;
   const errorCode = 'VMBeingInitialized';
   setFailure(machine, { type: 'Create', state: 'Processing', errorCode, description }, deps.clock.now());
+}
+
+/** The API server refuses what is needed beforehand: the bootstrap token. By another code it would run as soon as its Node is healthy. */
+function showUnprepared(deps: Deps, ctx: MachineContext, error: unknown): void {
+  if (!(error instanceof ApiError)) return;
+  const { machine, observed } = ctx;
+  const description = `${PREPARATION_FAILED}${error.message}`;
+  restartPhase(machine, 'CrashLoopBackOff', initializingSinceMs(observed) ?? launchedAtMs(deps, ctx));
+  const told = { type: 'Create', state: 'Failed', errorCode: 'VMBeingInitialized', description } as const;
+  setFailure(machine, told, deps.clock.now());
 }
 
 /** The same again is no write and no Event. */

@@ -16,6 +16,7 @@ import type { ActivityResults } from '../calls/results.ts';
 import { isAt, untilRecorded } from './cursor.ts';
 import { isVMOfNamesake, VMInDoubtError } from './namesake-vms.ts';
 import { orForcedRemoval, type ForcedRemovalDeps } from './forced-removal.ts';
+import { readClass } from './read-class.ts';
 import { isGoing, nodeAgainst, unseenVMError } from './unseen-vm.ts';
 
 /** So long a deletion without an end is nothing that anybody has to look at, nor is an answer that is not believed yet. */
@@ -53,7 +54,7 @@ export const deleteVM = (deps: Deps): MachineStep => ({
       deps.cursor.advance(ctx, 'delete-node', 'No VM was requested.');
       return next;
     }
-    const resolved = await deps.resolveClass(machine, ctx.signal);
+    const resolved = await readClass(deps, ctx, 'delete-vm');
     if (isUnresolved(resolved)) {
       if (wasNeverRequested(machine) || (resolved.missing === 'class' && wasNeverLaunched(observed))) {
         deps.cursor.advance(ctx, 'delete-node', 'No VM was requested.');

@@ -635,6 +635,37 @@ describe('departure: a missing MachineClass is told of and blocks only what need
     expect(world.machines.get(KEY)).toBeUndefined();
   });
 
+  test.each([
+    { what: 'to find its VM', named: {}, stage: 'Set machine status to termination. Now, getting VM Status' },
+    { what: 'to delete its VM', named: { node: 'm-1' }, stage: 'Initiate VM deletion' },
+  ])('whose Secret the API server refuses says so, once, and goes on when that is over ($what)', async (row) => {
+    const world = start((m) => {
+      m.metadata.labels = row.named;
+      m.status.currentStatus.phase = 'Terminating';
+      m.status.lastOperation = { type: 'Delete', state: 'Processing', description: row.stage };
+    });
+    world.nodes.cache.remove('m-1');
+    const text = 'Could not read the Secrets of MachineClass class-1: secrets is forbidden.';
+    world.secretFailure = new ApiError(403, 'Forbidden', 'secrets is forbidden');
+    for (let i = 0; i < 3; i++) await expect(run(world)).resolves.toHaveProperty('error', world.secretFailure);
+
+    expect(operationOf(world)).toMatchObject({ state: 'Failed', description: `${text} ${row.stage}` });
+    expect(world.events.map(({ message }) => message)).toEqual([text]);
+
+    world.secretFailure = undefined;
+    await run(world);
+    expect(world.machines.get(KEY)).toBeUndefined();
+  });
+
+  test('says nothing of a Secret that the API server does not show for a moment', async () => {
+    const world = start((m) => void (m.metadata.labels = {}));
+    world.nodes.cache.remove('m-1');
+    world.secretFailure = new ApiError(0, 'Unreachable', 'connection refused');
+    await run(world);
+
+    expect([operationOf(world)?.state, world.events]).toEqual(['Processing', []]);
+  });
+
   test('ends at once when the machine has waited for its class from the beginning', async () => {
     const world = start((m) => {
       m.metadata.labels = {};

@@ -11,6 +11,7 @@ import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import type { ActivityResults } from '../calls/results.ts';
 import { isAt } from './cursor.ts';
 import { begunNamesakes } from './namesake-vms.ts';
+import { readClass } from './read-class.ts';
 
 /** Answers that say as much as can be known: the drain finds out whether there is a Node, the driver deletes what is left. */
 const ENOUGH: ReadonlySet<DriverCode> = new Set(['NotFound', 'Unimplemented', 'Uninitialized']);
@@ -49,7 +50,7 @@ export const findNode = (deps: Deps): MachineStep => ({
       deps.cursor.advance(ctx, 'drain');
       return next;
     }
-    const resolved = await deps.resolveClass(ctx.machine, ctx.signal);
+    const resolved = await readClass(deps, ctx, 'vm-status');
     if (!isUnresolved(resolved)) return ask(deps, ctx, resolved);
     if (mayBeCopied) forgetNode(machine);
     deps.cursor.advance(ctx, 'drain');

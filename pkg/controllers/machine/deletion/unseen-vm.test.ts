@@ -134,14 +134,17 @@ describe('departure: that there is no VM is not believed while its Node is Ready
     expect(world.nodes.done).not.toContain('remove m-1');
   });
 
-  test('is asked again at once when the class changes, and deletes the VM that it finds then', async () => {
+  test.each([
+    { what: 'changes', change: { generation: 2 } },
+    { what: 'is another one of its name', change: { uid: 'another' } },
+  ])('is asked again at once when the class $what, and deletes the VM that it finds then', async ({ change }) => {
     const world = start();
     await runFor(world, 20 * SECOND);
     world.driver.failures['delete'] = [];
     world.classes.put(
       machineClass((c) => {
         Object.assign(c.metadata, {
-          generation: 2,
+          ...change,
           resourceVersion: '2',
           finalizers: ['machine.sapcloud.io/machine-controller-manager'],
         });
