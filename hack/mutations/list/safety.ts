@@ -132,8 +132,8 @@ export const SAFETY: readonly Mutation[] = [
   },
   {
     in: 'findOwnerlessVMs',
-    from: 'unknown',
-    to: 'none',
+    from: "(driver === undefined) return 'unknown'",
+    to: "(driver === undefined) return 'none'",
     why: 'A class is let go because its driver is not configured.',
   },
   {

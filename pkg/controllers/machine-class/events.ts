@@ -27,7 +27,7 @@ export function releasedUnproven(object: MachineClass, waitedMinutes: number): O
 export function leftVMs(object: MachineClass): ObjectEvent<MachineClass> {
   const message =
     'Deletion blocked: VMs without a Machine that are, or may be, of this class were listed, and no two later lists are without them. Why they are not deleted is in Event OrphanVMsHeld of this class or, ' +
-    'if their class is unknown, of the first MachineClass by name with the same credentials; their names are in the log of the machine controller. Correct the cause, or delete them at the provider. ' +
+    'if their class is unknown, of the first MachineClass by name that lists them; their names are in the log of the machine controller. Correct the cause, or delete them at the provider. ' +
     `If nothing can list them any more, check that they are gone, and remove finalizer ${MACHINE_FINALIZER}`;
   return { object, type: 'Warning', reason: 'VMsLeft', message };
 }

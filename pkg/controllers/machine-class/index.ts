@@ -41,7 +41,7 @@ export function machineClass(
   const hasNodeLeft = (providerID: string): boolean =>
     looksForLeftOnes && hasLeftoverNode(providerID, { machines, targets: targets.all() });
   const sets = (): readonly MachineSet[] => owners.sets?.list() ?? [];
-  const ownerlessDeps = { classes, drivers, secrets, reader, namespace, machines, hasNodeLeft, cleansUp, sets };
+  const ownerlessDeps = { classes, drivers, secrets, reader, namespace, machines, hasNodeLeft, cleansUp, sets, log };
   const controller = new MachineClassController({
     classes,
     machines,

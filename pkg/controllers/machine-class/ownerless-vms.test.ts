@@ -6,6 +6,8 @@ import { MemoryClient } from '../../../test/memory-client.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { ListedMachine } from '../../driver/driver.ts';
+import { silentLogger } from '../../base/log/logger.ts';
+import { DriverError } from '../../driver/error.ts';
 import { machines } from '../../kube/client/resource.ts';
 import { MACHINE_INDEXES } from '../../operator/indexes/machine-indexes.ts';
 import { FakeDriver } from '../../../test/fakes/driver.ts';
@@ -21,7 +23,9 @@ interface Row {
   /** Provider id that a Node shows. */
   readonly nodeOf?: string;
   /** What class-2 lists; the same, unless told otherwise. */
-  readonly otherList?: readonly ListedMachine[];
+  readonly otherList?: readonly ListedMachine[] | Error;
+  /** class-3, if it is there. */
+  readonly third?: BuiltMachineClass;
   readonly cleansUp?: boolean;
   readonly listScope?: 'class' | 'cluster';
   readonly sets?: readonly MachineSet[];
@@ -64,6 +68,16 @@ const [ITS, BESIDE, UNKNOWN] = ['used-x', 'used-y', 'lost-z'].map((name) => ({
   machineUID: undefined,
   machineNamespace: 'default',
 })) as [ListedMachine, ListedMachine, ListedMachine];
+
+const FAILURE = new DriverError('InvalidArgument', 'invalid spec');
+const class3 = machineClass(
+  (c) => void Object.assign(c.metadata, { name: 'class-3', finalizers: [MACHINE_FINALIZER] }),
+);
+const userOf = (className: string): BuiltMachine =>
+  machine((m) => {
+    m.metadata.name = `user-of-${className}`;
+    m.spec = { class: { kind: 'MachineClass', name: className }, providerID: `sim:///user-of-${className}` };
+  });
 
 const LOST = machineSet((s) => {
   s.metadata.name = 'lost';
@@ -190,11 +204,47 @@ test.each<Row>([
       want: 'some',
     },
     {
-      title: 'a VM of an unknown class beside a class in use of another account',
+      title: 'a VM of an unknown class beside a class in use with another Secret, which lists it',
       listed: [UNKNOWN],
       owners: [USER],
       other: (c: BuiltMachineClass) => void (c.secretRef = { name: 'another', namespace: 'default' }),
+      want: 'none',
+    },
+    {
+      title: 'a VM of an unknown class beside a class in use of another driver',
+      listed: [UNKNOWN],
+      owners: [USER],
+      other: (c: BuiltMachineClass) => void (c.provider = 'another'),
       want: 'some',
+    },
+    {
+      title: 'a VM of an unknown class beside a class in use that cannot be listed',
+      listed: [ITS, UNKNOWN],
+      otherList: FAILURE,
+      owners: [USER],
+      want: 'some',
+    },
+    {
+      title: 'a VM of an unknown class beside a class in use that cannot be listed, and one that lists it',
+      listed: [UNKNOWN],
+      otherList: FAILURE,
+      third: class3,
+      owners: [USER, userOf('class-3')],
+      want: 'none',
+    },
+    {
+      title: 'a VM of a set of another class, which cannot be listed',
+      listed: [ITS, BESIDE],
+      otherList: FAILURE,
+      owners: [USER],
+      want: 'some',
+    },
+    {
+      title: 'a VM of a Machine of another class, which cannot be listed',
+      listed: [ITS],
+      otherList: FAILURE,
+      owners: [USER],
+      want: 'unknown',
     },
     {
       title: 'a VM of a Machine whose class is gone, beside a class in use',
@@ -230,6 +280,7 @@ test.each<Row>([
   // The fake lists nothing by its type.
   driver.list = (request) => {
     const shown = request?.machineClass.metadata.name === 'class-2' ? otherList : listed;
+    if (shown instanceof Error) return Promise.reject(shown);
     return Promise.resolve(shown as readonly unknown[] as readonly never[]);
   };
   const reader = new MemoryClient();
@@ -239,8 +290,14 @@ test.each<Row>([
     other(c);
   });
   const deps = {
-    classes: new MemoryInformer([class2]),
-    drivers: { resolve: () => (isDriven ? driver : undefined), all: () => [driver] },
+    classes: new MemoryInformer(row.third === undefined ? [class2] : [class2, row.third]),
+    drivers: {
+      resolve: ({ provider }: BuiltMachineClass) => {
+        if (!isDriven) return undefined;
+        return provider === 'another' ? Object.assign(new FakeDriver(), { provider: 'another' }) : driver;
+      },
+      all: () => [driver],
+    },
     sets: () => sets,
     secrets: { of: () => Promise.resolve({ data: {}, missing: [], fingerprint: '' }) },
     reader,
@@ -248,6 +305,7 @@ test.each<Row>([
     machines: new MemoryInformer(elsewhere, MACHINE_INDEXES),
     hasNodeLeft: (providerID: string) => nodeOf === providerID,
     cleansUp,
+    log: silentLogger,
   };
 
   const noting = machineClass((c) => void (c.metadata.annotations = note));

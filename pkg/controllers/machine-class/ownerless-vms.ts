@@ -3,13 +3,13 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import { providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import type { Logger } from '../../base/log/logger.ts';
 import type { ListedMachine } from '../../driver/driver.ts';
 import type { Caches } from '../../operator/caches.ts';
 import type { Drivers } from '../../driver/drivers.ts';
 import type { MachineDriver } from '../../driver/gated-driver.ts';
 import { hasFinalizer } from '../../apis/finalizers.ts';
 import { keyOf } from '../../apis/meta.ts';
-import { accountOf } from '../../driver/account.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import { classIndex } from '../../operator/indexes/class-index.ts';
 import type { Reader } from '../../kube/client/client.ts';
@@ -35,6 +35,7 @@ export interface OwnerlessDeps {
   readonly machines: MachineIndex;
   /** Whether a Node shows a VM that no Machine has, and is about to be deleted because that is gone. */
   readonly hasNodeLeft: (providerID: string) => boolean;
+  readonly log: Logger;
   /** Whether this process deletes what Machines that were let go by force have left, and takes the note of each away then. */
   readonly cleansUp: boolean;
 }
@@ -45,8 +46,8 @@ export interface OwnerlessDeps {
  *
  * Classes may have the same account of the provider, whose list shows the VMs of all of them. A VM of a Machine of another class is that
  * one's if the list for its own class shows it, too: else only this class finds it. In a list of the whole cluster so is a VM without Machine,
- * of the class that its set tells; where none does, or that class is gone, any class in use finds it. What may be of another namespace counts
- * for nothing: the orphan loop leaves it alone. Throws DriverError and ApiError.
+ * of the class that its set tells; where none does, or that class is gone, any class in use finds it. A class that cannot be listed finds
+ * nothing. What may be of another namespace counts for nothing: the orphan loop leaves it alone. Throws DriverError and ApiError.
  */
 export async function findOwnerlessVMs(
   deps: OwnerlessDeps,
@@ -77,37 +78,59 @@ export async function findOwnerlessVMs(
     return { vm, owner, key: isLeft || listScope === 'class' ? ownKey : classOf(vm) };
   });
   if (judged.some(({ owner, key }) => owner === undefined && key === ownKey)) return 'some';
-  const others = new Map<string, Set<string>>();
-  const isListedBy = async (key: string, { providerID }: ListedMachine): Promise<boolean> => {
-    const listed = others.get(key) ?? (await idsOf(deps, key, signal));
-    others.set(key, listed);
-    return listed.has(providerID);
+  const others = new Map<string, ReadonlySet<string> | undefined>();
+  const idsIn = async (key: string): Promise<ReadonlySet<string> | undefined> => {
+    if (!others.has(key)) others.set(key, await knownIDsOf(deps, key, signal));
+    return others.get(key);
   };
+  let isUnknown = false;
   for (const { vm, owner, key = '' } of judged) {
     if (key === ownKey) continue;
     const named = deps.classes.get(key);
     const isNamed = named !== undefined && (owner !== undefined || hasFinalizer(named, MACHINE_FINALIZER));
     let isFound = false;
-    for (const one of isNamed || listScope === 'class' ? [key] : inUseBeside(deps, machineClass, items))
-      isFound ||= await isListedBy(one, vm);
-    if (!isFound) return 'some';
+    let mayBeFound = false;
+    for (const one of isNamed || listScope === 'class' ? [key] : inUseBeside(deps, machineClass, items)) {
+      if (isFound) break;
+      const ids = await idsIn(one);
+      isFound = ids?.has(vm.providerID) === true;
+      mayBeFound ||= ids === undefined;
+    }
+    // What has a Machine is known, and not lost for good. What has none is known by lists alone, and this class has one.
+    if (!isFound && !(owner !== undefined && mayBeFound)) return 'some';
+    isUnknown ||= !isFound;
   }
-  return 'none';
+  return isUnknown ? 'unknown' : 'none';
 }
 
-/** The other classes in use that list with the same credentials: whichever of them is the last holds itself. */
+/** The other classes in use of the same driver, by whatever Secret: whichever of those that list a VM is the last holds itself. */
 function inUseBeside(
   { classes, drivers }: OwnerlessDeps,
   machineClass: MachineClass,
   machines: readonly Machine[],
 ): readonly string[] {
-  const account = (one: MachineClass): string => accountOf(drivers.resolve(one)?.provider ?? '', one);
+  const providerOf = (one: MachineClass): string | undefined => drivers.resolve(one)?.provider;
   const used = new Set(machines.flatMap(classIndex));
   return classes
     .list()
-    .filter((one) => hasFinalizer(one, MACHINE_FINALIZER) && account(one) === account(machineClass))
+    .filter((one) => hasFinalizer(one, MACHINE_FINALIZER) && providerOf(one) === providerOf(machineClass))
     .map(keyOf)
     .filter((key) => used.has(key));
+}
+
+/** Those of another class; undefined if it could not be listed. */
+async function knownIDsOf(
+  deps: OwnerlessDeps,
+  classKey: string,
+  signal: AbortSignal,
+): Promise<ReadonlySet<string> | undefined> {
+  try {
+    return await idsOf(deps, classKey, signal);
+  } catch (err) {
+    signal.throwIfAborted();
+    deps.log.warn({ err, class: classKey }, 'could not list VMs of a class beside an unused one');
+    return undefined;
+  }
 }
 
 /** Provider ids of the VMs of another class; none of one that cannot list. */
