@@ -23,7 +23,7 @@ function scene(answer: () => Error) {
   const access = {
     cluster: CONTROL,
     reader: { list: () => Promise.reject(answer()) },
-    continuity: { add: () => ({ remove: () => undefined }) },
+    continuity: { add: () => ({ remove: () => undefined, onMustList: () => undefined }) },
   } as unknown as ClusterAccess;
   const caches = new ClusterCaches(access, {
     clock,
@@ -119,7 +119,7 @@ test('a cache that is opened later says that it is refused, holds nobody up, and
         return Promise.reject(refusal);
       },
     },
-    continuity: { add: () => ({ remove: () => undefined, restore: () => undefined }) },
+    continuity: { add: () => ({ remove: () => undefined, restore: () => undefined, onMustList: () => undefined }) },
   } as unknown as ClusterAccess;
   const caches = new ClusterCaches(access, {
     clock,

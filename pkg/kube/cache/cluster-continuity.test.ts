@@ -172,6 +172,25 @@ test.each([
   },
 );
 
+test('kinds that have to be listed although their watches are open are told so, once', async () => {
+  const { continuity, server, ofMachines, ofNodes, ofSecrets } = start();
+  const told: string[] = [];
+  ofMachines.onMustList(() => told.push('machines'));
+  ofNodes.onMustList(() => told.push('nodes'));
+  ofSecrets.onMustList(() => told.push('secrets'));
+  server.remembers = false;
+  server.stored = machine((m) => Object.assign(m.metadata, { resourceVersion: '95' }));
+  ofNodes.broke();
+  const verifying = continuity.verify(signal);
+  // It waits for the next verification: what it would list now was compared with nothing.
+  ofSecrets.broke();
+
+  await verifying;
+  await continuity.verify(signal);
+
+  expect(told).toEqual(['machines']);
+});
+
 test('a kind of which nothing was ever seen, and whose watch broke, is listed anew alone', async () => {
   const { continuity, ofMachines } = start();
   const empty = continuity.add({

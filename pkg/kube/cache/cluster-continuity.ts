@@ -43,6 +43,8 @@ interface Member extends MemberOptions {
   mustList: MustList;
   /** Since when it is refused while all else is answered; monotonic. */
   refusedSinceMs: number | undefined;
+  /** See InformerContinuity. */
+  listAnew: () => void;
 }
 
 /**
@@ -81,7 +83,8 @@ export class ClusterContinuity {
 
   /** Adds a kind; the first is the one that is probed. */
   add(kind: HistoricKind, options: MemberOptions = {}): MemberContinuity {
-    const member: Member = { ...options, kind, isBroken: false, mustList: 'no', refusedSinceMs: undefined };
+    const listAnew = (): void => undefined;
+    const member: Member = { ...options, kind, isBroken: false, mustList: 'no', refusedSinceMs: undefined, listAnew };
     this.#members.add(member);
     return {
       get mustList() {
@@ -107,6 +110,9 @@ export class ClusterContinuity {
         this.#waiters.notify();
       },
       setBack: (why) => this.#listener.setBack(why),
+      onMustList: (then) => {
+        member.listAnew = then;
+      },
       remove: () => void this.#members.delete(member),
       restore: () => void this.#members.add(member),
     };
@@ -242,7 +248,11 @@ export class ClusterContinuity {
     });
     for (const { found, verdict } of judged) if (verdict === 'wait') throw found as ApiError;
     for (const { member, found, verdict } of judged) {
+      const before = member.mustList;
       if (verdict !== 'wait') member.mustList = verdict;
+      // One whose watch broke waits for this verification, or for the next.
+      const isWatched = !broken.includes(member) && !member.isBroken;
+      if (verdict === 'yes' && before === 'no' && isWatched) member.listAnew();
       if (found instanceof ApiError) member.refused?.(found);
     }
   }

@@ -34,6 +34,7 @@ function informerOf(
       untilVerified: () => Promise.resolve('unknown'),
       listed: () => undefined,
       setBack: () => undefined,
+      onMustList: () => undefined,
       ...continuity,
     },
     ...options,
@@ -256,6 +257,36 @@ test('that is refused after a restore compares the next list with nothing of bef
     ['70'],
     [],
   ]);
+  ended.abort();
+  await running;
+});
+
+test('whose watch is open is listed at once when nobody may rely on it before, and not when the watch ends', async () => {
+  const clock = new FakeClock();
+  const ended = new AbortController();
+  const lists: string[] = [];
+  let listAnew = (): void => undefined;
+  const source: ListWatch<Machine> = {
+    resource: machines,
+    selection: {},
+    list({ resourceVersion = '' }) {
+      lists.push(resourceVersion);
+      return Promise.resolve({ metadata: { resourceVersion: '7' }, items: [] });
+    },
+    // oxlint-disable-next-line require-yield -- it has nothing to say
+    async *watch({ signal }) {
+      return await untilAborted(never(), signal);
+    },
+    answeredSince: () => Promise.resolve(),
+  };
+  const continuity = { onMustList: (then: () => void) => void (listAnew = then) };
+  const running = informerOf(source, clock, { continuity }).run(ended.signal);
+  await clock.advanceAsync(1);
+
+  listAnew();
+  await clock.advanceAsync(1);
+
+  expect(lists).toEqual(['0', '']);
   ended.abort();
   await running;
 });

@@ -38,6 +38,8 @@ export interface InformerContinuity extends Continuity {
   listed(): void;
   /** A list shows that the server was set back; told before the list is taken. */
   setBack(why: string): void;
+  /** `then` is called when it has to be listed although its watch is open: until that is done, nobody may rely on the whole cluster. One only. */
+  onMustList(then: () => void): void;
 }
 
 export interface PendingList {
@@ -85,6 +87,7 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
     this.#waiters = new Waiters(options.clock);
     this.#aliveAtMs = options.clock.monotonicMs();
     this.#history = options.history ?? new ObservedHistory();
+    options.continuity?.onMustList(() => this.#reflector?.listAnew());
   }
 
   get hasSynced(): boolean {

@@ -100,6 +100,7 @@ const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
  * | list   | WatchList; or a list and then a watch   | watch; refused (400, 422) → list without WatchList                |
  * | watch  | resumes at the sink's resourceVersion   | time over → watch, or verify if it has to be listed;              |
  * |        |                                         | broken, silent, 410, failed → verify                              |
+ * |        |                                         | `listAnew` → list                                                 |
  * | verify | pauses, waits for `continuity`          | last change found → watch from there; not found, or 410 → list    |
  *
  * The first list takes what the server has cached ('0'); a later one is not older than the sink; one that the server
