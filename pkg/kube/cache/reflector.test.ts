@@ -11,7 +11,7 @@ import { machines } from '../client/resource.ts';
 import type { WatchEvent } from '../client/watch.ts';
 import { silentLogger } from '../../base/log/logger.ts';
 import { ReflectedInformer } from './reflected-informer.ts';
-import { Reflector, type WatchSeconds } from './reflector.ts';
+import { type Continuity, Reflector, type WatchSeconds } from './reflector.ts';
 
 const PAUSES = 7;
 /** Longer than the pauses of a server that is starting. */
@@ -36,6 +36,10 @@ async function* breaking({ onOpen }: WatchOptions): AsyncGenerator<never> {
   yield* unreachable();
 }
 
+async function* starting(): AsyncGenerator<never> {
+  throw new ApiError(503, 'ServiceUnavailable', 'starting');
+}
+
 async function* throttled(): AsyncGenerator<never> {
   throw new ApiError(429, 'TooManyRequests', 'too many requests', { retryAfterMs: RETRY_AFTER_MS });
 }
@@ -52,6 +56,7 @@ const atOnce = (): Promise<void> => Promise.resolve();
 async function pausesBetween(
   watch: (options: WatchOptions) => AsyncGenerator<never>,
   answeredSince: () => Promise<void>,
+  continuity?: Continuity,
 ): Promise<readonly number[]> {
   const clock = new HastyClock();
   const enough = new AbortController();
@@ -67,8 +72,8 @@ async function pausesBetween(
     answeredSince,
   };
   const sink = { resourceVersion: () => '1', keep: <T>(it: T): T => it, replace() {}, deliver() {}, reach() {} };
-  const reflector = new Reflector({ source, sink, clock, log: silentLogger, streamLists: false, random: () => 0.5 });
-  await reflector.run(enough.signal);
+  const how = { clock, continuity, log: silentLogger, streamLists: false, random: () => 0.5 };
+  await new Reflector({ source, sink, ...how }).run(enough.signal);
   return beginnings.slice(1).map((atMs, i) => atMs - (beginnings[i] ?? 0));
 }
 
@@ -76,7 +81,7 @@ const BOOKMARKED = machine((m) => Object.assign(m.metadata, { resourceVersion: '
 
 /** What becomes of watches that end like these: from where each began, and whether it was listed in between. */
 async function courseOf(
-  endings: readonly ('time-over' | 'early' | 'breaks' | 'expired')[],
+  endings: readonly ('time-over' | 'early' | 'breaks' | 'expired' | 'refused')[],
   found: 'same' | 'unknown',
   mustList = false,
 ): Promise<readonly string[]> {
@@ -95,6 +100,7 @@ async function courseOf(
       course.push(`watch ${resourceVersion}`);
       const next = left.shift();
       if (next === undefined) return enough.abort();
+      if (next === 'refused') throw new ApiError(403, 'Forbidden', 'cannot watch');
       onOpen?.();
       yield { type: 'BOOKMARK', object: BOOKMARKED } as const;
       if (next === 'time-over') clock.advance(timeoutSeconds * 1_000);
@@ -145,6 +151,23 @@ test('a watch whose place the server has forgotten counts as broken, unless the 
     'watch 50',
     'list 70',
     'watch 70',
+  ]);
+});
+
+test('watches that are refused again and again by a server that answers reads are replaced by lists, until one is opened', async () => {
+  const refused = ['broke', 'watch 50'];
+  const listed = ['broke', 'list 70', 'watch 70'];
+
+  expect(await courseOf([...Array.from({ length: 6 }, () => 'refused' as const), 'breaks'], 'same')).toEqual([
+    'list 70',
+    'watch 70',
+    ...refused,
+    ...refused,
+    ...refused,
+    ...listed,
+    ...listed,
+    ...listed,
+    ...refused,
   ]);
 });
 
@@ -208,6 +231,24 @@ test.each([
 ])('waits $pauses ms when $what', async ({ watch, answeredSince, pauses }) => {
   expect(await pausesBetween(watch, answeredSince)).toEqual(pauses);
 });
+
+test.each([
+  { what: 'does not answer', watch: unreachable },
+  { what: 'answers as one that starts', watch: starting },
+])(
+  'lists instead of watches that a server $what, while it answers reads, are made ever more rarely',
+  async ({ watch }) => {
+    const continuity = {
+      mustList: false,
+      broke: () => undefined,
+      untilVerified: () => Promise.resolve('same' as const),
+    };
+
+    const pauses = await pausesBetween(watch, atOnce, continuity);
+
+    expect(pauses.slice(-3)).toEqual(LONGER_AND_LONGER.slice(-3));
+  },
+);
 
 /** For how long a cache asks for watches that bring these events, one each, and for the next one. */
 async function secondsOf(

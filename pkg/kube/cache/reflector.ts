@@ -86,6 +86,8 @@ const RECONNECT_SPREAD_MS = 100;
 const SHORTEST_PAUSE_MS = 800;
 /** WatchLists that may fail in a row before one ordinary list is made. */
 const STREAM_TRIES = 2;
+/** Watches in a row that a server may not open, although it has answered reads just before, until it is listed instead. */
+const UNOPENED_TRIES = 3;
 /** Longest pause after what a server answers that is starting, or is restarted behind a load balancer. */
 const STARTING_PAUSE_MS = 2_000;
 /** Failures that are normal while servers restart and networks blink; later ones are warnings. */
@@ -101,7 +103,8 @@ const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
  * | watch  | resumes at the sink's resourceVersion   | time over → watch, or verify if it has to be listed;              |
  * |        |                                         | broken, silent, 410, failed → verify                              |
  * |        |                                         | `listAnew` → list                                                 |
- * | verify | pauses, waits for `continuity`          | last change found → watch from there; not found, or 410 → list    |
+ * | verify | pauses, waits for `continuity`          | last change found → watch from there; not found, or 410, or       |
+ * |        |                                         | watches are not opened though it answers reads → list             |
  *
  * The first list takes what the server has cached ('0'); a later one is not older than the sink; one that the server
  * refuses as expired or too new, and one after a history that could not be verified, is a quorum read.
@@ -120,6 +123,8 @@ export class Reflector<T extends KubeObject> {
   #resumeAt: string | undefined;
   /** The server was found to go on where we are, and nothing has come of that yet. */
   #isVerified = false;
+  /** How many watches in a row were not opened although it had answered reads just before. */
+  #unopened = 0;
   /** In the last watch. */
   #hasBookmarks = false;
   #restarting = new AbortController();
@@ -182,16 +187,28 @@ export class Reflector<T extends KubeObject> {
     if (isInOrder && continuity?.mustList !== true) return;
     // A server that has forgotten where we were, although it goes on from there, was restarted: its list says the rest.
     const isLookedInto = isExpired(failure) && this.#isVerified;
+    if (round.opened) this.#unopened = 0;
+    else if (failure !== undefined && this.#isVerified) this.#unopened += 1;
     this.#isVerified = false;
     if (!isInOrder && !isLookedInto) continuity?.broke();
     const pauseMs = failure === undefined ? 0 : this.#afterFailure(failure, round);
-    if (pauseMs > 0) await this.#pause(pauseMs, isUnanswered(failure), signal);
+    if (pauseMs > 0) await this.#pause(pauseMs, isUnanswered(failure) && !this.#isUnwatched, signal);
     if (continuity === undefined || isLookedInto) return;
     this.#continue(await continuity.untilVerified(signal));
     this.#isVerified = true;
   }
 
+  /** A role without the verb, or a proxy that refuses watches: each attempt costs a list, and is made ever more rarely. */
+  get #isUnwatched(): boolean {
+    return this.#unopened >= UNOPENED_TRIES;
+  }
+
   #continue(found: 'same' | 'unknown'): void {
+    if (!this.#mustList && this.#isUnwatched) {
+      // What is seen would stand still for ever.
+      this.#mustList = true;
+      this.#listReason = 'unwatched';
+    }
     if (this.#mustList) {
       this.#mustListQuorum ||= found === 'unknown';
       return;
@@ -205,7 +222,8 @@ export class Reflector<T extends KubeObject> {
 
   async #round(round: Round, signal: AbortSignal): Promise<void> {
     const { sink, clock, watchSeconds = WATCH_S } = this.#options;
-    if (this.#mustList && !(this.#streams && this.#failedStreams < STREAM_TRIES)) {
+    const mayStream = this.#streams && this.#failedStreams < STREAM_TRIES && !this.#isUnwatched;
+    if (this.#mustList && !mayStream) {
       await this.#list(signal);
       round.listed = true;
     }
@@ -330,7 +348,10 @@ export class Reflector<T extends KubeObject> {
     }
     // A network that breaks every second leaves no time for an event: what was missed meanwhile must not wait ever longer.
     if (round.opened && isUnanswered(err)) this.#backoff.reached();
-    const ownPauseMs = Math.min(this.#backoff.next(), isOfStarting(err) ? STARTING_PAUSE_MS : Infinity);
+    const ownPauseMs = Math.min(
+      this.#backoff.next(),
+      isOfStarting(err) && !this.#isUnwatched ? STARTING_PAUSE_MS : Infinity,
+    );
     const retryInMs = Math.max(ownPauseMs, (err instanceof ApiError ? err.retryAfterMs : undefined) ?? 0);
     const level = this.#backoff.failures > QUIET_FAILURES ? 'warn' : 'debug';
     this.#log[level]({ err, retryInMs }, 'watching failed');
