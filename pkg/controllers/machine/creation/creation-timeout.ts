@@ -17,7 +17,7 @@ import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { becomeFailed, clustersOf, type FailDeps } from '../failure/fail.ts';
 import { REPLACEMENT_RETRY_MS, reportHold } from '../failure/held-back.ts';
-import { CATCH_UP_MS, liveCheck, type LiveCheckDeps } from '../failure/live-check.ts';
+import { CATCH_UP_MS, isUnseen, liveCheck, type LiveCheckDeps, UNSEEN_NODE } from '../failure/live-check.ts';
 import { type NotYet, takeGrant } from '../failure/turn.ts';
 import { namedNode } from '../node/named-node.ts';
 import { initializingSinceMs, refusedSinceMs } from './waiting-since.ts';
@@ -161,14 +161,10 @@ function describeWant(node: Node, watched: readonly string[]): string {
 
 /** What speaks against it, read live; undefined when nothing does. */
 async function doubtOf(deps: Deps, ctx: MachineContext): Promise<string | undefined> {
-  const { machine, nodes } = ctx;
   const look = await liveCheck(deps, ctx);
   if (look.doubt !== undefined) return look.doubt;
-  const { node } = look;
-  if (node === undefined || phaseOf(machine) !== 'Pending') return undefined;
-  // A watch that has stalled; nothing is to be waited for without a Node.
-  const isUnseen = node.metadata.resourceVersion !== nodes?.get(node.metadata.name)?.metadata.resourceVersion;
-  return isUnseen ? 'the latest version of the Node' : undefined;
+  // Nothing is to be waited for without a Node.
+  return phaseOf(ctx.machine) === 'Pending' && isUnseen(ctx, look.node) ? UNSEEN_NODE : undefined;
 }
 
 /** From when a machine's waiting counts; undefined when it waits for nothing, or has got its VM a moment ago. */

@@ -8,6 +8,9 @@ import type { MachineContext } from '../context.ts';
 /** When to look again after a live read that contradicts the cache: the watch delivers it soon. */
 export const CATCH_UP_MS = 1_000;
 
+/** What speaks against going on when the Node `isUnseen`. */
+export const UNSEEN_NODE = 'the latest version of the Node';
+
 export type LiveCheckDeps = Pick<Collaborators, 'machines' | 'readMachine'>;
 
 /** What a live look found: what speaks against going on at once, or the machine's Node, if it has one. */
@@ -30,4 +33,10 @@ export async function liveCheck(
     return { doubt: 'the latest version of the machine' };
   }
   return { doubt: undefined, node: node !== undefined && belongsTo(node, machine, machines) ? node : undefined };
+}
+
+/** Whether the cache does not show this Node as a live look has: its watch has stalled. */
+export function isUnseen({ nodes }: Pick<MachineContext, 'nodes'>, node: Node | undefined): boolean {
+  if (node === undefined) return false;
+  return node.metadata.resourceVersion !== nodes?.get(node.metadata.name)?.metadata.resourceVersion;
 }

@@ -16,7 +16,7 @@ import { isUpdateSuccessful } from '../in-place/outcome.ts';
 import { isSuspended } from '../node/suspended.ts';
 import { becomeFailed, clustersOf, type FailDeps } from '../failure/fail.ts';
 import { endHold, reportHold } from '../failure/held-back.ts';
-import { CATCH_UP_MS, liveCheck, type LiveCheckDeps } from '../failure/live-check.ts';
+import { CATCH_UP_MS, isUnseen, liveCheck, type LiveCheckDeps, UNSEEN_NODE } from '../failure/live-check.ts';
 import { type NotYet, paced, takeGrant, zoneStopped } from '../failure/turn.ts';
 
 /** Phases that last no longer than the health timeout; after a successful update a machine stays in its phase while unhealthy. */
@@ -115,7 +115,9 @@ async function doubtOf(deps: Deps, ctx: MachineContext): Promise<string | undefi
     return node !== undefined && isUpdateSuccessful(node) ? 'the success of the update to be recorded' : undefined;
   }
   const isWell = isHealthy(node?.status?.conditions ?? [], watchedConditionsOf(machine, deps.settings));
-  return isWell ? 'the recovery of the Node to be recorded' : undefined;
+  if (isWell) return 'the recovery of the Node to be recorded';
+  // Whether it recovered in between was not seen.
+  return isUnseen(ctx, node) ? UNSEEN_NODE : undefined;
 }
 
 /** What has failed: an update that had succeeded did not, the Node's health did. */

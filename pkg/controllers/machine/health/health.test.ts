@@ -284,6 +284,22 @@ describe('the health timeout', () => {
     expect(result).toMatchObject({ kind: 'requeue', waitingFor: 'the recovery of the Node to be recorded' });
   });
 
+  test('spares a machine whose Node has changed since the cache has shown it: it may have been well in between', async () => {
+    const world = await unknownFor(10 * MINUTE);
+    world.nodes.live.set(
+      'm-1',
+      node((n) => {
+        n.metadata.resourceVersion = '999';
+        n.status.conditions = [NOT_READY];
+      }),
+    );
+
+    const { machine: seen, result } = await world.reconcile();
+
+    expect(seen.status?.currentStatus?.phase).toBe('Unknown');
+    expect(result).toMatchObject({ kind: 'requeue', waitingFor: 'the latest version of the Node' });
+  });
+
   test('fails a machine whose Node is gone also when looked at live', async () => {
     const world = await unknownFor(10 * MINUTE);
     world.nodes.live.set('m-1', undefined);
