@@ -336,6 +336,21 @@ describe('a vanished object', () => {
     ]);
   });
 
+  test('that is shown again is told of the end of a creation that was broken off before: it may have made a VM', async () => {
+    const { activities } = start();
+    const { run, done } = work();
+    activities.startOrGet(owner, 'create', run);
+    await turn();
+    activities.abort(owner.uid, 'create', 'the machine is being deleted');
+    activities.forgetAll(owner.key);
+
+    activities.get(owner.uid, 'create');
+    done('vm-1');
+    await turn();
+
+    expect(activities.get(owner.uid, 'create')).toMatchObject({ state: 'done', result: 'vm-1' });
+  });
+
   test('that is shown again is drained anew once the drain that was broken off has ended', async () => {
     const { activities, enqueued } = start();
     const { run, fail } = work();

@@ -89,7 +89,7 @@ export class ActivityRegistry<R extends ResultsByKind = Record<ActivityKind, unk
     // Its object was only not shown for a while: who asks again waits for the end, and what was broken off for that is begun anew.
     if (entry?.isOrphaned === true) {
       entry.isAskedFor = true;
-      entry.isOrphaned = entry.abort.signal.aborted;
+      entry.isOrphaned = INTERRUPTIBLE.has(entry.kind) && entry.abort.signal.aborted;
     }
     // The entry of a kind was started with work of that kind.
     const outcome: Activity<unknown> | undefined = entry?.outcome;
