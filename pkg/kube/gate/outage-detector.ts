@@ -1,4 +1,4 @@
-import { toTimestamp, type Clock } from '../../base/clock/clock.ts';
+import { MINUTE_MS, toTimestamp, type Clock } from '../../base/clock/clock.ts';
 import { untilAborted, withDeadline } from '../../base/clock/deadline.ts';
 import type { Logger } from '../../base/log/logger.ts';
 import type { GateMetrics } from '../../base/metrics/gate.ts';
@@ -82,6 +82,8 @@ const HISTORY_GOOD_FOR_MS = 2_000;
 /** While probes fail, the second comes so soon, and each after it twice as late, up to the longest pause. */
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 2_000;
+/** An attempt to read all of a cluster that was set back may take so long: of one that is broken off nothing is kept. */
+const READ_ANEW_WITHIN_MS = 5 * MINUTE_MS;
 /** How long a mutation waits for a doubt to be settled. */
 const SETTLED_WITHIN_MS = 5_000;
 
@@ -322,7 +324,8 @@ export class OutageDetector {
     if (outage !== undefined && this.#hasAnswered) {
       try {
         const catchUp = async (signal: AbortSignal): Promise<void> => this.#probed.catchUp?.(signal, outage);
-        await withDeadline(clock, timeoutMs, 'reading the cluster after an outage', catchUp, this.#stopping.signal);
+        const limitMs = outage.isSetBack ? Math.max(timeoutMs, READ_ANEW_WITHIN_MS) : timeoutMs;
+        await withDeadline(clock, limitMs, 'reading the cluster after an outage', catchUp, this.#stopping.signal);
       } catch (err) {
         this.#failures += 1;
         if (err instanceof SetBackError) this.#setBack(err.message);

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
-import { SECOND } from '../../../test/durations.ts';
+import { MINUTE, SECOND } from '../../../test/durations.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { silentLogger } from '../../base/log/logger.ts';
 import { gateMetrics } from '../../base/metrics/gate.ts';
@@ -130,6 +130,20 @@ describe('a cluster that was set back', () => {
       { isOver: true, isSetBack: true },
     ]);
     expect(cluster.caughtUp.every(({ isSetBack }) => isSetBack)).toBe(true);
+  });
+
+  test.each([
+    { takes: 4 * MINUTE, attempts: 1 },
+    { takes: 6 * MINUTE, attempts: 2 },
+  ])('may take minutes to be read: nothing of an attempt that is broken off is kept ($takes ms)', async (given) => {
+    const { clock, cluster, admit } = await start();
+    cluster.whileRead = () => clock.sleep(given.takes, never);
+    cluster.showSetBack();
+
+    await clock.advanceAsync(given.takes + SECOND);
+
+    expect(cluster.caughtUp).toHaveLength(given.attempts);
+    expect(await admit('change')).toBe(given.attempts === 1 ? 'admitted' : 'outage');
   });
 
   test('has an outage at once by whatever else shows it', async () => {
