@@ -128,13 +128,7 @@ test('has not lost sight of anything when its first list is refused', async () =
     },
     answeredSince: () => Promise.resolve(),
   };
-  const informer = new ReflectedInformer({
-    source,
-    clock,
-    log: silentLogger,
-    cluster: 'control',
-    streamLists: false,
-    random: () => 0,
+  const informer = informerOf(source, clock, {
     onBlind: (fromMs, toMs) => told.push(`blind from ${fromMs} to ${toMs}`),
   });
 
