@@ -19,7 +19,7 @@ import { addFinalizer, OwnerController } from '../replicas/owner-controller.ts';
 import { OwnerStatuses } from '../replicas/owner-status.ts';
 import { releaseSet } from '../replicas/release.ts';
 import type { Collaborators, DeploymentPass, DeploymentStep, MachineDeploymentDeps } from './step.ts';
-import { endBegunUpdates, inPlaceUpdate } from './in-place/in-place-update.ts';
+import { countMoved, endBegunUpdates, inPlaceUpdate } from './in-place/in-place-update.ts';
 import { NodeMarker } from './node-marks/node-marker.ts';
 import { Replacements } from './node-marks/replacements.ts';
 import { observeDeployment, type Observed } from './observed.ts';
@@ -27,7 +27,7 @@ import { nodeMarks } from './rollout/node-marks.ts';
 import { deadlineCheckMs } from './rollout/progressing-condition.ts';
 import { rollBackOnRequest } from './rollout/rollback.ts';
 import { isToBegin, hasOldMachines } from './rollout/rollout-begin.ts';
-import { type RolloutDeps, recreate, rollingUpdate } from './rollout/rollout.ts';
+import { AGAIN, type RolloutDeps, recreate, rollingUpdate } from './rollout/rollout.ts';
 import { orderHoldOf, type OrderDeps } from './rollout/update-order.ts';
 import { handoff } from './scaling/handoff.ts';
 import { resizeSets } from './scaling/resize.ts';
@@ -204,6 +204,7 @@ const scaleSets = (deps: RolloutDeps & OrderDeps): DeploymentStep => ({
   async run(pass) {
     const { observed, signal } = pass;
     const { spec } = observed.deployment;
+    if (await countMoved(deps, observed, signal)) return AGAIN;
     const hold = orderHoldOf(deps, observed);
     const isHeld = spec.paused === true || hold !== undefined;
     const facts = { ...scalingFactsOf(observed), isPaused: isHeld };

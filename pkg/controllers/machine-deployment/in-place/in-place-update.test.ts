@@ -16,7 +16,7 @@ import { stop } from '../../../work/reconcile/result.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { nodes } from '../../../kube/client/resource.ts';
 import { AGAIN } from '../rollout/rollout.ts';
-import { endBegunUpdates, inPlaceUpdate } from './in-place-update.ts';
+import { countMoved, endBegunUpdates, inPlaceUpdate } from './in-place-update.ts';
 
 const API_VERSION = 'machine.sapcloud.io/v1alpha1';
 const FORBIDDEN = new ApiError(403, 'Forbidden', 'no');
@@ -27,6 +27,7 @@ const UPDATED = { type: 'InPlaceUpdate', status: 'True', reason: 'UpdateSuccessf
 function scene(made: Scene) {
   const {
     old,
+    oldSize,
     now,
     nowSize,
     updated = [],
@@ -52,7 +53,7 @@ function scene(made: Scene) {
       s.spec.replicas = replicas;
       if (name === 'old') s.spec.template.spec = { class: { kind: 'MachineClass', name: 'class-0' } };
     });
-  const [oldSet, newSet] = [setOf('old', old.length), setOf('now', nowSize ?? now.length)];
+  const [oldSet, newSet] = [setOf('old', oldSize ?? old.length), setOf('now', nowSize ?? now.length)];
   const machineOf = (set: MachineSet, name: string): BuiltMachine =>
     machine((m) => {
       m.metadata.name = name;
@@ -101,11 +102,12 @@ function scene(made: Scene) {
   const written = (): string[] =>
     deps.client.writes.map(({ what }) => what).filter((what) => what !== 'machinesets/old');
   const writtenNodes = (): string[] => deps.targetClient.writes.map(({ what }) => what);
-  return { deps, run, written, writtenNodes };
+  return { deps, deployment, run, written, writtenNodes };
 }
 
 interface Scene {
   readonly old: readonly string[];
+  readonly oldSize?: number;
   readonly now: readonly string[];
   readonly nowSize?: number;
   readonly updated?: readonly string[];
@@ -323,6 +325,72 @@ test('a Machine that was updated to another template is updated again, and never
   expect(first).toMatchObject({ what: 'nodes/o-1', body: { spec: { unschedulable: null } } });
   // It is still of an old template, and its next update is that of a rollout.
   expect(JSON.stringify(first?.body)).toContain(PREFER_NO_SCHEDULE_KEY);
+});
+
+describe('a Machine that was moved to a set which is no longer that of an update in place', () => {
+  const unlabelled = { labels: { [UPDATE_RESULT_LABEL]: null } };
+  const counted = async ({ deps, deployment }: ReturnType<typeof scene>, type: 'InPlaceUpdate' | 'RollingUpdate') => {
+    const { strategy } = deployment.spec;
+    const observed = deps.observed({ ...deployment, spec: { ...deployment.spec, strategy: { ...strategy, type } } });
+    const hasCounted = await countMoved(deps, observed, passOver(deployment).signal);
+    const changes = deps.client.writes.map(({ what, body }) => {
+      const { spec, metadata } = body as { spec?: object; metadata: object };
+      return [what, spec ?? metadata];
+    });
+    return { hasCounted, changes };
+  };
+
+  test.each([
+    {
+      title: 'because the strategy has changed',
+      moved: { old: ['o-1', 'o-2'], now: ['n-1', 'n-2'], nowSize: 1, moved: ['n-1'] },
+      type: 'RollingUpdate' as const,
+      changes: [
+        ['machinesets/now', { replicas: 2 }],
+        ['machines/n-1', unlabelled],
+      ],
+    },
+    {
+      title: 'because the template has changed',
+      moved: { old: ['o-1', 'o-2'], oldSize: 1, now: ['n-1'], nowSize: 0, moved: ['o-1', 'n-1'] },
+      type: 'InPlaceUpdate' as const,
+      changes: [
+        ['machinesets/old', { replicas: 2 }],
+        ['machines/o-1', unlabelled],
+      ],
+    },
+    {
+      title: 'and is counted by it already',
+      moved: { old: ['o-1', 'o-2'], now: [], moved: ['o-1'] },
+      type: 'InPlaceUpdate' as const,
+      changes: [['machines/o-1', unlabelled]],
+    },
+    {
+      title: 'which is too large besides',
+      moved: { old: ['o-1', 'o-2', 'o-3'], oldSize: 1, now: [], moved: ['o-1'] },
+      type: 'InPlaceUpdate' as const,
+      changes: [
+        ['machinesets/old', { replicas: 2 }],
+        ['machines/o-1', unlabelled],
+      ],
+    },
+  ])('$title, is counted by it, and then is as any other', async ({ moved, type, changes }) => {
+    const late = scene(moved);
+
+    expect(await counted(late, type)).toEqual({ hasCounted: true, changes });
+    expect(await counted(late, type)).toEqual({ hasCounted: false, changes });
+  });
+
+  test('goes with its MachineDeployment to another size', async () => {
+    const { deps, deployment } = scene({ old: ['o-1'], oldSize: 0, now: [], moved: ['o-1'] });
+    const spec = { ...deployment.spec, replicas: 0 };
+    deps.machineDeployments.put({ ...deployment, metadata: { ...deployment.metadata, resourceVersion: '9' }, spec });
+
+    for (let i = 0; i < 9; i++) await deps.reconcile();
+
+    expect(deps.machineSets.get('default/old')?.spec.replicas).toBe(0);
+    expect(deps.machines.get('default/o-1')?.metadata.labels).not.toHaveProperty([UPDATE_RESULT_LABEL]);
+  });
 });
 
 describe('while it is paused', () => {

@@ -9,7 +9,7 @@ import { controllerReference } from '../../../work/reconcile/ownership.ts';
 import { stop, type StepResult } from '../../../work/reconcile/result.ts';
 import { recordedNodeOf } from '../../machine-facts/recorded-node.ts';
 import { isEmptied } from '../../machine-facts/rollout-marks.ts';
-import { isJustUpdated } from '../../replicas/machine-state.ts';
+import { isJustUpdated, isTerminating } from '../../replicas/machine-state.ts';
 import { patchEach } from '../../replicas/patch-each.ts';
 import {
   isForAnother,
@@ -97,6 +97,31 @@ export async function endBegunUpdates(deps: RolloutDeps, pass: DeploymentPass, h
   return (await moveUpdated(deps, pass, old, newSet, facts.newSet)) ? AGAIN : stop;
 }
 
+/**
+ * Ends what was moved to a set that is no longer that of an update in place, because template or strategy have changed since: the set counts its
+ * Machines, which from then on are as any others. Until then it would never delete them. Returns whether there were any.
+ */
+export async function countMoved(deps: RolloutDeps, observed: Observed, signal: AbortSignal): Promise<boolean> {
+  const { deployment, newSet, oldSets, machinesOf } = observed;
+  const isInPlace = deployment.spec.strategy?.type === 'InPlaceUpdate';
+  const sizes = new Map<string, number>();
+  const moved = [...oldSets, ...(isInPlace || newSet === undefined ? [] : [newSet])].flatMap((set) => {
+    const living = machinesOf(set).filter((machine) => !isTerminating(machine));
+    const its = living.filter(isJustUpdated);
+    const size = set.spec.replicas ?? 0;
+    sizes.set(set.metadata.name, size + Math.min(its.length, Math.max(0, living.length - size)));
+    return its;
+  });
+  await resizeSets(deps, observed, { sizes }, signal);
+  await unlabelMoved(deps, moved, signal);
+  return moved.length > 0;
+}
+
+async function unlabelMoved({ writer }: RolloutDeps, moved: readonly Machine[], signal: AbortSignal): Promise<void> {
+  const unlabel = (machine: Machine) => mergePatch(machine, { metadata: { labels: { [UPDATE_RESULT_LABEL]: null } } });
+  await patchEach(writer, machines, moved, unlabel, signal);
+}
+
 /** Gives the Nodes back that were updated to another template than that of `newSet`; without it, all that were updated. */
 function releaseOutdated(
   deps: RolloutDeps,
@@ -164,8 +189,7 @@ async function stopRefilling(deps: RolloutDeps, old: readonly Side[], signal: Ab
 async function settle(deps: RolloutDeps, { observed, signal }: DeploymentPass, now: Side): Promise<Marked> {
   const counted = now.machines.length <= now.facts.size ? now.machines : [];
   const labelled = counted.map(({ machine }) => machine).filter(isJustUpdated);
-  const unlabel = (machine: Machine) => mergePatch(machine, { metadata: { labels: { [UPDATE_RESULT_LABEL]: null } } });
-  await patchEach(deps.writer, machines, labelled, unlabel, signal);
+  await unlabelMoved(deps, labelled, signal);
   const needless = now.machines.filter(isNeedlessCandidate).map(({ machine }) => machine);
   const due = now.machines.filter((one) => isToBeReleased(one) && !isEmptied(one.machine));
   const released = await deps.marker.write(observed.deployment, due, releaseUpdatedNode, signal);
