@@ -77,6 +77,12 @@ describe('shrinking old sets', () => {
       sizes: { a: 7 },
     },
     {
+      title: 'takes a failed machine that is preserved when it is the last of its set',
+      now: facts('new', 3, 3),
+      old: [{ ...facts('a', 1, 0), free: 0, freePreserved: 1 }, facts('b', 7, 7, 7, 2)],
+      sizes: { a: 0, b: 5 },
+    },
+    {
       title: 'gives up no available machine for new ones that have failed and are preserved',
       now: { ...facts('new', 3, 0), preservedFailed: 3 },
       old: [facts('a', 8)],
@@ -256,7 +262,8 @@ describe('over any rollout', () => {
     return {
       ...facts(name, size, available, ready + starting + kept + going, createdMs),
       missing: Math.max(0, size - ready - starting - kept),
-      free: size - available - preservedFailed,
+      free: size - available - staysKept,
+      freePreserved: staysKept - preservedFailed,
       preservedFailed,
     };
   }

@@ -40,7 +40,10 @@ export function shrinkOldSets(newSet: SetFacts, oldSets: readonly SetFacts[], li
   let spare = sumOf(all, ({ available }) => available) - least;
 
   const sizes = new Map<string, number>();
-  const { sets } = takeFree(old, budget);
+  const { sets } = takeFree(
+    old.map((set) => ({ ...set, free: set.free + set.freePreserved })),
+    budget,
+  );
   for (const [i, { name, size }] of sets.entries()) {
     const loss = Math.max(0, Math.min(size, spare)); // counts each as available, whatever it is
     spare -= loss;

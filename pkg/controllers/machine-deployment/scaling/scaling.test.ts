@@ -159,6 +159,18 @@ describe('scaling', () => {
       noted: ['n', 'a'],
     },
     {
+      title:
+        'takes a machine that works, as the rollout would, rather than the only one of the new template, which is preserved',
+      replicas: 5,
+      more: {
+        newSet: facts('n', 1, { available: 0, freePreserved: 1 }),
+        oldSets: [facts('a', 6)],
+        limits: { replicas: 5, surge: 1, unavailable: 0 },
+      },
+      sizes: { a: 5 },
+      noted: ['n', 'a'],
+    },
+    {
       title: 'takes replicas without a machine before machines that are not available',
       replicas: 8,
       more: {

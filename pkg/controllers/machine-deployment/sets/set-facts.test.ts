@@ -14,16 +14,24 @@ const NOW = Date.parse('2026-01-02T00:00:00Z');
 const PAST = '2026-01-01T00:00:00Z';
 const NOBODY: ReadonlySet<string> = new Set();
 
-type Trait = 'well' | 'well, just updated' | 'failed, preserved' | 'ill' | 'well, preferred' | 'going' | 'well, marked';
+type Trait =
+  | 'well'
+  | 'well, just updated'
+  | 'ill, just updated'
+  | 'failed, preserved'
+  | 'ill'
+  | 'well, preferred'
+  | 'going'
+  | 'well, marked';
 
 function machineOf(trait: Trait, i: number): BuiltMachine {
   return machine((m) => {
     m.metadata.name = `m-${i}`;
-    if (trait === 'ill') m.status.currentStatus.phase = 'Unknown';
+    if (trait.startsWith('ill')) m.status.currentStatus.phase = 'Unknown';
     if (trait === 'failed, preserved') {
       m.status.currentStatus = { phase: 'Failed', preserveExpiryTime: '2026-01-03T00:00:00Z' };
     }
-    if (trait === 'well, just updated') m.metadata.labels[UPDATE_RESULT_LABEL] = 'successful';
+    if (trait.endsWith('just updated')) m.metadata.labels[UPDATE_RESULT_LABEL] = 'successful';
     if (trait === 'going') m.metadata.deletionTimestamp = PAST;
     if (trait === 'well, preferred') m.metadata.annotations[PRIORITY_ANNOTATION] = '2';
     if (trait === 'well, marked') {
@@ -45,6 +53,7 @@ test.each<{ traits: Trait[]; size: number; available: number; free: number }>([
   { traits: ['well', 'well, marked'], size: 3, available: 1, free: 2 },
   { traits: ['well, just updated', 'well, just updated'], size: 1, available: 1, free: 0 },
   { traits: ['well, just updated', 'well, just updated', 'well'], size: 0, available: 0, free: 0 },
+  { traits: ['ill, just updated', 'ill'], size: 2, available: 0, free: 1 },
 ])('of $size machines $traits, $available are available and $free cost nothing', ({ traits, size, ...want }) => {
   const set = machineSet((s) => {
     s.spec.replicas = size;
@@ -66,7 +75,14 @@ test.each<{ traits: Trait[]; size: number; missing: number }>([
   expect(factsOf(set, traits.map(machineOf), { isReplaced: true, named: NOBODY }, NOW).missing).toBe(missing);
 });
 
-test.each<{ title: string; traits: Trait[]; size: number; preservedFailed: number; free: number }>([
+test.each<{
+  title: string;
+  traits: Trait[];
+  size: number;
+  preservedFailed: number;
+  free: number;
+  freePreserved?: number;
+}>([
   {
     title: 'is missed while available ones go first',
     traits: ['failed, preserved', 'well'],
@@ -75,11 +91,12 @@ test.each<{ title: string; traits: Trait[]; size: number; preservedFailed: numbe
     free: 0,
   },
   {
-    title: 'costs nothing in a set without any',
+    title: 'costs nothing in a set without any, but its inspection',
     traits: ['failed, preserved', 'ill'],
     size: 2,
     preservedFailed: 0,
-    free: 2,
+    free: 1,
+    freePreserved: 1,
   },
   {
     title: 'that is about to go is not missed',
@@ -88,12 +105,13 @@ test.each<{ title: string; traits: Trait[]; size: number; preservedFailed: numbe
     preservedFailed: 0,
     free: 0,
   },
-])('a failed machine that is preserved $title', ({ traits, size, preservedFailed, free }) => {
+])('a failed machine that is preserved $title', ({ traits, size, preservedFailed, free, freePreserved = 0 }) => {
   const set = machineSet((s) => void (s.spec.replicas = size));
 
   expect(factsOf(set, traits.map(machineOf), { isReplaced: false, named: NOBODY }, NOW)).toMatchObject({
     preservedFailed,
     free,
+    freePreserved,
   });
 });
 

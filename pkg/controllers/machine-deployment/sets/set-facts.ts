@@ -7,7 +7,7 @@ import {
   MAX_REPLICAS_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
-import { isAvailable, isFailed, isPreserved, isTerminating } from '../../replicas/machine-state.ts';
+import { isAvailable, isFailed, isJustUpdated, isPreserved, isTerminating } from '../../replicas/machine-state.ts';
 import { isMarkedForDeletion, victimsAmong } from '../../replicas/replica-plan.ts';
 import { firstVictim, isDeletedBefore, rolloutVictimCriteria, victimCriteria } from '../../replicas/victim-order.ts';
 
@@ -25,14 +25,13 @@ export interface SetFacts {
   /** How many it lacks. */
   readonly missing: number;
   /**
-   * By how much it can shrink, besides what is named, before an available Machine goes: what is missing, and the unavailable ones that go
-   * first.
+   * By how much it can shrink, besides what is named, before an available Machine or one that is preserved goes: what is missing, and the
+   * unavailable ones that go first. One that was just moved never goes.
    */
   readonly free: number;
-  /**
-   * How many have failed, are preserved, and go only after an available Machine: they take a replica each and are missed as long as they
-   * stay. What goes before any available one is `free`.
-   */
+  /** How many are preserved, and go before any available one all the same, as it has none: a rollout loses nothing by them. */
+  readonly freePreserved: number;
+  /** How many have failed, are preserved, and go only after an available Machine: they take a replica each and are missed as long as they stay. */
   readonly preservedFailed: number;
   /** How many Machines an autoscaler has named that the set does not know of yet. */
   readonly named: number;
@@ -51,6 +50,7 @@ export const EMPTY_SET: SetFacts = {
   available: 0,
   missing: 0,
   free: 0,
+  freePreserved: 0,
   preservedFailed: 0,
   named: 0,
   desiredNote: undefined,
@@ -90,6 +90,8 @@ export function factsOf(
           criteria,
         );
   const isBefore = first === undefined ? (): boolean => true : isDeletedBefore(first, nowMs, criteria);
+  const free = missed.filter((machine) => isBefore(machine) && !isNamed(machine) && !isJustUpdated(machine));
+  const freePreserved = free.filter((machine) => isPreserved(machine, nowMs)).length;
   return {
     name: set.metadata.name,
     createdMs: fromTimestamp(set.metadata.creationTimestamp) ?? 0,
@@ -98,7 +100,8 @@ export function factsOf(
     living: machines.filter((machine) => !isTerminating(machine)).length,
     available: Math.min(available.length, size),
     missing,
-    free: missing + missed.filter((machine) => isBefore(machine) && !isNamed(machine)).length,
+    free: missing + free.length - freePreserved,
+    freePreserved,
     preservedFailed: missed.filter((machine) => !isBefore(machine) && isFailed(machine) && isPreserved(machine, nowMs))
       .length,
     named: named.size,
