@@ -37,8 +37,8 @@ export const AUTOSCALER_ANSWERS: readonly Mutation[] = [
   },
   {
     in: 'reportedErrors',
-    from: 'Math.max(min, joined + owed)',
-    to: 'Math.max(0, joined + owed)',
+    from: 'Math.max(min, needed)',
+    to: 'Math.max(0, needed)',
     why: 'A Machine at the minimum that cannot be created stops the autoscaler for all groups.',
   },
   {
