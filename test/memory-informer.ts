@@ -1,7 +1,7 @@
 import type { KubeObject } from '../pkg/apis/meta.ts';
 import { keyOf } from '../pkg/apis/meta.ts';
 import type { ChangeHandler, Informer } from '../pkg/kube/cache/lister.ts';
-import { Store, type IndexFunctions } from '../pkg/kube/cache/store.ts';
+import { type CacheChange, Store, type IndexFunctions } from '../pkg/kube/cache/store.ts';
 import type { ObjectIdentity } from '../pkg/kube/client/client.ts';
 
 /** A cache that a test fills; it tells of changes as the real one does, and never of a first list. */
@@ -10,6 +10,7 @@ export class MemoryInformer<T extends KubeObject> implements Informer<T> {
   readonly resourceVersion = '1';
   readonly #store: Store<T>;
   readonly #handlers: ChangeHandler<T>[] = [];
+  readonly #ofDeliveries: ChangeHandler<T>[] = [];
 
   constructor(objects: readonly T[] = [], indexes: IndexFunctions<T> = {}) {
     this.#store = new Store(indexes);
@@ -32,28 +33,36 @@ export class MemoryInformer<T extends KubeObject> implements Informer<T> {
     this.#handlers.push(handler);
   }
 
+  onDelivered(handler: ChangeHandler<T>): void {
+    this.#ofDeliveries.push(handler);
+  }
+
   waitFor(): Promise<void> {
     return Promise.resolve();
   }
 
   wrote(object: T): void {
-    this.put(object);
+    for (const change of this.#store.put(object)) this.#tell(this.#handlers, change);
   }
 
   deleted({ metadata }: ObjectIdentity): void {
-    this.remove(keyOf({ metadata }));
+    for (const change of this.#store.remove(keyOf({ metadata }))) this.#tell(this.#handlers, change);
   }
 
   /** What the watch delivers. */
   put(object: T): void {
-    for (const { old, current } of this.#store.put(object)) this.#tell(old, current);
+    this.#tell(this.#ofDeliveries, { old: this.#store.get(keyOf(object)), current: object });
+    this.wrote(object);
   }
 
   remove(key: string): void {
-    for (const { old, current } of this.#store.remove(key)) this.#tell(old, current);
+    const old = this.#store.get(key);
+    if (old === undefined) return;
+    this.#tell(this.#ofDeliveries, { old, current: undefined });
+    this.deleted(old);
   }
 
-  #tell(old: T | undefined, current: T | undefined): void {
-    for (const handler of this.#handlers) handler(old, current);
+  #tell(handlers: readonly ChangeHandler<T>[], { old, current }: CacheChange<T>): void {
+    for (const handler of handlers) handler(old, current);
   }
 }

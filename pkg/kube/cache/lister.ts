@@ -19,6 +19,11 @@ export type ChangeHandler<T> = (old: T | undefined, current: T | undefined) => v
 export interface Informer<T extends KubeObject> extends Lister<T> {
   /** Adds a handler; it is first called with every object already known. `hasSynced` is false while it hears the first list. A handler that throws is logged and counted. */
   onChange(handler: ChangeHandler<T>): void;
+  /**
+   * Adds a handler of what the watch delivers, in order, told before the store has it: `old` is the version right before. It hears of no list
+   * and of none of our own writes, which may pass over versions.
+   */
+  onDelivered(handler: ChangeHandler<T>): void;
   readonly hasSynced: boolean;
   /** resourceVersion up to which the watch has delivered; undefined before the first list. */
   readonly resourceVersion: string | undefined;

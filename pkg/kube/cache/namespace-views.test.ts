@@ -73,6 +73,24 @@ test('a view of a namespace hears of what is there, of changes in it, and of not
   expect(names(views.of('a').byIndex('colour', 'red'))).toEqual(['one']);
 });
 
+test('a view hears of what the watch delivers in its namespace, until it ends, and not of what we write', () => {
+  const { informer, views } = start();
+  const heard: string[] = [];
+  const ending = views.open('a');
+  for (const [reader, view] of [['a', views.of('a')] as const, ['ending', ending.informer] as const])
+    view.onDelivered((old, current) => void heard.push(`${reader} ${(current ?? old)?.metadata.name}`));
+
+  informer.wrote(object('a', 'one', 'green', 2));
+  informer.put(object('a', 'one', 'green', 3));
+  informer.put(object('b', 'three', 'red'));
+  ending.close();
+  informer.remove('a/two');
+  views.forget('a');
+  informer.remove('a/one');
+
+  expect(heard).toEqual(['a one', 'ending one', 'a two']);
+});
+
 test('a handler that throws keeps no other from hearing', () => {
   const { informer, views, heard, listen, failed } = start();
   const err = new Error('bug');

@@ -6,6 +6,9 @@ import { type View, viewOf, type Views } from './view.ts';
 /** Index of all objects of a namespace. */
 const NAMESPACE_INDEX = 'namespace';
 
+/** Who listens, by namespace. */
+type Handlers<T> = Map<string, Set<ChangeHandler<T>>>;
+
 const NONE: ReadonlySet<string> = new Set();
 
 /** Indexes of a cache of all namespaces, by which a view finds only what is in its own, except by those that reach `across` all. */
@@ -23,8 +26,8 @@ export function indexesByNamespace<T extends KubeObject>(
 /** A cache of a kind in all namespaces, of which each reader sees one. Its indexes are those of `indexesByNamespace`. */
 export class NamespaceViews<T extends KubeObject> implements Views<T> {
   readonly #informer: Informer<T>;
-  readonly #handlers = new Map<string, Set<ChangeHandler<T>>>();
-
+  readonly #handlers: Handlers<T> = new Map();
+  readonly #ofDeliveries: Handlers<T> = new Map();
   readonly #failed: (err: unknown) => void;
   readonly #across: ReadonlySet<string>;
 
@@ -33,11 +36,8 @@ export class NamespaceViews<T extends KubeObject> implements Views<T> {
     this.#informer = informer;
     this.#across = across;
     this.#failed = failed;
-    informer.onChange((old, current) => {
-      const object = current ?? old;
-      if (object === undefined) return;
-      for (const handler of this.#handlers.get(namespaceOf(object)) ?? []) this.#tell(handler, old, current);
-    });
+    informer.onChange((old, current) => this.#tellAll(this.#handlers, old, current));
+    informer.onDelivered((old, current) => this.#tellAll(this.#ofDeliveries, old, current));
   }
 
   /** What is in a namespace, which may have several readers. A reader of another one neither sees nor hears of it. */
@@ -50,27 +50,39 @@ export class NamespaceViews<T extends KubeObject> implements Views<T> {
     const informer = this.#informer;
     const prefix = `${namespace}/`;
     const own = new Set<ChangeHandler<T>>();
+    const listen = (all: Handlers<T>, handler: ChangeHandler<T>): void => {
+      const handlers = all.get(namespace) ?? new Set();
+      handlers.add(handler);
+      own.add(handler);
+      all.set(namespace, handlers);
+    };
     const view = viewOf(informer, {
       get: (key) => (key.startsWith(prefix) ? informer.get(key) : undefined),
       list: () => informer.byIndex(NAMESPACE_INDEX, namespace),
       byIndex: (index, value) => informer.byIndex(index, this.#across.has(index) ? value : within(namespace, value)),
       reachesAcross: this.#across.size > 0,
       onChange: (handler) => {
-        const handlers = this.#handlers.get(namespace) ?? new Set();
-        handlers.add(handler);
-        own.add(handler);
-        this.#handlers.set(namespace, handlers);
+        listen(this.#handlers, handler);
         for (const object of informer.byIndex(NAMESPACE_INDEX, namespace)) this.#tell(handler, undefined, object);
       },
+      onDelivered: (handler) => listen(this.#ofDeliveries, handler),
     });
     return {
       informer: view,
       close: () => {
-        const handlers = this.#handlers.get(namespace);
-        for (const handler of own) handlers?.delete(handler);
-        if (handlers?.size === 0) this.#handlers.delete(namespace);
+        for (const all of [this.#handlers, this.#ofDeliveries]) {
+          const handlers = all.get(namespace);
+          for (const handler of own) handlers?.delete(handler);
+          if (handlers?.size === 0) all.delete(namespace);
+        }
       },
     };
+  }
+
+  #tellAll(handlers: Handlers<T>, old: T | undefined, current: T | undefined): void {
+    const object = current ?? old;
+    if (object === undefined) return;
+    for (const handler of handlers.get(namespaceOf(object)) ?? []) this.#tell(handler, old, current);
   }
 
   #tell(handler: ChangeHandler<T>, old: T | undefined, current: T | undefined): void {
@@ -84,6 +96,7 @@ export class NamespaceViews<T extends KubeObject> implements Views<T> {
   /** Nobody reads a namespace any more: those who listened hear of nothing that happens from now on. */
   forget(namespace: string): void {
     this.#handlers.delete(namespace);
+    this.#ofDeliveries.delete(namespace);
   }
 }
 

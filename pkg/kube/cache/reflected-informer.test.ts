@@ -8,6 +8,7 @@ import { untilAborted } from '../../base/clock/deadline.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { ApiError } from '../client/errors.ts';
 import type { ListWatch } from '../client/list-watch.ts';
+import type { WatchEvent } from '../client/watch.ts';
 import { machines } from '../client/resource.ts';
 import { createLogger, silentLogger } from '../../base/log/logger.ts';
 import { type InformerContinuity, ReflectedInformer } from './reflected-informer.ts';
@@ -137,6 +138,51 @@ test('has not lost sight of anything when its first list is refused', async () =
   await running;
 
   expect([lists, told]).toEqual([2, []]);
+});
+
+test('tells of deliveries each version right after the one before it, whatever was written or listed meanwhile', async () => {
+  const ended = new AbortController();
+  const version = (resourceVersion: number, uid = 'u-1'): Machine =>
+    machine((m) => Object.assign(m.metadata, { uid, resourceVersion: String(resourceVersion) }));
+  const modified = (resourceVersion: number): WatchEvent<Machine> => ({
+    type: 'MODIFIED',
+    object: version(resourceVersion),
+  });
+  const listed = [1, 9].values();
+  let watches = 0;
+  const source: ListWatch<Machine> = {
+    resource: machines,
+    selection: {},
+    list() {
+      const resourceVersion = listed.next().value as number;
+      const metadata = { resourceVersion: String(resourceVersion) };
+      return Promise.resolve({ metadata, items: [version(resourceVersion)] });
+    },
+    async *watch({ onOpen }) {
+      onOpen?.();
+      if ((watches += 1) === 1) {
+        yield modified(2);
+        informer.wrote(version(4));
+        for (const one of [3, 4, 5]) yield modified(one);
+        throw new ApiError(0, 'Unreachable', 'read ECONNRESET');
+      }
+      yield modified(10);
+      informer.deleted({ metadata: version(10).metadata });
+      yield { type: 'DELETED', object: version(11) };
+      yield { type: 'ADDED', object: version(12, 'u-2') };
+      yield { type: 'DELETED', object: version(13, 'u-2') };
+      ended.abort();
+    },
+    answeredSince: () => Promise.resolve(),
+  };
+  const informer = informerOf(source, new FakeClock());
+  const told: string[] = [];
+  const versionOf = (one: Machine | undefined): string => one?.metadata.resourceVersion ?? '-';
+  informer.onDelivered((old, current) => told.push(`${versionOf(old)} ${versionOf(current)}`));
+
+  await informer.run(ended.signal);
+
+  expect(told).toEqual(['1 2', '2 3', '3 4', '4 5', '9 10', '- 12', '12 -']);
 });
 
 test('is not listed ahead of its watch before its history was compared: the list would take the place of what is compared', async () => {

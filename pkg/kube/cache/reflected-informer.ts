@@ -62,6 +62,7 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
   readonly #store: WrittenStore<T>;
   readonly #waiters: Waiters;
   readonly #handlers: ChangeHandler<T>[] = [];
+  readonly #ofDeliveries: ChangeHandler<T>[] = [];
   #hasSynced = false;
   /** A list made beside the watch got ahead of it: what the watch still delivers up to here is old. */
   #floor: string | undefined;
@@ -113,6 +114,10 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
   onChange(handler: ChangeHandler<T>): void {
     this.#handlers.push(handler);
     for (const object of this.list()) this.#notify(handler, { old: undefined, current: object });
+  }
+
+  onDelivered(handler: ChangeHandler<T>): void {
+    this.#ofDeliveries.push(handler);
   }
 
   /** Keeps the cache fresh until the signal is aborted; never rejects. May be run again; until its first list it is not synced. */
@@ -273,7 +278,13 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
 
   #deliver(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T): void {
     this.#history.changed(object, type === 'DELETED');
-    if (!this.#isBelowFloor(object.metadata.resourceVersion)) this.#publish(this.#store.deliver(type, object));
+    if (!this.#isBelowFloor(object.metadata.resourceVersion)) {
+      const old = this.#store.delivered(keyOf(object));
+      const current = type === 'DELETED' ? undefined : object;
+      // Both are undefined for what we have deleted.
+      if (old !== current) for (const handler of this.#ofDeliveries) this.#notify(handler, { old, current });
+      this.#publish(this.#store.deliver(type, object));
+    }
     this.#alive();
   }
 

@@ -18,7 +18,7 @@ export interface Views<T extends KubeObject> {
 /** A cache of which a reader sees as much as `seen` says; all else of it is the same for all. */
 export function viewOf<T extends KubeObject>(
   informer: Informer<T>,
-  seen: Pick<Informer<T>, 'get' | 'list' | 'byIndex' | 'reachesAcross' | 'onChange'>,
+  seen: Pick<Informer<T>, 'get' | 'list' | 'byIndex' | 'reachesAcross' | 'onChange' | 'onDelivered'>,
 ): Informer<T> {
   return {
     ...seen,

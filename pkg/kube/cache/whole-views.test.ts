@@ -21,11 +21,13 @@ test('each reader sees all and hears of it, until it is forgotten, whatever othe
     views.of(reader).onChange((old, current) => void heard.push(`${reader} ${(current ?? old)?.metadata.name}`));
   }
 
+  views.of('a').onDelivered((old, current) => void heard.push(`a delivered ${(current ?? old)?.metadata.name}`));
+
   informer.put(object('y'));
   views.forget('a');
   informer.remove('x');
 
-  expect(heard).toEqual(['a x', 'b x', 'a y', 'b y', 'b x']);
+  expect(heard).toEqual(['a x', 'b x', 'a delivered y', 'a y', 'b y', 'b x']);
   expect(
     views
       .of('c')

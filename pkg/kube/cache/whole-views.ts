@@ -6,15 +6,15 @@ import { viewOf, type Views } from './view.ts';
 export class WholeViews<T extends KubeObject> implements Views<T> {
   readonly #informer: Informer<T>;
   readonly #handlers = new Map<string, ChangeHandler<T>[]>();
+  readonly #ofDeliveries = new Map<string, ChangeHandler<T>[]>();
   readonly #failed: (err: unknown) => void;
 
   /** `failed` as for NamespaceViews. */
   constructor(informer: Informer<T>, failed: (err: unknown) => void) {
     this.#informer = informer;
     this.#failed = failed;
-    informer.onChange((old, current) => {
-      for (const handlers of this.#handlers.values()) for (const handler of handlers) this.#tell(handler, old, current);
-    });
+    informer.onChange((old, current) => this.#tellAll(this.#handlers, old, current));
+    informer.onDelivered((old, current) => this.#tellAll(this.#ofDeliveries, old, current));
   }
 
   of(reader: string): Informer<T> {
@@ -27,11 +27,22 @@ export class WholeViews<T extends KubeObject> implements Views<T> {
         this.#handlers.set(reader, [...(this.#handlers.get(reader) ?? []), handler]);
         for (const object of informer.list()) this.#tell(handler, undefined, object);
       },
+      onDelivered: (handler) =>
+        void this.#ofDeliveries.set(reader, [...(this.#ofDeliveries.get(reader) ?? []), handler]),
     });
   }
 
   forget(reader: string): void {
     this.#handlers.delete(reader);
+    this.#ofDeliveries.delete(reader);
+  }
+
+  #tellAll(
+    handlers: ReadonlyMap<string, readonly ChangeHandler<T>[]>,
+    old: T | undefined,
+    current: T | undefined,
+  ): void {
+    for (const own of handlers.values()) for (const handler of own) this.#tell(handler, old, current);
   }
 
   #tell(handler: ChangeHandler<T>, old: T | undefined, current: T | undefined): void {

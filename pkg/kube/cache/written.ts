@@ -42,6 +42,12 @@ export class WrittenStore<T extends KubeObject> {
     return this.#delivered;
   }
 
+  /** What the watch or a list has delivered last, without our own writes since; undefined for what we have deleted. */
+  delivered(key: string): T | undefined {
+    const pending = this.#pending.get(key);
+    return pending === undefined ? this.#view.get(key) : pending.delivered;
+  }
+
   /** The server was set back: what we wrote and deleted may never have happened. */
   forgetWrites(): void {
     this.#pending.clear();
