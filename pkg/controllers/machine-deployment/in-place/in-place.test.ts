@@ -36,6 +36,7 @@ interface Made {
   readonly isMaintained?: boolean;
   /** Its Node is deleted, and kept by the finalizer. */
   readonly isNodeDeleted?: boolean;
+  readonly isNeverReplaced?: boolean;
   readonly preparation?: 'asked' | 'undone';
 }
 
@@ -53,12 +54,14 @@ function made({
   kept,
   isMaintained = false,
   isNodeDeleted = false,
+  isNeverReplaced = false,
   preparation,
 }: Made): NodeOfMachine {
   const conditions = reason === undefined ? [] : [{ type: 'InPlaceUpdate', status: 'True' as const, reason }];
   return {
     machine: machine((m) => {
       m.metadata.name = name;
+      if (isNeverReplaced) m.spec.disableHealthTimeout = true;
       m.status.currentStatus.phase = phase;
       m.status.conditions = conditions;
       if (kept !== undefined) {
@@ -319,6 +322,12 @@ describe('choosing Nodes', () => {
       of: [{ isNodeDeleted: true }, {}, { isNodeDeleted: true }, {}],
       now: { size: 1, available: 1 },
       chosen: ['m-1', 'm-3'],
+    },
+    {
+      title: 'those that work on although their Nodes are deleted, because nobody replaces them',
+      of: [{ isNodeDeleted: true }, { isNodeDeleted: true, isNeverReplaced: true }],
+      now: { size: 3, available: 3 },
+      chosen: ['m-1'],
     },
     {
       title: 'the next once the Node of an updated one was given back',
