@@ -88,7 +88,7 @@ export const MACHINE_EVENTS = {
   VMDeletionRequested: 'Warning',
   /**
    * the machine is past its health timeout, or past its creation timeout after its Node has joined, its VM is gone, or its Node was deleted while it was not ready, but it is not replaced yet: too many machines of the MachineDeployment are being
-   * replaced or were replaced within the health timeout, too many machines of the zone are unhealthy, it is in maintenance, or
+   * replaced or were replaced within the health timeout, too many machines of the zone are unhealthy, it is in maintenance or preserved, or
    * `spec.disableHealthTimeout` is set; repeated every 30 min if its Node was deleted → restore the zone, wait, or raise annotation `machine.sapcloud.io/max-replacements` of the MachineDeployment
    */
   ReplacementDelayed: 'Warning',

@@ -31,7 +31,7 @@ const CODES: Readonly<Record<ReplacementHoldKind, OperationCode>> = {
 
 const TEXTS: Readonly<Record<Exclude<ReplacementHoldKind, 'zone'>, string>> = {
   stopped: 'replacement is disabled by annotation machine.sapcloud.io/max-replacements of its MachineDeployment.',
-  pace: 'several machines are unhealthy, and annotation machine.sapcloud.io/max-replacements of the MachineDeployment limits replacements within one health timeout.',
+  pace: 'several machines are unhealthy or have a deleted Node, and annotation machine.sapcloud.io/max-replacements of the MachineDeployment limits replacements within one health timeout.',
   limit:
     'annotation machine.sapcloud.io/max-replacements of its MachineDeployment currently allows no more replacements.',
   grace: 'the controller started, or an outage of an API server ended, too recently to decide.',

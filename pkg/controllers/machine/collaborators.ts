@@ -28,6 +28,7 @@ import type { Drains } from './drain/drains.ts';
 import type { IdentityClaims } from './identity/identity-claims.ts';
 import type { MachineAccess } from './machine-access.ts';
 import type { MachineMetrics } from './metrics.ts';
+import type { DeletedNodes } from './node/deleted-nodes.ts';
 import type { LostNodes } from './node/lost-nodes.ts';
 import type { ReportedOnce } from '../../work/reconcile/reported-once.ts';
 import type { BootstrapTokens } from './tokens/bootstrap-tokens.ts';
@@ -76,6 +77,7 @@ export interface Collaborators extends MachineStepsDeps {
   readonly tokens: MachineTokens;
   readonly claims: IdentityClaims;
   readonly lostNodes: LostNodes;
+  readonly deletedNodes: DeletedNodes;
   readonly cursor: DeletionCursor;
   readonly drains: Drains;
 }

@@ -52,10 +52,20 @@ export class MachineController {
     }
   }
 
-  /** A Node of this Machine is gone, and was last seen like this. One that a cluster has forgotten that was set back was not deleted. */
-  nodeGone(machine: Machine, node: Node): void {
-    if (this.#deps.outages().some(({ isSetBack }) => isSetBack)) return;
-    this.#deps.steps.lostNodes.noteDeleted(machine, node);
+  /**
+   * The watch has delivered that a Node of these Machines is being deleted now, or is gone (no `current`), right after it was like this. One that a
+   * cluster has forgotten that was set back was not deleted.
+   */
+  nodeDeleted(old: Node, current: Node | undefined, machines: readonly Machine[]): void {
+    const { outages, steps } = this.#deps;
+    if (outages().some(({ isSetBack }) => isSetBack)) return;
+    if (current !== undefined) steps.deletedNodes.noteDeleted(old, current, machines);
+    else for (const machine of machines) steps.lostNodes.noteDeleted(machine, old);
+  }
+
+  /** A Node is gone, or not being deleted. */
+  forgetNode(node: Node): void {
+    this.#deps.steps.deletedNodes.forgetNode(node);
   }
 
   forget({ metadata: { uid } }: Machine): void {

@@ -53,6 +53,7 @@ import { DeletionCursor } from './deletion/cursor.ts';
 import { Drains } from './drain/drains.ts';
 import { IdentityClaims } from './identity/identity-claims.ts';
 import { timeToFailure, type TimeToFailure } from './time-to-failure.ts';
+import { DeletedNodes } from './node/deleted-nodes.ts';
 import { LostNodes } from './node/lost-nodes.ts';
 import { ReportedOnce } from '../../work/reconcile/reported-once.ts';
 import { Retries } from './calls/retries.ts';
@@ -64,6 +65,7 @@ export interface MachineSteps {
   /** The end of a machine. The stage in its status says which step has something to do. */
   readonly deletion: readonly MachineStep[];
   readonly lostNodes: LostNodes;
+  readonly deletedNodes: DeletedNodes;
   readonly drains: Pick<Drains, 'blocked' | 'open'>;
   readonly retries: Pick<Retries, 'held' | 'heldClasses' | 'isExhausted'>;
   readonly timeToFailure: (machine: Machine, nodes: NodeAccess | undefined) => TimeToFailure | undefined;
@@ -83,6 +85,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
   const tokens = new MachineTokens(deps);
   const claims = new IdentityClaims(deps);
   const lostNodes = new LostNodes(deps);
+  const deletedNodes = new DeletedNodes();
   const cursor = new DeletionCursor(deps);
   const drains = new Drains({ ...deps, resolveClass, reportedOnce });
   const given: Collaborators = {
@@ -96,6 +99,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
     tokens,
     claims,
     lostNodes,
+    deletedNodes,
     cursor,
     drains,
   };
@@ -164,6 +168,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
     upkeep,
     deletion,
     lostNodes,
+    deletedNodes,
     drains,
     retries,
     timeToFailure: (one, nodes) => timeToFailure(given, one, nodes),

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineClass, machineDeployment, machineSet, node, secret } from '../../../test/builders.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import type { KubeObject } from '../../apis/meta.ts';
+import { keyOf, type KubeObject } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import type { ChangeHandler, Informer } from '../../kube/cache/lister.ts';
 import { Store } from '../../kube/cache/store.ts';
@@ -19,19 +19,30 @@ import type { MachineController } from './controller.ts';
 import { wakeMachines, wakeMachinesByPolicy, wakeMachinesOfClasses, wakeMachinesOfOrphans } from './wake.ts';
 
 /** A cache that a test fills. */
-class Filled<T extends KubeObject> extends Store<T> implements Pick<Informer<T>, 'onChange' | 'hasSynced'> {
+class Filled<T extends KubeObject>
+  extends Store<T>
+  implements Pick<Informer<T>, 'onChange' | 'onDelivered' | 'hasSynced'>
+{
   readonly #handlers: ChangeHandler<T>[] = [];
+  readonly #ofDeliveries: ChangeHandler<T>[] = [];
   readonly hasSynced = true;
 
   onChange(handler: ChangeHandler<T>): void {
     this.#handlers.push(handler);
   }
 
-  see(object: T): void {
+  onDelivered(handler: ChangeHandler<T>): void {
+    this.#ofDeliveries.push(handler);
+  }
+
+  /** The watch delivers it, or else a list shows it. */
+  see(object: T, { isDelivered = true } = {}): void {
+    if (isDelivered) for (const tell of this.#ofDeliveries) tell(this.get(keyOf(object)), object);
     for (const { old, current } of this.put(object)) for (const tell of this.#handlers) tell(old, current);
   }
 
-  lose(key: string): void {
+  lose(key: string, { isDelivered = true } = {}): void {
+    if (isDelivered) for (const tell of this.#ofDeliveries) tell(this.get(key), undefined);
     for (const { old, current } of this.remove(key)) for (const tell of this.#handlers) tell(old, current);
   }
 }
@@ -42,6 +53,8 @@ function start(): {
   woken: string[];
   forgotten: string[];
   gone: string[];
+  /** Nodes that are gone, or not being deleted. */
+  settled: Set<string>;
   /** A call or drain of a Machine ends. */
   end: (key: string) => void;
 } {
@@ -50,6 +63,7 @@ function start(): {
   const woken: string[] = [];
   const forgotten: string[] = [];
   const gone: string[] = [];
+  const settled = new Set<string>();
   const onEnd: ((key: string) => void)[] = [];
   wakeMachines({
     isOurs: () => true,
@@ -63,10 +77,14 @@ function start(): {
     },
     controller: {
       forget: (one: Machine) => void forgotten.push(one.metadata.uid),
-      nodeGone: (one: Machine, lost: Node) => void gone.push(`${one.metadata.name} ${lost.metadata.name}`),
-    } as MachineController,
+      nodeDeleted: (old: Node, current: Node | undefined, of: readonly Machine[]) =>
+        void gone.push(
+          `${old.metadata.name} of ${of.map(({ metadata: { name } }) => name).join()} is ${current === undefined ? 'gone' : 'going'}`,
+        ),
+      forgetNode: ({ metadata: { uid } }: Node) => void settled.add(uid),
+    } as unknown as MachineController,
   });
-  return { machines, nodes, woken, forgotten, gone, end: (key) => onEnd.forEach((handler) => handler(key)) };
+  return { machines, nodes, woken, forgotten, gone, settled, end: (key) => onEnd.forEach((handler) => handler(key)) };
 }
 
 describe('a Machine', () => {
@@ -183,7 +201,41 @@ describe('the Node of a Machine', () => {
     nodes.lose('m-1');
 
     expect(woken).toEqual(['default/m-1 normal']);
-    expect(gone).toEqual(['m-1 m-1']);
+    expect(gone).toEqual(['m-1 of m-1 is gone']);
+  });
+
+  const version = (resourceVersion: string, deletionTimestamp?: string): Node =>
+    node((n) => void Object.assign(n.metadata, { resourceVersion, ...(deletionTimestamp && { deletionTimestamp }) }));
+
+  test.each([
+    { how: 'delivered', isDelivered: true, told: ['m-1 of m-1 is going', 'm-1 of m-1 is gone'] },
+    { how: 'listed, which may have passed over versions', isDelivered: false, told: [] },
+  ])('is told to be deleted when that is $how', ({ isDelivered, told }) => {
+    const { machines, nodes, gone } = start();
+    machines.see(machine());
+    nodes.see(version('1'));
+    nodes.see(version('2'));
+    nodes.see(version('3', 'x'), { isDelivered });
+    nodes.see(version('4', 'x'), { isDelivered });
+    nodes.lose('m-1', { isDelivered });
+
+    expect(gone).toEqual(told);
+  });
+
+  test('is settled when it is gone, or not deleted any more because its cluster was set back', () => {
+    const { nodes, settled } = start();
+    const wereSettledBy = (change: () => void): boolean => {
+      settled.clear();
+      change();
+      return settled.size > 0;
+    };
+    nodes.see(version('3'));
+
+    expect(wereSettledBy(() => nodes.see(version('4', 'x')))).toBe(false);
+    expect(wereSettledBy(() => nodes.see(version('5', 'x')))).toBe(false);
+    expect(wereSettledBy(() => nodes.see(version('2'), { isDelivered: false }))).toBe(true);
+    nodes.see(version('7', 'y'));
+    expect(wereSettledBy(() => nodes.lose('m-1', { isDelivered: false }))).toBe(true);
   });
 });
 

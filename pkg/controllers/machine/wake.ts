@@ -130,15 +130,18 @@ function textForMachines({ metadata, kind: _kind, apiVersion: _apiVersion, ...co
 }
 
 function wakeByNodes({ machines, queue, controller, isOurs }: MachineWakeDeps, nodes: Informer<Node>): void {
+  nodes.onDelivered((old, current) => {
+    if (old === undefined || (current !== undefined && (isBeingDeleted(old) || !isBeingDeleted(current)))) return;
+    controller.nodeDeleted(old, current, machinesOfNode(machines, current ?? old).filter(isOurs));
+  });
   nodes.onChange((old, current) => {
+    if (old !== undefined && (current?.metadata.uid !== old.metadata.uid || !isBeingDeleted(current)))
+      controller.forgetNode(old);
     if (old !== undefined && current !== undefined && !nodeConcerns(old, current)) return;
     const concerned = new Map<string, Machine>();
     for (const node of [old, current]) {
       if (node === undefined) continue;
-      for (const machine of machinesOfNode(machines, node).filter(isOurs)) {
-        concerned.set(keyOf(machine), machine);
-        if (current === undefined) controller.nodeGone(machine, node);
-      }
+      for (const machine of machinesOfNode(machines, node).filter(isOurs)) concerned.set(keyOf(machine), machine);
     }
     for (const [key, machine] of concerned) queue.add(key, priorityOf(machine, nodes.hasSynced ? 'normal' : 'low'));
   });

@@ -740,9 +740,17 @@ describe('the Node of a machine', () => {
   test.each([
     { what: 'is gone when looked at live', live: undefined, deletes: ['uid-of-machine-m-1'] },
     {
-      what: 'has come back as another one',
-      live: node((n) => Object.assign(n.metadata, { uid: 'new' })),
+      what: 'has come back as another one that is not ready',
+      live: node((n) => {
+        n.metadata.uid = 'new';
+        n.status.conditions = [{ type: 'Ready', status: 'False' }];
+      }),
       deletes: ['uid-of-machine-m-1'],
+    },
+    {
+      what: 'has come back as another one that is ready, so not then',
+      live: node((n) => Object.assign(n.metadata, { uid: 'new' })),
+      deletes: [],
     },
     { what: 'is there all the same', live: node((n) => Object.assign(n.metadata, { uid: 'old' })), deletes: [] },
   ])('that was deleted before it had our finalizer takes its machine along: it $what', async ({ live, deletes }) => {

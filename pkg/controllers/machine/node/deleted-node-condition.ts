@@ -13,8 +13,10 @@ export function showNodeDeleted({ status }: MachineCopy, reason: string, message
   status.machineConditions = withCondition(machineConditions, dated(current, machineConditions, nowMs));
 }
 
-export function isNodeDeletedShown(machine: Pick<Machine, 'status'>): boolean {
-  return shownBy(machine) !== undefined;
+/** Whether it says that the machine waits for its turn, which comes by itself. */
+export function isWaitForTurnShown(machine: Pick<Machine, 'status'>): boolean {
+  const shown = shownBy(machine);
+  return shown !== undefined && !ENDED_BY_USERS.has(shown.reason ?? '');
 }
 
 export function hideNodeDeleted({ status }: MachineCopy): void {
@@ -26,13 +28,18 @@ export function hideNodeDeleted({ status }: MachineCopy): void {
 export const whileNodeDeleted: Fact = (machine, rest) => {
   const { message, reason = '' } = shownBy(machine) ?? {};
   if (message === undefined || holdOf(machine) !== undefined) return rest();
-  return reason === NEVER_REPLACED
-    ? explanation(NODE_DELETED, message, 'the Machine to be deleted', 'Nothing: the machine is kept.')
-    : explanation(NODE_DELETED, message, 'its turn to be replaced', IN_ITS_TURN);
+  if (reason === NEVER_REPLACED)
+    return explanation(NODE_DELETED, message, 'the Machine to be deleted', 'Nothing: the machine is kept.');
+  const waitingFor = reason === PRESERVED ? 'its preservation to end' : 'its turn to be replaced';
+  return explanation(NODE_DELETED, message, waitingFor, IN_ITS_TURN);
 };
 
-/** Reason of the condition where only a user ends it. */
+/** Reasons of the condition that users make and end. */
 export const NEVER_REPLACED = 'HealthTimeoutDisabled';
+export const IN_MAINTENANCE = 'InMaintenance';
+export const PRESERVED = 'Preserved';
+
+const ENDED_BY_USERS: ReadonlySet<string> = new Set([NEVER_REPLACED, IN_MAINTENANCE, PRESERVED]);
 
 const IN_ITS_TURN =
   'Then it is drained, deleted and replaced, even if its Node is ready. To replace it now, delete the Machine.';

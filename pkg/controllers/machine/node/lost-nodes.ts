@@ -3,14 +3,10 @@ import { hasFinalizer } from '../../../apis/finalizers.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { NODE_FINALIZER, NOT_MANAGED_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { MINUTE_MS } from '../../../base/clock/clock.ts';
-import { CONTROL } from '../../../kube/gate/gate.ts';
 import { isReady } from '../../machine-facts/node-health.ts';
 import { isRemovedWith, type MachineIndex } from '../../machine-facts/node-owner.ts';
 import type { Collaborators } from '../collaborators.ts';
 
-/** For so long everything must have been seen: a Node is called not ready, and deleted, in less. */
-const SEEN_MS = MINUTE_MS;
 /** A DELETE takes no longer at the API server than this, its `--request-timeout`. */
 const REQUEST_TIMEOUT_MS = 60_000;
 
@@ -36,7 +32,7 @@ export function isManaged({ metadata }: Node): boolean {
 
 type LostNode = Pick<ObjectMeta, 'name' | 'uid'>;
 
-type Deps = Pick<Collaborators, 'clock' | 'trust' | 'targets'> & { readonly machines: MachineIndex };
+type Deps = Pick<Collaborators, 'clock'> & { readonly machines: MachineIndex };
 
 /** Nodes that our finalizer did not keep from being deleted, by the UID of their Machine. */
 export class LostNodes {
@@ -55,16 +51,14 @@ export class LostNodes {
   }
 
   /**
-   * A Node of this Machine is gone, and was last seen like this: notes it for step `node-deleted`, unless our finalizer should have kept it, or
-   * how it was when it was deleted was not seen.
+   * The watch has delivered that a Node of this Machine is gone, right after it was like this: notes it for step `node-deleted`, unless our
+   * finalizer should have kept it.
    */
   noteDeleted(machine: Machine, node: Node): void {
-    const { clock, machines, trust, targets } = this.#deps;
+    const { clock, machines } = this.#deps;
     const { name, uid } = node.metadata;
     const protection = this.#protected.get(machine.metadata.uid);
     const protectedForMs = protection?.uid === uid ? clock.monotonicMs() - protection.atMs : Infinity;
-    const clusters = [CONTROL, targets.of(machine)?.cluster ?? CONTROL];
-    if (trust.trustedForMs(clusters) === 0 || trust.blindMs(clusters, clock.monotonicMs() - SEEN_MS) > 0) return;
     if (wasUnprotected(node, machine, machines, protectedForMs)) this.#lost.set(machine.metadata.uid, { name, uid });
   }
 
@@ -73,7 +67,7 @@ export class LostNodes {
     return this.#lost.get(uid);
   }
 
-  /** It is there all the same. */
+  /** It is there all the same, or there anew. */
   noteSeen({ metadata: { uid } }: Machine): void {
     this.#lost.delete(uid);
   }

@@ -11,6 +11,7 @@ import {
   MAINTENANCE_SINCE_ANNOTATION,
   MAX_REPLACEMENTS_ANNOTATION,
   NODE_FINALIZER,
+  PRESERVE_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
@@ -65,7 +66,10 @@ class Zone {
     );
   }
 
+  /** What a list shows of its Node. */
   say(name: string, condition: NodeCondition | readonly NodeCondition[], { isDeleted = true } = {}): void {
+    const old = this.world.nodes.cache.get(name);
+    if (old !== undefined && !isDeleted) this.world.controller.forgetNode(old);
     this.world.nodes.cache.put(
       node((n) => {
         n.metadata.name = name;
@@ -78,6 +82,16 @@ class Zone {
         n.status.conditions = [condition].flat();
       }),
     );
+  }
+
+  /** Somebody deletes its Node, which the watch delivers. */
+  deleteNode(name: string, atMs = START_MS): void {
+    const { controller, nodes } = this.world;
+    const old = nodes.cache.get(name) as Node;
+    const deleted = { resourceVersion: String(500 + this.#version++), deletionTimestamp: toTimestamp(atMs) };
+    const current = { ...old, metadata: { ...old.metadata, ...deleted } };
+    controller.nodeDeleted(old, current, [this.get(name)]);
+    nodes.cache.put(current);
   }
 
   get(name = 'm-1'): Machine {
@@ -317,8 +331,115 @@ describe('a deleted Node that is not ready', () => {
     zone.say('m-1', SILENT);
 
     await zone.sweep(['m-1']);
+    expect(zone.deleted).toEqual([]);
+    zone.world.clock.advance(MINUTE);
+    await zone.sweep(['m-1']);
 
     expect(zone.deleted).toEqual(['m-1']);
+  });
+
+  test('waits for others also if its machine is updated, which does not make it Unknown', async () => {
+    const zone = new Zone('5');
+    const names = numbered(10);
+    for (const name of names) {
+      zone.put(name, name === 'm-1' ? 'InPlaceUpdating' : 'Running');
+      zone.say(name, SILENT);
+    }
+
+    await zone.sweep(names);
+
+    expect(zone.deleted).toEqual([]);
+  });
+
+  test.each<{ phase: MachinePhase; preserve: string }>([
+    { phase: 'Failed', preserve: 'now' },
+    { phase: 'Failed', preserve: 'when-failed' },
+    { phase: 'Failed', preserve: 'auto-preserved' },
+    { phase: 'Unknown', preserve: 'now' },
+  ])('keeps a machine that is $phase and preserved by $preserve, says so, and holds up no other', async (row) => {
+    const { zone } = silentZone(1, 4);
+    const preserveExpiryTime = '2026-01-01T01:00:00Z';
+    const keep = (m: BuiltMachine): void => {
+      m.metadata.annotations[PRESERVE_ANNOTATION] = row.preserve;
+      m.status.currentStatus = { phase: row.phase, lastUpdateTime: START, preserveExpiryTime };
+    };
+    zone.put('m-1', row.phase, keep);
+    zone.put('m-2', 'Running');
+    zone.say('m-2', readySince(START));
+
+    // It trusts others that are lost, too, only after a health timeout.
+    zone.restart();
+    zone.world.clock.advance(MINUTE);
+    const messages = told(await zone.sweep(['m-1', 'm-2']));
+    expect(messages).toContain(
+      `Node m-1 was deleted while it was not ready. The Machine is kept for now: it is preserved until ${preserveExpiryTime}; end the preservation, or delete the Machine.`,
+    );
+    expect(explain(zone.get(), START_MS).message).toContain('is preserved until');
+    // An unhealthy one counts all the same.
+    expect(zone.deleted).toEqual(row.phase === 'Failed' ? ['m-2'] : []);
+
+    zone.world.clock.advance(60 * MINUTE);
+    for (let i = 0; i < 3; i++) await zone.sweep(['m-1']);
+    expect(zone.deleted).toContain('m-1');
+  });
+
+  test.each([
+    { what: 'works', namedNode: readySince(EARLIER) },
+    { what: 'is not ready either, which is a matter of health', namedNode: SILENT },
+  ])('is let go without its machine, which has registered under another name and $what', async ({ namedNode }) => {
+    const zone = new Zone('0');
+    zone.put('m-1', 'Running', (m) => void (m.metadata.labels['node'] = 'host-1'));
+    zone.say('m-1', SILENT);
+    const [stale] = zone.world.nodes.cache.list() as [Node];
+    zone.world.nodes.cache.put({
+      ...stale,
+      metadata: { ...stale.metadata, name: 'host-1', uid: 'host-1', deletionTimestamp: undefined },
+      status: { conditions: [namedNode] },
+    } as unknown as Node);
+    zone.world.clock.advance(5 * MINUTE);
+
+    await zone.sweep(['m-1']);
+
+    expect([zone.deleted, zone.world.nodes.done.filter((one) => one.startsWith('remove'))]).toEqual([
+      [],
+      ['remove m-1'],
+    ]);
+    // Another finalizer keeps it.
+    zone.world.nodes.cache.put({
+      ...stale,
+      metadata: { ...stale.metadata, resourceVersion: '900', finalizers: ['x'] },
+    });
+    zone.world.nodes.done.length = 0;
+    await zone.sweep(['m-1']);
+    expect([zone.deleted, zone.world.nodes.done.filter((one) => one.startsWith('remove'))]).toEqual([[], []]);
+  });
+
+  const inMaintenance = (m: BuiltMachine): void => void (m.metadata.annotations[MAINTENANCE_ANNOTATION] = 'true');
+  const withoutTimeout = (m: BuiltMachine): void => void (m.spec.disableHealthTimeout = true);
+  const inGrace = ({ world }: Zone): void => void (world.graceLeftMs = MINUTE);
+  const silentNow = (zone: Zone): void =>
+    zone.say('m-1', { ...SILENT, lastTransitionTime: toTimestamp(zone.world.clock.now()) });
+  test.each([
+    { what: 'its maintenance is over', make: inMaintenance, early: inGrace, instead: 'SafetyGrace' },
+    { what: 'it has a health timeout', make: withoutTimeout, early: inGrace, instead: 'SafetyGrace' },
+    { what: 'it has a health timeout, and others are looked at', make: withoutTimeout, early: silentNow },
+  ])('is not said to be kept until a user acts any more when $what', async ({ make, early, instead }) => {
+    const { zone } = silentZone(0, 4);
+    zone.put('m-1', 'Running', make);
+    zone.say('m-1', readySince(START));
+    await zone.sweep(['m-1']);
+    const { status } = zone.get();
+    expect(reasonShown(zone, 'm-1')).toMatch(/^(InMaintenance|HealthTimeoutDisabled)$/);
+
+    const reason = reasonShown(zone, 'm-1');
+    zone.put('m-1', 'Running', (m) => void (m.status.machineConditions = status?.machineConditions as []));
+    early(zone);
+    await zone.sweep(['m-1']);
+    expect([zone.deleted, reasonShown(zone, 'm-1')]).toEqual([[], instead]);
+
+    zone.put('m-1', 'Running', make);
+    await zone.sweep(['m-1']);
+    expect(reasonShown(zone, 'm-1')).toBe(reason);
   });
 });
 
@@ -479,16 +600,17 @@ describe('Nodes of a zone that were deleted while they were not ready', () => {
   });
 
   test.each([
-    { unseen: 'this process leads for a second', make: ({ world }: Zone) => void (world.trustedForMs = () => SECOND) },
-    { unseen: 'a watch had broken', make: ({ world }: Zone) => void (world.blindMs = 3 * SECOND) },
+    { unseen: 'a list has shown it', deletedBy: (zone: Zone, name: string) => zone.say(name, readySince(EARLIER)) },
     {
-      unseen: 'the clock stood still meanwhile',
-      make: ({ world }: Zone) => world.clock.reanchor(START_MS - MINUTE),
+      unseen: 'this process is a new one',
+      deletedBy: (zone: Zone, name: string) => {
+        zone.deleteNode(name);
+        zone.restart();
+      },
     },
-  ])('take them along one by one when kubelets alone say that they were ready: $unseen', async ({ make }) => {
+  ])('take them along one by one when kubelets alone say that they were ready: $unseen', async ({ deletedBy }) => {
     const { zone, names } = silentZone(0, 20);
-    for (const name of names.slice(0, 11)) zone.say(name, readySince(EARLIER));
-    make(zone);
+    for (const name of names.slice(0, 11)) deletedBy(zone, name);
 
     const passes = await zone.sweep(names);
     await zone.sweep(names);
@@ -500,6 +622,43 @@ describe('Nodes of a zone that were deleted while they were not ready', () => {
     await zone.sweep(names);
 
     expect(zone.deleted.length).toBeLessThanOrEqual(2);
+  });
+
+  test.each<{ phase: MachinePhase; what: string; losesWrites?: boolean; isUnnoticed?: boolean }>([
+    { phase: 'InPlaceUpdating', what: 'is updated, and never Unknown' },
+    { phase: 'Running', what: 'could not be made Unknown, because its status was refused', losesWrites: true },
+    { phase: 'Running', what: 'was not looked at meanwhile', isUnnoticed: true },
+  ])('keep their machines when they are ready again by clocks that are behind, each of which $what', async (row) => {
+    const zone = new Zone('0');
+    const names = numbered(10);
+    for (const name of names) {
+      zone.put(name, row.phase, (m) => void (m.status.currentStatus.lastUpdateTime = EARLIER));
+      zone.say(name, SILENT, { isDeleted: false });
+      zone.deleteNode(name);
+    }
+    zone.world.clock.advance(5 * MINUTE);
+    zone.world.losesWrites = row.losesWrites ?? false;
+    if (row.isUnnoticed !== true) await zone.sweep(names);
+    zone.world.losesWrites = false;
+
+    for (const name of names) zone.say(name, readySince(EARLIER));
+    await zone.sweep(names);
+
+    expect(zone.deleted).toEqual([]);
+  });
+
+  test('keep their machines if all was set back since they were deleted before, ready, which one list shows', async () => {
+    const zone = new Zone('0');
+    zone.put('m-1', 'Running');
+    zone.say('m-1', readySince(EARLIER), { isDeleted: false });
+    zone.deleteNode('m-1', START_MS + MINUTE);
+    zone.say('m-1', SILENT);
+    zone.world.clock.advance(10 * MINUTE);
+
+    await zone.sweep(['m-1']);
+    await zone.sweep(['m-1']);
+
+    expect([zone.deleted, zone.phase]).toEqual([[], 'Unknown']);
   });
 
   test('take them along one by one when they are ready again by clocks that are behind, and otherwise unhealthy', async () => {
@@ -542,12 +701,8 @@ describe('Nodes of a zone that were deleted while they were not ready', () => {
     expect([zone.deleted, messages]).toEqual([[], [expect.stringMatching(KEPT)]]);
   });
 
-  test.each([
-    { how: 'and were not ready', silent: 10, blindMs: 0 },
-    { how: 'unseen', silent: 0, blindMs: SECOND },
-  ])('are a matter of health when they are gone at once, because our finalizer was refused, $how', async (row) => {
-    const { zone, names } = silentZone(row.silent, 10);
-    zone.world.blindMs = row.blindMs;
+  test('are a matter of health when they are gone at once, because our finalizer was refused, and were not ready', async () => {
+    const { zone, names } = silentZone(10, 10);
     const { cache } = zone.world.nodes;
     for (const seen of cache.list()) {
       const unprotected = { ...seen, metadata: { ...seen.metadata, finalizers: [], deletionTimestamp: undefined } };
@@ -588,13 +743,22 @@ describe('Nodes of a zone that were deleted while they were not ready', () => {
 });
 
 describe('a Node that was ready when it was deleted', () => {
-  test.each([
-    { what: 'since long', since: EARLIER, want: ['m-1'] },
-    { what: 'since it was deleted', since: START, want: [] },
-  ])('takes its machine along at once, also where others wait: ready $what', async ({ since, want }) => {
-    const { zone } = silentZone(4, 6);
-    zone.put('m-1', 'Running');
-    zone.say('m-1', readySince(since));
+  test.each<{ what: string; phase?: MachinePhase; make?: (zone: Zone) => void; want: string[] }>([
+    { what: 'since long', want: ['m-1'] },
+    {
+      what: 'although a watch broke a moment before',
+      make: ({ world }) => void (world.blindMs = 3_000),
+      want: ['m-1'],
+    },
+    { what: 'but not now', make: (zone) => zone.say('m-1', SILENT), want: ['m-1'] },
+    { what: 'by a clock that is ahead', make: ({ world }) => world.clock.reanchor(START_MS - MINUTE), want: ['m-1'] },
+    { what: 'again, with a machine that is still Unknown', phase: 'Unknown', want: [] },
+  ])('takes along at once, also where others wait: ready $what', async ({ phase = 'Running', make, want }) => {
+    const { zone } = silentZone(4, 6, '0');
+    zone.put('m-1', phase);
+    zone.say('m-1', readySince(EARLIER), { isDeleted: false });
+    zone.deleteNode('m-1');
+    make?.(zone);
 
     await zone.sweep(['m-1']);
 
@@ -607,7 +771,8 @@ describe('a Node that was ready when it was deleted', () => {
   ])('takes its machine along even if the DELETE is refused at first, and then $what', async ({ unseen }) => {
     const zone = new Zone('0');
     zone.put('m-1', 'Running');
-    zone.say('m-1', readySince(EARLIER));
+    zone.say('m-1', readySince(EARLIER), { isDeleted: false });
+    zone.deleteNode('m-1');
     zone.world.deleteFailures.push(new ApiError(500, 'InternalError', 'no'));
     await zone.sweep(['m-1']);
     expect(zone.deleted).toEqual([]);

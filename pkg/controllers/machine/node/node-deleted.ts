@@ -1,4 +1,6 @@
+import { hasFinalizer } from '../../../apis/finalizers.ts';
 import { nodeNameOf, phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { NODE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
@@ -9,15 +11,24 @@ import { hasToJoin } from '../../machine-facts/joining.ts';
 import { isMaintenanceRequested, isUnderMaintenance } from '../../machine-facts/maintenance.ts';
 import { isReady } from '../../machine-facts/node-health.ts';
 import { belongsTo } from '../../machine-facts/node-owner.ts';
+import { isWorthReporting } from '../../machine-facts/node-refusal.ts';
 import type { PaceFacts } from '../../machine-facts/pace.ts';
 import { hold } from '../../machine-facts/replacement-hold.ts';
 import { deletionPaceOf, type TurnDeps } from '../../machine-facts/replacement-turn.ts';
+import { isPreserved } from '../../replicas/machine-state.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { clustersOf } from '../failure/fail.ts';
 import { noteHold } from '../failure/held-back.ts';
 import { type NotYet, paced, takeGrant, zoneStopped } from '../failure/turn.ts';
-import { hideNodeDeleted, isNodeDeletedShown, NEVER_REPLACED, showNodeDeleted } from './deleted-node-condition.ts';
+import {
+  hideNodeDeleted,
+  IN_MAINTENANCE,
+  isWaitForTurnShown,
+  NEVER_REPLACED,
+  PRESERVED,
+  showNodeDeleted,
+} from './deleted-node-condition.ts';
 import { isManaged } from './lost-nodes.ts';
 import { namedNode } from './named-node.ts';
 
@@ -29,22 +40,24 @@ const TELL_AGAIN_MS = 30 * MINUTE_MS;
 type Deps = TurnDeps &
   Pick<
     Collaborators,
-    'lostNodes' | 'deleteMachine' | 'deleteUnchanged' | 'machines' | 'clock' | 'trust' | 'budget' | 'pace'
+    | 'lostNodes'
+    | 'deletedNodes'
+    | 'deleteMachine'
+    | 'deleteUnchanged'
+    | 'machines'
+    | 'clock'
+    | 'trust'
+    | 'budget'
+    | 'pace'
   >;
 
-/** So far the clocks of the clusters may be ahead of ours. */
-const SKEW_MS = 5_000;
-
-/** What is remembered of a machine whose Node was deleted. */
-interface Memory {
-  /** UID of the Node, and whether it was ready when it was deleted, before our eyes: that stays so, whatever is unseen, or set right, later. */
-  seen?: { readonly uid: string; readonly isReady: boolean };
-  /** Why the Machine was said to be kept. */
+/** What was told of a machine that is kept. */
+interface Told {
+  /** Why it was said to be. */
   text?: string;
   /** The reason of the last Event, and when it was (monotonic). */
   event?: { readonly reason: string; readonly atMs: number };
 }
-type Memories = Map<string, Memory>;
 
 /** What the Machine of a deleted Node waits for; `why` and its reason as soon as they are known. */
 interface Kept extends Pick<NotYet, 'afterMs' | 'waitingFor'> {
@@ -59,38 +72,42 @@ interface Kept extends Pick<NotYet, 'afterMs' | 'waitingFor'> {
  *
  * A Node that is not ready may have been deleted by a cloud controller manager that does not see its VM: with a whole zone, if the provider
  * shows nothing of it. Its Machine is replaced as by the health timeout, in its turn, and goes through the other steps meanwhile. A Node that
- * is ready again stays deleted, which nobody can undo: its Machine waits for its turn too. So does that of a Node which was deleted before
- * this process looked: whether it was ready then, only its kubelet says, by a clock that may have stood still. All that follows from the
- * Node and the Machines.
+ * is ready again stays deleted, which nobody can undo: its Machine waits for its turn too. So does that of a Node whose deletion the watch
+ * has not delivered to this process: whether it was ready then, only its kubelet says, by a clock that may have stood still.
  *
- * | Node when it was deleted                 | machine                                 | its Machine                      |
- * |------------------------------------------|-----------------------------------------|----------------------------------|
- * | ready before our eyes, and is now        | any                                     | is deleted                       |
- * | not ready, not seen, or is not ready now | has failed                              | is deleted                       |
- * | not ready, not seen, or is not ready now | in maintenance, or its zone is stopped  | waits until that is over         |
- * | not ready, not seen, or is not ready now | was well, without a health timeout      | waits until it is deleted        |
- * | not ready, not seen, or is not ready now | unhealthy for less than a minute        | waits for others to be Unknown   |
- * | not ready, not seen, or is not ready now | any other                               | is deleted in its turn           |
+ * | Node when it was deleted | machine                                              | its Machine                      |
+ * |--------------------------|------------------------------------------------------|----------------------------------|
+ * | ready, before our eyes   | any                                                  | is deleted                       |
+ * | not ready, or not seen   | has failed, and is not preserved                     | is deleted                       |
+ * | not ready, or not seen   | in maintenance or preserved, or its zone is stopped  | waits until that is over         |
+ * | not ready, or not seen   | was well, without a health timeout                   | waits until it is deleted        |
+ * | not ready, or not seen   | unhealthy for less than a minute                     | waits for others to be Unknown   |
+ * | not ready, or not seen   | any other                                            | is deleted in its turn           |
+ * | is not ready now         | names another Node, which stays                      | stays; this Node is removed      |
  */
 export function nodeDeleted(deps: Deps): MachineStep {
-  const memories: Memories = new Map();
+  const told = new Map<string, Told>();
   return {
     name: 'node-deleted',
 
     async run(ctx) {
-      const { machine, observed, nodes, pass, log, signal } = ctx;
-      const deleted = nodes?.ofMachine(machine).find((node) => isBeingDeleted(node) && isManaged(node));
-      const doubt = deleted === undefined ? undefined : ownDoubtOf(deps, ctx, deleted, memories);
+      const { machine, observed, pass, log, signal } = ctx;
+      const { uid } = machine.metadata;
+      const { deleted, stale } = deletedNodesOf(deps, ctx);
+      for (const node of stale) await removeStale(ctx, node);
+      const doubt = deleted && doubtOf(deps, machine, deleted);
       if (deleted !== undefined && doubt !== undefined) {
-        const kept = keptOf(deps, ctx, deleted, memories);
+        const kept = keptOf(deps, ctx, deleted);
         if (kept !== undefined) {
           pass.alsoAfter(kept.afterMs, kept.waitingFor);
-          tell(deps, ctx, `Node ${deleted.metadata.name} was deleted ${doubt}.`, kept, memoryOf(memories, machine));
+          const before = told.get(uid) ?? {};
+          told.set(uid, before);
+          tell(deps, ctx, `Node ${deleted.metadata.name} was deleted ${doubt}.`, kept, before);
           return next;
         }
       }
       hideNodeDeleted(machine);
-      delete memories.get(machine.metadata.uid)?.text;
+      delete told.get(uid)?.text;
       const name = deleted?.metadata.name ?? (await lostNodeOf(deps, ctx));
       if (name === undefined) return next;
 
@@ -101,48 +118,45 @@ export function nodeDeleted(deps: Deps): MachineStep {
       return waitFor('the deletion to be recorded');
     },
 
-    forget: (uid) => void memories.delete(uid),
+    forget: (uid) => void told.delete(uid),
   };
 }
 
-function memoryOf(memories: Memories, { metadata: { uid } }: Machine): Memory {
-  const memory = memories.get(uid) ?? {};
-  memories.set(uid, memory);
-  return memory;
-}
-
-/** How the Node was deleted, if it may not have been ready; health goes by the Node that the Machine names. */
-function ownDoubtOf(deps: Deps, ctx: MachineContext, node: Node, memories: Memories): string | undefined {
+/**
+ * The deleted Node with which the Machine may go; of several that which it names. `stale`: those that fell silent under other names while the
+ * machine works on as the Node that it names.
+ */
+function deletedNodesOf(deps: Deps, ctx: MachineContext): { deleted: Node | undefined; stale: readonly Node[] } {
+  const { machine, nodes } = ctx;
+  const all = (nodes?.ofMachine(machine) ?? []).filter((node) => isBeingDeleted(node) && isManaged(node));
   const named = namedNode(ctx, deps.machines);
-  const isNamed = typeof named === 'object' && named.metadata.uid === node.metadata.uid;
-  return isNamed ? doubtOf(deps, ctx, ctx.machine, node, memories) : undefined;
+  if (typeof named !== 'object' || isBeingDeleted(named))
+    return { deleted: all.find((node) => node === named) ?? all[0], stale: [] };
+  const isStale = (node: Node): boolean => !isReady(node) && !deps.deletedNodes.wasReady(node);
+  const stale = all.filter((node) => isStale(node) && hasFinalizer(node, NODE_FINALIZER));
+  return { deleted: all.find((node) => !isStale(node)), stale };
 }
 
-function doubtOf(
-  deps: Deps,
-  ctx: MachineContext,
-  machine: Machine,
-  node: Node,
-  memories: Memories,
-): string | undefined {
-  if (phaseOf(machine) === 'Failed') return undefined;
-  const memory = memoryOf(memories, machine);
-  const { uid } = node.metadata;
-  const seen = memory.seen?.uid === uid ? memory.seen : undefined;
-  if (seen?.isReady === true) return undefined;
+/** Nothing runs on such a Node, so nothing is drained; a refusal keeps nothing else from being done. */
+async function removeStale({ nodes, pass, log, signal }: MachineContext, node: Node): Promise<void> {
+  const { name } = node.metadata;
+  try {
+    await nodes?.remove(node, signal);
+    log.info({ node: name }, 'removed a deleted node: its machine works as another one');
+  } catch (err) {
+    if (!isWorthReporting(err)) throw err;
+    log.warn({ node: name, err }, 'could not remove a deleted node whose machine works as another one');
+    pass.alsoAfter(TELL_AGAIN_MS, 'a deleted Node to be removed');
+  }
+}
+
+/** How the Node was deleted, if it may not have been ready. */
+function doubtOf(deps: Pick<Deps, 'deletedNodes' | 'clock'>, machine: Machine, node: Node): string | undefined {
+  if (phaseOf(machine) === 'Failed' && !isPreserved(machine, deps.clock.now())) return undefined;
+  if (deps.deletedNodes.wasReady(node)) return undefined;
   if (wasDeletedUnready(node)) return 'while it was not ready';
   if (becameWellAfter(machine, node)) return 'while its machine was not healthy';
-  memory.seen = seen ?? { uid, isReady: wasSeen(deps, ctx, node) };
-  return memory.seen.isReady ? undefined : 'before this process could observe whether it was ready';
-}
-
-/** Whether this process has seen the Node all the time since a minute before its deletion, by clocks that agree. */
-function wasSeen({ clock, trust }: Deps, ctx: MachineContext, { metadata }: Node): boolean {
-  const deletedMs = fromTimestamp(metadata.deletionTimestamp);
-  const agoMs = clock.now() - (deletedMs ?? -Infinity);
-  const clusters = clustersOf(ctx);
-  if (agoMs < -SKEW_MS || agoMs > trust.trustedForMs(clusters)) return false;
-  return trust.blindMs(clusters, clock.monotonicMs() - Math.max(0, agoMs) - TOGETHER_MS) === 0;
+  return 'before this process could observe whether it was ready';
 }
 
 /** Whether the Machine says so. The Node says it by the clock of its kubelet, and a VM that stood still may go on with the time of then. */
@@ -154,17 +168,22 @@ function becameWellAfter(machine: Machine, { metadata }: Node): boolean {
 }
 
 /** What its Machine waits for; undefined: it has its turn, and has taken it. */
-function keptOf(deps: Deps, ctx: MachineContext, node: Node, memories: Memories): Kept | undefined {
+function keptOf(deps: Deps, ctx: MachineContext, node: Node): Kept | undefined {
   const { machine, observed } = ctx;
   if (isUnderMaintenance(machine) || isMaintenanceRequested(machine, node)) {
     const why = 'it is in maintenance; end the maintenance, or delete the Machine.';
-    return { reason: 'InMaintenance', why, afterMs: TELL_AGAIN_MS, waitingFor: 'the maintenance to end' };
+    return { reason: IN_MAINTENANCE, why, afterMs: TELL_AGAIN_MS, waitingFor: 'the maintenance to end' };
+  }
+  if (isPreserved(machine, deps.clock.now())) {
+    const expiry = machine.status.currentStatus?.preserveExpiryTime ?? '';
+    const why = `it is preserved until ${expiry}; end the preservation, or delete the Machine.`;
+    return { reason: PRESERVED, why, afterMs: TELL_AGAIN_MS, waitingFor: 'the preservation to end' };
   }
   if (isNeverReplaced(machine)) {
     const why = 'spec.disableHealthTimeout is set; to replace it, delete the Machine.';
     return { reason: NEVER_REPLACED, why, afterMs: TELL_AGAIN_MS, waitingFor: 'the Machine to be deleted' };
   }
-  const notYet = zoneStopped(deps, observed) ?? ownTurn(deps, ctx, node, memories);
+  const notYet = zoneStopped(deps, observed) ?? ownTurn(deps, ctx, node);
   if (notYet === undefined) return undefined;
   const { held, ...kept } = notYet;
   if (held === undefined) return kept;
@@ -179,8 +198,8 @@ function isNeverReplaced(machine: Machine): boolean {
 type Waiting = Omit<NotYet, 'held'> & Partial<Pick<NotYet, 'held'>>;
 
 /** Takes the machine's turn; otherwise says what it waits for. */
-function ownTurn(deps: Deps, ctx: MachineContext, node: Node, memories: Memories): Waiting | undefined {
-  const facts = deletionPaceOf(deps, ctx.observed, (other) => hasDeletedNode(deps, ctx, other, memories));
+function ownTurn(deps: Deps, ctx: MachineContext, node: Node): Waiting | undefined {
+  const facts = deletionPaceOf(deps, ctx.observed, (other) => hasDeletedNode(deps, ctx, other));
   return wait(deps, ctx, node, facts) ?? paced(deps, facts) ?? grantOf(deps, ctx, facts);
 }
 
@@ -199,8 +218,10 @@ function wait({ clock, trust }: Deps, ctx: MachineContext, node: Node, facts: Pa
   const clusters = clustersOf(ctx);
   const trustedMs = trust.trustedForMs(clusters);
   const sinceMs = unhealthySinceMs(machine, node);
-  // A time that is long to come is of a clock that was wrong.
-  const ageMs = sinceMs > clock.now() + MINUTE_MS ? trustedMs : clock.now() - sinceMs;
+  // A time that is long to come is of a clock that was wrong; of an Unknown machine step health-timeout sets it right.
+  const isSetRight = phaseOf(machine) === 'Unknown' && machine.spec.disableHealthTimeout !== true;
+  const isWrong = !isSetRight && sinceMs > clock.now() + MINUTE_MS;
+  const ageMs = isWrong ? trustedMs : clock.now() - sinceMs;
   const isOne = facts.pool.unhealthy === 1 && facts.zone.together === 1;
   const trustMs = isOne ? TOGETHER_MS : Math.max(TOGETHER_MS, facts.healthTimeoutMs);
   const afterMs = Math.max(TOGETHER_MS - ageMs, trustMs - trustedMs, trust.graceLeftMs(clusters));
@@ -209,53 +230,63 @@ function wait({ clock, trust }: Deps, ctx: MachineContext, node: Node, facts: Pa
   return { afterMs, waitingFor, ...(ageMs >= TOGETHER_MS && { held: hold('grace') }) };
 }
 
-/** Since when the machine is unhealthy; of one that is not, or whose phase does not show it, others tell nothing. */
+/** Since when the machine is unhealthy; of one that is not, others tell nothing. */
 function unhealthySinceMs(machine: Machine, node: Node): number {
-  const phase = phaseOf(machine);
   if (isReady(node)) return -Infinity;
-  if (phase === 'Unknown') return fromTimestamp(machine.status?.currentStatus?.lastUpdateTime) ?? -Infinity;
+  if (phaseOf(machine) === 'Unknown') return fromTimestamp(machine.status?.currentStatus?.lastUpdateTime) ?? -Infinity;
   // What makes it wait may never make it Unknown.
-  return phase === 'Running' || hasToJoin(machine) ? (deletedOrChangedMs(node) ?? -Infinity) : -Infinity;
+  return deletedOrChangedMs(node) ?? -Infinity;
 }
 
 /** Whether another machine waits for its turn because of its deleted Node. */
-function hasDeletedNode(deps: Deps, ctx: MachineContext, other: Machine, memories: Memories): boolean {
+function hasDeletedNode(deps: Deps, ctx: MachineContext, other: Machine): boolean {
   const { machines, targets } = deps;
   const { nodes } = ctx;
   if (isBeingDeleted(other) || isUnderMaintenance(other) || isNeverReplaced(other)) return false;
+  if (isPreserved(other, deps.clock.now())) return false;
   if (targets.of(other)?.cluster !== nodes?.cluster) return false;
   const node = nodes?.get(nodeNameOf(other));
   if (node === undefined || !isBeingDeleted(node) || !isManaged(node)) return false;
-  return doubtOf(deps, ctx, other, node, memories) !== undefined && belongsTo(node, other, machines);
+  return doubtOf(deps, other, node) !== undefined && belongsTo(node, other, machines);
 }
 
 /**
  * Says why the Machine is kept: by a condition, and by an Event for another reason, and now and then. That this process is young is only said
  * where nothing else is, and by an Event when it stays so.
  */
-function tell({ clock }: Deps, { machine, pass }: MachineContext, what: string, kept: Kept, memory: Memory): void {
+function tell({ clock }: Deps, { machine, pass }: MachineContext, what: string, kept: Kept, before: Told): void {
   const { reason, why } = kept;
-  if (reason === undefined || why === undefined) return;
+  if (reason === undefined || why === undefined) {
+    // What is over is not said any more.
+    if (!isWaitForTurnShown(machine)) {
+      hideNodeDeleted(machine);
+      delete before.text;
+    }
+    return;
+  }
   const isGrace = reason === hold('grace').code;
   const text = `${what} The Machine is kept for now: ${why}`;
   const nowMs = clock.monotonicMs();
-  const { event = { reason: isGrace ? reason : '', atMs: nowMs } } = memory;
-  const isTold = isGrace ? isNodeDeletedShown(machine) : memory.text === text;
+  const { event = { reason: isGrace ? reason : '', atMs: nowMs } } = before;
+  const isTold = isGrace ? isWaitForTurnShown(machine) : before.text === text;
   const isDue = nowMs - event.atMs >= TELL_AGAIN_MS || (!isGrace && event.reason !== reason);
   if (!isTold) showNodeDeleted(machine, reason, text, clock.now());
   if (isDue) pass.event('ReplacementDelayed', text);
   pass.afterWrite(() => {
-    if (!isGrace) memory.text = text;
-    memory.event = isDue ? { reason, atMs: nowMs } : event;
+    if (!isGrace || !isTold) before.text = text;
+    before.event = isDue ? { reason, atMs: nowMs } : event;
   });
 }
 
-/** The name of a Node whose deletion was seen; a live look has the last word. */
+/** The name of a Node whose deletion was seen; a live look has the last word. A kubelet that has registered anew, and works, was not meant. */
 async function lostNodeOf(deps: Deps, { machine, nodes, signal }: MachineContext): Promise<string | undefined> {
   const lost = deps.lostNodes.of(machine);
   if (lost === undefined || nodes === undefined) return undefined;
   const live = await nodes.read(lost.name, signal);
-  if (live?.metadata.uid !== lost.uid) return lost.name;
+  const isThere =
+    live?.metadata.uid === lost.uid ||
+    (live !== undefined && isReady(live) && !isBeingDeleted(live) && belongsTo(live, machine, deps.machines));
+  if (!isThere) return lost.name;
   deps.lostNodes.noteSeen(machine);
   return undefined;
 }
