@@ -34,7 +34,7 @@ export const SAFETY: readonly Mutation[] = [
   },
   {
     in: 'OrphanVMsController.#collect',
-    from: 'brake.admit(anew, shown, unseen)',
+    from: 'brake.admit({ ...look, proved: anew })',
     to: 'anew',
     why: 'A driver that shows other ids all at once loses all its VMs.',
   },

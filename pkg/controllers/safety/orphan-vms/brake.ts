@@ -1,6 +1,7 @@
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import { keyOf } from '../../../apis/meta.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
+import { BoundedMap } from '../../../kube/events/bounded-map.ts';
 import { forcedRemovalsOf } from '../../vms/forced-removals.ts';
 import { accountOfList } from './blind-accounts.ts';
 import type { Collaborators } from './collaborators.ts';
@@ -10,35 +11,67 @@ import { orphanLimit } from './orphan-limit.ts';
 import { type Release, releaseOf } from '../../vms/orphan-release.ts';
 import type { ClassAccess } from './survey.ts';
 
-type Deps = Pick<Collaborators, 'recorder' | 'metrics' | 'removed' | 'clock' | 'log' | 'isDryRun'> & {
+type Deps = Pick<
+  Collaborators,
+  'classes' | 'drivers' | 'recorder' | 'metrics' | 'removed' | 'clock' | 'log' | 'isDryRun'
+> & {
   readonly forgotten: Pick<ForgottenMachines, 'has'>;
 };
 
-export interface Proved {
+/** A VM that has no Machine, as far as a look shows. */
+export interface OrphanCandidate {
   readonly vm: ListedMachine;
   readonly access: ClassAccess;
   /** With whom it counts: the key of its class, or of VMs whose class nobody knows. */
   readonly group: string;
   /** The class that tells of it while it is held, and whose annotation releases it. */
   readonly releasedBy: MachineClass;
+}
+
+export interface Proved extends OrphanCandidate {
   /** A list that shows it is not believed in this look, because it omits VMs of machines that work. */
   readonly isDoubted: boolean;
 }
 
-interface Judged<T> {
-  /** Those of one group that are proved. */
-  readonly vms: readonly T[];
-  readonly held: readonly T[];
-  readonly why: HoldReason;
-  readonly release: Release;
-  /** Neither held nor released, and no record explains them: they count with those of other groups. */
-  readonly unexplained: readonly T[];
-  readonly listed: number;
-  readonly limit: number;
+export interface Look<T extends Proved> {
+  readonly proved: readonly T[];
+  /** All VMs without a Machine, whether proved or not. */
+  readonly candidates: Iterable<OrphanCandidate>;
+  /** All VMs that the lists show. */
+  readonly shown: Iterable<Pick<OrphanCandidate, 'vm' | 'access' | 'group'>>;
+  /** Classes that could not be listed: of these counts, and is held, what their last list has shown. Of deleted ones nothing is. */
+  readonly unseen: ReadonlySet<string>;
 }
+
+/** Where a VM counts. */
+interface Place {
+  /** The key of the class by which it is reached. */
+  readonly by: string;
+  readonly group: string;
+  /** With other classes. */
+  readonly levels: readonly string[];
+}
+
+/** A VM that the limits have let go. */
+interface Admission {
+  readonly atMs: number;
+  /** Levels of which a class could not be listed then. */
+  readonly incomplete: readonly string[];
+  /** Whether it is listed still, without a Machine ever since. */
+  readonly isThere: boolean;
+}
+
+/** by-class: with those of its group; together: with those of other groups. */
+type Verdict = 'doubted' | 'by-class' | 'together' | 'explained' | 'released' | 'admitted';
 
 /** So many are named in one log line. */
 const NAMED = 20;
+
+/** So many held VMs are remembered: those of a whole cluster. */
+const CAPACITY = 65_536;
+
+/** So long counts what was let go while a class could not be listed: there may have been more of them than the lists have shown. */
+const SPENT_MS = 86_400_000;
 
 /**
  * Two looks that agree are still one source, the provider's list. When they prove many VMs of a class to be without a Machine at
@@ -46,109 +79,206 @@ const NAMED = 20;
  * the VM of a Machine that only a restore of the control cluster has forgotten: those are healthy and were wanted. VMs that a record
  * explains (this process saw their Machine deleted, or the class notes its forced removal) do not count, and are not held, however many.
  *
- * | VMs of the group that are proved                           | held                            | can be released |
- * |------------------------------------------------------------|---------------------------------|-----------------|
- * | any, and a list of them is not believed                    | all                             | no              |
- * | more than the limit that no record explains                | those that no record explains   | yes             |
- * | fewer, but with other groups more than that of the account | those that no record explains   | yes             |
- * | fewer                                                      | those of forgotten Machines     | yes             |
+ * | VMs of the group that are proved                            | held                            | can be released |
+ * |-------------------------------------------------------------|---------------------------------|-----------------|
+ * | any, and a list of them is not believed                     | all                             | no              |
+ * | more than the limit that no record explains                 | those that no record explains   | yes             |
+ * | fewer, but with other groups more than that of their level  | those that no record explains   | yes             |
+ * | fewer                                                       | those of forgotten Machines     | yes             |
  *
- * The limits of many small classes would add up to most of an account. What is held or released by itself does not count there.
+ * The limits of many small classes would add up to most of an account, and those of many accounts, each of which may be another Secret
+ * for the same one, to most of what a driver has: both are levels. What is held or released by its own class does not count there.
  * A permission was given for VMs that a list showed; it says nothing of one that shows the wrong ones.
+ *
+ * What one look says of a VM holds in the next ones, whatever they count, as long as it has no Machine:
+ *
+ * | it was              | because                                                                                                |
+ * |---------------------|--------------------------------------------------------------------------------------------------------|
+ * | held by the limits  | who makes its Machines again one by one, or releases one class of several, has not said that the rest goes |
+ * | let go by them      | one that cannot be deleted would use the limit up for ever; it does not count again                    |
  */
 export class OrphanBrake {
   readonly #deps: Deps;
-  /** How many VMs of a group are held, and the key of the class by which they are reached. */
-  readonly #held = new Map<string, { readonly count: number; readonly by: string }>();
+  /** VMs without a Machine by provider id; of classes that cannot be listed now as they were listed last. */
+  #candidates: ReadonlyMap<string, OrphanCandidate> = new Map();
+  /** The same of all VMs. */
+  #places: ReadonlyMap<string, Place> = new Map();
+  /** Group of each VM that is held, for whatever reason. */
+  #held: ReadonlyMap<string, string> = new Map();
+  /**
+   * VMs that only their Machine or a permission releases, also when a list omits them meanwhile; those that are held by their own class do not count
+   * with others.
+   */
+  readonly #kept = new BoundedMap<string, { readonly isByClass: boolean }>(CAPACITY);
+  readonly #admissions = new Map<string, Admission>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
   }
 
-  /**
-   * Of what one round has proved, what may be deleted. `shown`: all VMs that the lists show; `unseen`: classes that could not be listed, of which
-   * is held what was held. Of others, such as deleted ones, nothing is.
-   */
-  admit<T extends Proved>(
-    proved: readonly T[],
-    shown: Iterable<Pick<Proved, 'access' | 'group'>>,
-    unseen: ReadonlySet<string>,
-  ): readonly T[] {
-    const groups = Map.groupBy(proved, ({ group }) => group);
-    for (const [group, { by }] of this.#held) if (!groups.has(group) && !unseen.has(by)) this.#held.delete(group);
-    const listed = [...shown];
-    const byGroup = Map.groupBy(listed, ({ group }) => group);
-    const byAccount = Map.groupBy(listed, accountOf);
-    const judged = [...groups].map(([group, vms]) => this.#judge(vms, byGroup.get(group)?.length ?? 0));
-    const going = Map.groupBy(
-      judged.flatMap(({ unexplained }) => unexplained),
-      accountOf,
-    );
-    const isTooMany = (account: string): boolean =>
-      (going.get(account)?.length ?? 0) > orphanLimit(byAccount.get(account)?.length ?? 0);
-    const admitted = judged.flatMap(({ vms, unexplained, ...hold }) => {
-      const more = unexplained.filter((one) => isTooMany(accountOf(one)));
-      const held = [...hold.held, ...more];
-      this.#tell(vms, {
-        ...hold,
-        held,
-        why: more.length > 0 && hold.why === 'too-many' ? 'too-many-together' : hold.why,
-      });
-      return vms.filter((one) => !held.includes(one));
-    });
-    const held = [...this.#held.values()].reduce((sum, { count }) => sum + count, 0);
-    this.#deps.metrics.heldOrphanVMs.set(held);
+  /** Of what one round has proved, what may be deleted. */
+  admit<T extends Proved>(look: Look<T>): readonly T[] {
+    const { proved, unseen } = look;
+    this.#take(look);
+    const incomplete = new Set([...unseen].flatMap((key) => this.#levelsOfClass(key)));
+    const over = this.#over(look);
+    const held = new Map<string, string>();
+    const admitted: T[] = [];
+    for (const [group, vms] of Map.groupBy(proved, (one) => one.group)) {
+      const isDoubted = vms.some((one) => one.isDoubted);
+      const verdicts = new Map(vms.map((one) => [one, isDoubted ? 'doubted' : this.#judge(one, over)] as const));
+      for (const [one, verdict] of verdicts) {
+        this.#note(one, verdict, incomplete);
+        if (isHeld(verdict)) held.set(one.vm.providerID, group);
+        else admitted.push(one);
+      }
+      this.#tell(group, verdicts, over);
+    }
+    const ids = new Set(proved.map(({ vm }) => vm.providerID));
+    // After an outage, everything is to be proved again.
+    for (const [id, group] of this.#held) if (this.#candidates.has(id) && !ids.has(id)) held.set(id, group);
+    this.#held = held;
+    this.#deps.metrics.heldOrphanVMs.set(held.size);
     return admitted;
   }
 
-  /** Of the VMs of one group that are proved, those that are held whatever other groups have. */
-  #judge<T extends Proved>(vms: readonly T[], listed: number): Judged<T> {
-    const { clock, isDryRun, forgotten } = this.#deps;
-    const [first] = vms;
-    const limit = orphanLimit(listed);
-    const release = first === undefined ? 'given' : releaseOf(first.releasedBy, clock.now());
-    const isDoubted = vms.some((one) => one.isDoubted);
-    const rest = { vms, listed, limit, release };
-    if (isDryRun || (release === 'given' && !isDoubted)) return { ...rest, held: [], why: 'too-many', unexplained: [] };
-    if (isDoubted) return { ...rest, held: vms, why: 'doubted', unexplained: [] };
-    const ofForgotten = vms.filter(({ vm }) => forgotten.has(vm));
-    const unexplained = vms.filter((one) => ofForgotten.includes(one) || !this.#isExplained(one));
-    const isUnknown = first !== undefined && first.group !== keyOf(first.releasedBy);
-    const tooMany = isUnknown ? 'of-unknown-class' : 'too-many';
-    const why = ofForgotten.length > 0 ? 'forgotten' : tooMany;
-    if (unexplained.length > limit) return { ...rest, held: unexplained, why, unexplained: [] };
-    return { ...rest, held: ofForgotten, why, unexplained: unexplained.filter((one) => !ofForgotten.includes(one)) };
+  /** Takes what a look shows, and forgets what was of VMs that have a Machine now. */
+  #take({ candidates, shown, unseen }: Look<Proved>): void {
+    const places = new Map([...shown].map((one) => [one.vm.providerID, placeOf(one)]));
+    const isLast = (id: string, by: string): boolean => unseen.has(by) && !places.has(id);
+    this.#candidates = new Map([
+      ...[...this.#candidates].filter(([id, { access }]) => isLast(id, access.key)),
+      ...[...candidates].map((one) => [one.vm.providerID, one] as const),
+    ]);
+    this.#places = new Map([...[...this.#places].filter(([id, { by }]) => isLast(id, by)), ...places]);
+    for (const id of places.keys()) if (!this.#candidates.has(id)) this.#kept.delete(id);
+    for (const [id, admission] of this.#admissions) {
+      const isThere = admission.isThere && this.#candidates.has(id);
+      if (isThere || this.#isSpent(admission)) this.#admissions.set(id, { ...admission, isThere });
+      else this.#admissions.delete(id);
+    }
   }
 
-  /** Tells of what is held of a group, and remembers it. */
-  #tell(
-    vms: readonly Proved[],
-    { held, why, release, listed, limit }: Omit<Judged<Proved>, 'vms' | 'unexplained'>,
-  ): void {
+  /** Groups and levels that have more than their limit. */
+  #over({ proved, unseen }: Look<Proved>): ReadonlySet<string> {
+    const ids = new Set(proved.map(({ vm }) => vm.providerID));
+    const doubted = new Set(proved.filter(({ isDoubted }) => isDoubted).map(({ group }) => group));
+    const listed = countBy([...this.#places.values()].flatMap(({ group, levels }) => [group, ...levels]));
+    const overOf = (ofWhom: readonly string[]): string[] =>
+      [...countBy(ofWhom)].filter(([whom, count]) => count > orphanLimit(listed.get(whom) ?? 0)).map(([whom]) => whom);
+    const counting = [...this.#candidates.values()].filter(
+      (one) => (ids.has(one.vm.providerID) || unseen.has(one.access.key)) && this.#counts(one),
+    );
+    const groups = new Set(overOf(counting.map(({ group }) => group)));
+    const together = counting.filter((one) => {
+      const isByClass = this.#kept.get(one.vm.providerID)?.isByClass === true || this.#deps.forgotten.has(one.vm);
+      return !isByClass && !groups.has(one.group) && !doubted.has(one.group) && this.#releaseOf(one) !== 'given';
+    });
+    const spent = [...this.#admissions.values()].filter((one) => this.#isSpent(one));
+    const levels = [...together.flatMap(levelsOf), ...spent.flatMap(({ incomplete }) => incomplete)];
+    return new Set([...groups, ...overOf(levels)]);
+  }
+
+  #judge(one: Proved, over: ReadonlySet<string>): Verdict {
+    const { forgotten, isDryRun } = this.#deps;
+    if (isDryRun || this.#releaseOf(one) === 'given') return 'released';
+    if (forgotten.has(one.vm)) return 'by-class';
+    if (this.#isExplained(one)) return 'explained';
+    if (this.#admissions.get(one.vm.providerID)?.isThere === true) return 'admitted';
+    const kept = this.#kept.get(one.vm.providerID);
+    if (over.has(one.group) || kept?.isByClass === true) return 'by-class';
+    return kept !== undefined || levelsOf(one).some((level) => over.has(level)) ? 'together' : 'admitted';
+  }
+
+  #note({ vm: { providerID }, ...one }: Proved, verdict: Verdict, incomplete: ReadonlySet<string>): void {
+    if (verdict === 'by-class' || verdict === 'together')
+      this.#kept.set(providerID, { isByClass: verdict === 'by-class' });
+    // What was let go by lists that are not believed now is judged anew.
+    if (isHeld(verdict)) this.#admissions.delete(providerID);
+    if (verdict !== 'admitted' || this.#admissions.get(providerID)?.isThere === true) return;
+    this.#admissions.set(providerID, {
+      atMs: this.#deps.clock.monotonicMs(),
+      incomplete: levelsOf(one).filter((level) => incomplete.has(level)),
+      isThere: true,
+    });
+  }
+
+  /** Tells of what is held of a group. */
+  #tell(group: string, verdicts: ReadonlyMap<Proved, Verdict>, over: ReadonlySet<string>): void {
     const { recorder, log } = this.#deps;
-    const group = vms[0]?.group ?? '';
+    const held = [...verdicts].filter(([, verdict]) => isHeld(verdict)).map(([one]) => one);
+    const before = [...this.#held.values()].filter((one) => one === group).length;
     const [first] = held;
     if (first === undefined) {
-      if (this.#held.delete(group)) log.info({ class: group, vms: vms.length }, 'released held orphan VMs');
+      if (before > 0) log.info({ class: group, vms: verdicts.size }, 'released held orphan VMs');
       return;
     }
-    recorder.event(heldOrphans(first.releasedBy, why, release));
-    if (this.#held.get(group)?.count !== held.length) {
-      const named = held.slice(0, NAMED).map(({ vm }) => `${vm.machineName} (${vm.providerID})`);
-      log.warn({ class: group, vms: held.length, listed, limit, why, named }, 'held orphan VMs');
-    }
-    this.#held.set(group, { count: held.length, by: first.access.key });
+    const why = verdicts.get(first) === 'doubted' ? 'doubted' : this.#reasonOf(held, over);
+    recorder.event(heldOrphans(first.releasedBy, why, this.#releaseOf(first)));
+    if (before === held.length) return;
+    const named = held.slice(0, NAMED).map(({ vm }) => `${vm.machineName} (${vm.providerID})`);
+    const listed = [...this.#places.values()].filter((one) => one.group === group).length;
+    const fields = { class: group, vms: held.length, listed, limit: orphanLimit(listed), why, named };
+    log.warn(fields, 'held orphan VMs');
+  }
+
+  /** Why those of one group are held. */
+  #reasonOf(held: readonly Proved[], over: ReadonlySet<string>): HoldReason {
+    if (held.some(({ vm }) => this.#deps.forgotten.has(vm))) return 'forgotten';
+    if (held.some(({ group }) => over.has(group))) return held.some(isOfUnknownClass) ? 'of-unknown-class' : 'too-many';
+    return held.some((one) => levelsOf(one).some((level) => over.has(level))) ? 'too-many-together' : 'held-before';
+  }
+
+  #releaseOf({ releasedBy }: Pick<OrphanCandidate, 'releasedBy'>): Release {
+    const { classes, clock } = this.#deps;
+    return releaseOf(classes.get(keyOf(releasedBy)) ?? releasedBy, clock.now());
+  }
+
+  #counts(one: OrphanCandidate): boolean {
+    if (this.#deps.forgotten.has(one.vm)) return true;
+    return !this.#isExplained(one) && this.#admissions.get(one.vm.providerID)?.isThere !== true;
+  }
+
+  /** Whether it was let go by less than there may have been to see, and not long ago. */
+  #isSpent({ atMs, incomplete }: Admission): boolean {
+    return incomplete.length > 0 && this.#deps.clock.monotonicMs() - atMs < SPENT_MS;
+  }
+
+  #levelsOfClass(key: string): readonly string[] {
+    const { classes, drivers } = this.#deps;
+    const machineClass = classes.get(key);
+    const driver = machineClass && drivers.resolve(machineClass);
+    return machineClass === undefined || driver === undefined ? [] : levelsOf({ access: { driver, machineClass } });
   }
 
   /** Whether a record says why a VM has no Machine. A note on the class must name the very VM, by its own ID or the UID of its Machine. */
-  #isExplained({ vm, access }: Proved): boolean {
+  #isExplained({ vm, access, releasedBy }: OrphanCandidate): boolean {
     if (this.#deps.removed.isLate(vm)) return true;
-    return forcedRemovalsOf(access.machineClass).some(
-      ({ machineUID, providerID }) => vm.providerID === providerID || vm.machineUID === machineUID,
-    );
+    return [access.machineClass, releasedBy]
+      .flatMap(forcedRemovalsOf)
+      .some(({ machineUID, providerID }) => vm.providerID === providerID || vm.machineUID === machineUID);
   }
 }
 
-function accountOf({ access }: Pick<Proved, 'access'>): string {
-  return accountOfList(access);
+function isHeld(verdict: Verdict): boolean {
+  return verdict === 'doubted' || verdict === 'by-class' || verdict === 'together';
+}
+
+function isOfUnknownClass({ group, releasedBy }: OrphanCandidate): boolean {
+  return group !== keyOf(releasedBy);
+}
+
+function placeOf({ access, group }: Pick<OrphanCandidate, 'access' | 'group'>): Place {
+  return { by: access.key, group, levels: levelsOf({ access }) };
+}
+
+/** The account of a VM and its driver. */
+function levelsOf({ access }: { readonly access: Pick<ClassAccess, 'driver' | 'machineClass'> }): readonly string[] {
+  return [accountOfList(access), `driver ${access.driver.provider}`];
+}
+
+function countBy(names: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return counts;
 }

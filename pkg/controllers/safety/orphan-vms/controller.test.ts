@@ -185,7 +185,7 @@ class World {
       recorder,
       metrics,
       log: silentLogger,
-      isDryRun: false,
+      isDryRun,
       isOwned: () => this.isOwned,
       namesakeOf: () => this.namesake,
       collected: ({ machineName: name, providerID }) => this.gone.add({ name, nodeName: name, providerID }),
@@ -207,11 +207,13 @@ class World {
       liveNamesakes: () => Promise.resolve(this.liveNamesake === undefined ? [] : [this.liveNamesake]),
       collected: ({ name }) => void this.cleaned.push(name),
     });
+    const drivers = {
+      resolve: ({ metadata: { name } }: MachineClass) => this.otherProviders.get(name) ?? provider,
+      all: () => [provider],
+    };
+    const brakeDeps = { classes: listerOf(classes), drivers, recorder, metrics, forgotten, removed, clock };
     this.#controller = new OrphanVMsController({
-      drivers: {
-        resolve: ({ metadata: { name } }) => this.otherProviders.get(name) ?? provider,
-        all: () => [provider],
-      },
+      drivers,
       secrets: { of: () => Promise.resolve({ data: {}, missing: [], fingerprint: '' }) },
       reader: {
         get: () => Promise.reject(new Error('not asked for')),
@@ -224,7 +226,7 @@ class World {
       classes: listerOf(classes),
       machines: listerOf<Machine>([]),
       collector,
-      brake: new OrphanBrake({ recorder, metrics, forgotten, removed, clock, log: silentLogger, isDryRun: false }),
+      brake: new OrphanBrake({ ...brakeDeps, log: silentLogger, isDryRun }),
       forgotten,
       sets: () => [],
       recorder,
@@ -1038,12 +1040,142 @@ describe('too many VMs without a Machine at once', () => {
       },
     );
 
-    test('are deleted when they are few of all, or of an account', async () => {
+    test('are deleted when they are few of all', async () => {
       const few = start('cluster', { lost: 0 });
       few.machines = (few.machines as Machine[]).filter(({ metadata }) => !/-[0-5]-x0$/u.test(metadata.name));
-      expect(await few.looksUntilDeleted()).toBe(2);
 
-      expect(await start('class', { secretOf: (name) => name }).looksUntilDeleted()).toBe(2);
+      expect(await few.looksUntilDeleted()).toBe(2);
+    });
+
+    test.each([{ listScope: 'class' }, { listScope: 'cluster' }] as const)(
+      'are held, too, when each class has a Secret of its own, which may be for the same account, with lists of scope $listScope',
+      async ({ listScope }) => {
+        const world = start(listScope, { secretOf: (name) => name });
+
+        expect(await world.looksUntilDeleted()).toBe(Infinity);
+        expect(await world.held()).toBe(45);
+      },
+    );
+
+    /** One look, in which only some classes can be listed. */
+    async function lookAt(world: World, names: readonly string[]): Promise<void> {
+      const others = NAMES.filter((name) => !names.includes(name)).map((name) => world.otherProviders.get(name));
+      const before = others.map((provider) => provider?.listed);
+      for (const provider of others) Object.assign(provider ?? {}, { listed: FAILURE });
+      world.clock.advance(GRACE_MS);
+      await world.look();
+      for (const [i, provider] of others.entries()) Object.assign(provider ?? {}, { listed: before[i] });
+    }
+
+    test('stay held when only one class can be listed in each look', async () => {
+      const world = start('class');
+      await world.looksUntilDeleted();
+
+      for (const name of NAMES) await lookAt(world, [name]);
+
+      expect([world.provider.deleted, await world.held()]).toEqual([[], 45]);
+    });
+
+    test('count as their class was listed last while it cannot be listed, also before they are proved', async () => {
+      const world = start('class');
+      await world.look();
+
+      for (const name of NAMES) await lookAt(world, [name]);
+
+      expect(world.provider.deleted).toEqual([]);
+    });
+
+    test('are deleted up to the limit only, for a day, when no two classes can be listed at once', async () => {
+      const world = start('class');
+      for (const name of NAMES) for (let i = 0; i < 3; i++) await lookAt(world, [name]);
+
+      expect(new Set(world.provider.deleted.map(({ metadata }) => metadata.name))).toEqual(
+        new Set([1, 2, 3].map((i) => `pool-0-x${i}`)),
+      );
+      expect(await world.held()).toBe(42);
+    });
+
+    /** The first VM of a class loses its Machine. */
+    function lose(world: World, name: string): void {
+      world.machines = (world.machines as Machine[]).filter(({ metadata }) => metadata.name !== `${name}-x0`);
+    }
+
+    test('count for a day when they were deleted while a class could not be listed', async () => {
+      const world = start('class', { lost: 0 });
+      const loseInTurn = async (names: readonly string[], listed: readonly string[]): Promise<void> => {
+        for (const name of names) {
+          lose(world, name);
+          for (let i = 0; i < 2; i++) await lookAt(world, listed);
+          const provider = world.otherProviders.get(name) as Provider;
+          const isDeleted = world.provider.deleted.some(({ metadata }) => metadata.name === `${name}-x0`);
+          if (isDeleted) provider.listed = (provider.listed as readonly ListedMachine[]).slice(1);
+        }
+      };
+      await loseInTurn(NAMES.slice(0, 7), NAMES.slice(0, -1));
+      expect([world.provider.deleted.length, await world.held()]).toEqual([5, 2]);
+
+      world.clock.advance(86_400_000);
+      await loseInTurn(NAMES.slice(7, 9), NAMES);
+      expect([world.provider.deleted.length, await world.held()]).toEqual([7, 2]);
+    });
+
+    test('count for all of their classes while some of these cannot be listed', async () => {
+      const world = start('class', { lost: 0 });
+      for (const name of NAMES.slice(0, 5)) lose(world, name);
+      await world.look();
+
+      await lookAt(world, NAMES.slice(0, 5));
+
+      expect(new Set(world.provider.deleted.map(({ metadata }) => metadata.name)).size).toBe(5);
+    });
+
+    test('are held for their account, too, where it is a small part of what the driver has', async () => {
+      const world = start('class', { lost: 0, secretOf: (name) => (name < 'pool-2' ? 'small' : 'secret-1') });
+      // Of 5 classes with 4 VMs each.
+      for (const name of ['pool-0', 'pool-1', 'pool-10', 'pool-11']) lose(world, name);
+
+      expect([await world.looksUntilDeleted(), await world.held()]).toEqual([Infinity, 4]);
+    });
+
+    test('do not count for others when their own class holds what is left of too many', async () => {
+      const world = start('class', { lost: 0 });
+      const all = world.machines as Machine[];
+      world.machines = all.filter(({ metadata }) => !metadata.name.startsWith('pool-0-'));
+      await world.looksUntilDeleted();
+      expect(await world.held()).toBe(4);
+      world.machines = all.filter(({ metadata }) => !/^pool-0-x[0-2]$/u.test(metadata.name));
+      for (const name of NAMES.slice(1, 7)) lose(world, name);
+
+      await world.looksUntilDeleted();
+
+      expect(new Set(world.provider.deleted.map(({ metadata }) => metadata.name)).size).toBe(6);
+      expect(await world.held()).toBe(3);
+    });
+
+    test('count for others as long as they are held together', async () => {
+      const world = start('class', { lost: 0 });
+      for (const name of NAMES.slice(0, 7)) lose(world, name);
+      expect([await world.looksUntilDeleted(), await world.held()]).toEqual([Infinity, 7]);
+      lose(world, 'pool-7');
+
+      expect([await world.looksUntilDeleted(), await world.held()]).toEqual([Infinity, 8]);
+    });
+
+    test('stay held when one of their classes is released, although the rest is not too many', async () => {
+      const world = start('class', { lost: 0 });
+      for (const name of NAMES.slice(0, 7)) lose(world, name);
+      expect([await world.looksUntilDeleted(), await world.held()]).toEqual([Infinity, 7]);
+
+      release(world, world.clock.now() + 2 * GRACE_MS, world.classes[0]);
+      await world.look();
+      world.clock.advance(GRACE_MS);
+      await world.look();
+
+      expect(new Set(world.provider.deleted.map(({ metadata }) => metadata.name))).toEqual(new Set(['pool-0-x0']));
+      expect(await world.held()).toBe(6);
+      expect(world.messages.at(-1)).toMatch(
+        /^VMs of this class have no Machine, and there were too many at once before/,
+      );
     });
 
     test('do not count when a record explains them', async () => {
@@ -1127,6 +1259,19 @@ describe('too many VMs without a Machine at once', () => {
       expect(await world.looksUntilDeleted()).toBe(1);
     });
 
+    test('are explained by the notes of their class, also while that cannot be listed', async () => {
+      const world = start(vms(4), true);
+      world.otherProviders.set('class-2', Object.assign(new Provider(), { listScope: 'cluster', listed: FAILURE }));
+      const notes = vms(4).map(({ machineName, providerID }) => {
+        const { metadata, spec, ...rest } = machine();
+        const named = { ...metadata, name: machineName, uid: `uid-of-${machineName}` };
+        return noteOfForcedRemoval({ ...rest, metadata: named, spec: { ...spec, providerID } });
+      });
+      Object.assign(world.classes[1]?.metadata ?? {}, { annotations: Object.assign({}, ...notes) });
+
+      expect([await world.looksUntilDeleted(), await world.held()]).toEqual([2, 0]);
+    });
+
     test('are deleted when their class has so many', async () => {
       const lost = vms(4).map((vm, i) => ({ ...vm, machineName: `big-lost${i}` }));
 
@@ -1163,18 +1308,161 @@ describe('too many VMs without a Machine at once', () => {
     expect(await world.held()).toBe(held);
   });
 
-  test('are held no more when some of them are gone, or all', async () => {
+  /** Machines with their VMs, which are listed beside those without. */
+  function withVMs(count: number): { machines: Machine[]; listed: ListedMachine[] } {
+    const listed = vms(count).map((vm, i) => ({ ...vm, machineName: `m-${i}`, providerID: `sim:///owned-${i}` }));
+    const machines = listed.map(({ machineName, providerID }) => ({
+      ...machine(),
+      ...anotherMachine(machineName, providerID),
+    }));
+    return { machines, listed };
+  }
+
+  test.each<{ what: string; change: (world: World) => void | Promise<void>; held: number }>([
+    { what: 'some of them are gone', change: (world) => void (world.provider.listed = vms(3)), held: 3 },
+    {
+      what: 'a list has omitted them, and shows some of them again',
+      async change(world) {
+        world.provider.listed = [];
+        await world.look();
+        expect(await world.held()).toBe(0);
+        world.provider.listed = vms(3);
+      },
+      held: 3,
+    },
+    {
+      what: 'one of them has its Machine again',
+      change: (world) => void (world.machines = [{ ...machine(), ...anotherMachine('lost-0', 'sim:///0') }]),
+      held: 3,
+    },
+    {
+      what: 'their class has got so many others that they are few',
+      change(world) {
+        const { machines, listed } = withVMs(40);
+        Object.assign(world, { machines });
+        world.provider.listed = [...vms(4), ...listed];
+      },
+      held: 4,
+    },
+    {
+      what: 'an outage has begun their proof anew',
+      change: (world) => void (world.trustedSinceMs = world.clock.monotonicMs()),
+      held: 4,
+    },
+    {
+      what: 'a permission has passed before they could be deleted',
+      async change(world) {
+        release(world, world.clock.now() + GRACE_MS);
+        world.provider.failure = FAILURE;
+        await world.look();
+        expect(world.provider.deleted.splice(0)).toHaveLength(4);
+        world.clock.advance(GRACE_MS);
+        world.provider.listed = vms(3);
+      },
+      held: 3,
+    },
+  ])('stay held, those that are left, when $what, until somebody says so', async ({ change, held }) => {
     const world = new World();
     world.provider.listed = vms(4);
     await world.looksUntilDeleted();
 
-    world.provider.listed = vms(3);
-    expect(await world.looksUntilDeleted()).toBe(1);
-    world.provider.listed = [];
-    await world.look();
+    await change(world);
+    expect(await world.looksUntilDeleted()).toBe(Infinity);
+    expect(await world.held()).toBe(held);
 
+    release(world, world.clock.now() + 2 * GRACE_MS);
+    expect(await world.looksUntilDeleted()).toBeLessThan(3);
     expect(await world.held()).toBe(0);
-    expect(world.provider.deleted).toHaveLength(3);
+  });
+
+  test('are as any others once they had their Machines again', async () => {
+    const world = new World();
+    world.provider.listed = vms(4);
+    await world.looksUntilDeleted();
+    world.machines = vms(4).map((vm) => ({ ...machine(), ...anotherMachine(vm.machineName, vm.providerID) }));
+    await world.look();
+    expect(await world.held()).toBe(0);
+
+    world.machines.splice(0, 1);
+
+    expect(await world.looksUntilDeleted()).toBe(2);
+  });
+
+  test('are held no more when a record explains them', async () => {
+    const world = new World();
+    world.provider.listed = vms(4);
+    await world.looksUntilDeleted();
+
+    const notes = vms(4).map(({ machineName, providerID }) =>
+      noteOfForcedRemoval({ ...machine(), ...anotherMachine(machineName, providerID) }),
+    );
+    Object.assign(world.oneClass.metadata, { annotations: Object.assign({}, ...notes) });
+    world.namesakes = ['u-new'];
+
+    expect([await world.looksUntilDeleted(), await world.held()]).toEqual([1, 0]);
+  });
+
+  describe('do not include those that were few when they came, and cannot be deleted,', () => {
+    async function start(): Promise<World> {
+      const world = new World();
+      world.provider.listed = vms(3);
+      world.provider.failure = FAILURE;
+      expect(await world.looksUntilDeleted()).toBe(2);
+      return world;
+    }
+
+    /** Names of what is to be deleted from now on. */
+    async function deletedOf(world: World, count: number): Promise<ReadonlySet<string>> {
+      world.provider.listed = vms(count);
+      world.provider.deleted.splice(0);
+      for (let i = 0; i < 3; i++) {
+        world.clock.advance(GRACE_MS);
+        await world.look();
+      }
+      return new Set(world.provider.deleted.map(({ metadata }) => metadata.name));
+    }
+    const THREE = ['lost-0', 'lost-1', 'lost-2'];
+
+    test('so that others go as well', async () => {
+      const world = await start();
+
+      expect(await deletedOf(world, 4)).toEqual(new Set([...THREE, 'lost-3']));
+      expect(await world.held()).toBe(0);
+    });
+
+    test('which are tried on although too many others come', async () => {
+      const world = await start();
+
+      expect(await deletedOf(world, 7)).toEqual(new Set(THREE));
+      expect(await world.held()).toBe(4);
+    });
+
+    test.each<{ what: string; change: (world: World) => void }>([
+      {
+        what: 'their list was not believed',
+        change(world) {
+          world.distrust = new Map([['sim/default/secret-1', 'doubted']]);
+          world.provider.listed = vms(4);
+        },
+      },
+      {
+        what: 'they had Machines',
+        change: (world) =>
+          void (world.machines = vms(3).map((vm) => ({
+            ...machine(),
+            ...anotherMachine(vm.machineName, vm.providerID),
+          }))),
+      },
+    ])('unless meanwhile $what', async ({ change }) => {
+      const world = await start();
+      change(world);
+      await world.look();
+      world.distrust = new Map();
+      world.machines = [];
+
+      expect(await deletedOf(world, 4)).toEqual(new Set());
+      expect(await world.held()).toBe(4);
+    });
   });
 });
 
@@ -1199,6 +1487,17 @@ describe('a provider that does not show VMs of machines that work', () => {
       expect(await world.held()).toBe(0);
     },
   );
+
+  test('has none of those reported as without a Machine in a dry run', async () => {
+    const world = new World(true);
+    await world.looksUntilDeleted();
+    expect(world.events).toEqual(['OrphanVMFound']);
+
+    const doubted = new World(true);
+    doubted.distrust = new Map([[ACCOUNT, 'doubted']]);
+    await doubted.looksUntilDeleted();
+    expect(new Set(doubted.events)).toEqual(new Set(['OrphanVMsHeld']));
+  });
 
   test('loses none by a permission either, which was given for what another list had shown', async () => {
     const world = new World();

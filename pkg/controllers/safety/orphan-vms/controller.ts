@@ -3,7 +3,7 @@ import type { Cluster } from '../../../kube/gate/gate.ts';
 import { requeue, type StepResult } from '../../../work/reconcile/result.ts';
 import { classIndex } from '../../../operator/indexes/class-index.ts';
 import { accountOfList, type BlindAccounts, type Distrust, type OfAccount, type Unlisted } from './blind-accounts.ts';
-import type { OrphanBrake, Proved } from './brake.ts';
+import type { Look, OrphanBrake, Proved } from './brake.ts';
 import type { Collaborators } from './collaborators.ts';
 import type { Collection, Collector } from './collector.ts';
 import { mismatchedIDs } from './events.ts';
@@ -189,16 +189,16 @@ export class OrphanVMsController {
       if (proof !== undefined) proved.push({ ...one, proof, isDoubted });
     }
     orphans.keep(new Set(candidates.map(({ vm }) => vm.providerID)), unseen);
-    this.#collect(proved, vms.values(), unseen);
+    this.#collect({ proved, candidates: present, shown: vms.values(), unseen });
   }
 
-  /** `shown`: all VMs. What was deleted before and is listed still is deleted once more, unless the list is not believed. */
-  #collect(proved: readonly (Collection & Proved)[], shown: Iterable<UnitedVM>, unseen: ReadonlySet<string>): void {
+  /** What was deleted before and is listed still is deleted once more, unless the list is not believed. */
+  #collect({ proved, ...look }: Look<Collection & Proved>): void {
     const { collector, brake, gone } = this.#deps;
     const isAgain = ({ vm, isDoubted }: Proved): boolean => gone.has(vm.providerID) && !isDoubted;
     for (const one of proved.filter(isAgain)) collector.collect(one);
     const anew = proved.filter((one) => !isAgain(one));
-    for (const one of brake.admit(anew, shown, unseen)) collector.collect(one);
+    for (const one of brake.admit({ ...look, proved: anew })) collector.collect(one);
   }
 
   /** The classes that could not be listed. */

@@ -21,7 +21,7 @@ export const ORPHAN_EVENTS = {
    */
   OrphanVMDeletionFailed: 'Warning',
   /**
-   * VMs of the class have no Machine, but are not deleted: they are, or those of all classes with the same credentials, more than 10 % and more than 3, or a restored backup does not contain their
+   * VMs of the class have no Machine, but are not deleted: they are, or those of all classes with the same credentials or the same driver, more than 10 % and more than 3, or were when they were held first, or a restored backup does not contain their
    * Machines, or the driver does not list the VMs of other Machines; repeated at each check → [held
    * VMs](../runbooks/orphan-vms.md#what-to-do)
    */
@@ -105,16 +105,20 @@ export function keptForNamesake(
 }
 
 /**
- * Why VMs without a Machine are not deleted. forgotten: a restore of the control cluster has forgotten the Machines of some of them; doubted: nothing is
+ * Why VMs without a Machine are not deleted. held-before: they were too many once; forgotten: a restore of the control cluster has forgotten the Machines of some of them; doubted: nothing is
  * believed that their provider says about VMs.
  */
-export type HoldReason = 'too-many' | 'too-many-together' | 'of-unknown-class' | 'forgotten' | 'doubted';
+export type HoldReason =
+  'too-many' | 'too-many-together' | 'of-unknown-class' | 'held-before' | 'forgotten' | 'doubted';
 
 const NAMES = 'For their names, see the log of the machine controller. ';
 
 const HOLD_REASONS: Readonly<Record<HoldReason, string>> = {
   'too-many': `More than 10 % of the VMs of this class, and more than 3, have no Machine; not deleting any of them. ${NAMES}`,
-  'too-many-together': `More than 10 % of the VMs of all classes with the same credentials, and more than 3, have no Machine; not deleting those of this class. ${NAMES}`,
+  'too-many-together':
+    'More than 10 % of the VMs of all classes with the same credentials, or of the same driver, and more than 3, have no Machine, or had none and were deleted in the last 24 hours while a class could not be listed; ' +
+    `not deleting those of this class. ${NAMES}`,
+  'held-before': `VMs of this class have no Machine, and there were too many at once before; the remaining ones are kept until they have a Machine. ${NAMES}`,
   'of-unknown-class': `Too many VMs in the lists of the whole cluster, whose class is unknown or does not exist, have no Machine; not deleting any of them. ${NAMES}The annotation releases held VMs of this class, too. `,
   forgotten: `VMs of this class have no Machine because the control cluster was restored to an earlier state; they are kept. ${NAMES}To keep a VM permanently, create its Machine again. `,
   doubted:

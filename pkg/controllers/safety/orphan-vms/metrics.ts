@@ -21,7 +21,7 @@ export function orphanVMMetrics(registry: Registry, ownerless: () => number) {
       'VMs proved to be without a Machine, by result (deleted, failed, dry-run).',
     ),
     heldOrphanVMs: gauge('machinist_orphan_vms_held').help(
-      'VMs proved to be without a Machine that are not deleted, because their MachineClass has too many at once, a restore has lost their Machines, or the driver does not list the VMs of Machines that work.',
+      'VMs proved to be without a Machine that are not deleted, because there were too many at once, a restore has lost their Machines, or the driver does not list the VMs of Machines that work.',
     ),
     vanishedVMs: counter('machinist_vanished_vms_total').help(
       'Machines that failed because their VM was proved not to exist any more.',
