@@ -53,23 +53,34 @@ test('a deletion that the API server refuses without an end is asked for once a 
   expect(client.writes).toHaveLength(1);
 });
 
-test('that nothing is left of a machine is said by nobody who may not list any more what may be', async () => {
-  const client = new MemoryClient();
-  const labels = { 'cluster.x-k8s.io/v1beta2': 'v1beta1' };
-  client.put(customResourceDefinitions, named(`others.${GROUP}`, { namespace: '', labels }));
-  const driver = driverOf(client);
-  const ask = async (): Promise<unknown> => await driver.deleteMachine(REQUEST, CALL).catch((err: unknown) => err);
-  expect(await ask()).toMatchObject({ code: 'NotFound' });
+test.each([
+  { what: 'of which nothing was left', isLast: false, answer: { code: 'NotFound' } },
+  { what: 'the last of which was deleted just then', isLast: true, answer: { lastKnownState: undefined } },
+])(
+  'that a machine $what is gone is said by nobody who may not list any more what may be',
+  async ({ isLast, answer }) => {
+    const client = new MemoryClient();
+    const putLast = (): void => {
+      if (isLast) client.put(secrets, made(userDataSecretName(MACHINE)));
+    };
+    putLast();
+    const labels = { 'cluster.x-k8s.io/v1beta2': 'v1beta1' };
+    client.put(customResourceDefinitions, named(`others.${GROUP}`, { namespace: '', labels }));
+    const driver = driverOf(client);
+    const ask = async (): Promise<unknown> => await driver.deleteMachine(REQUEST, CALL).catch((err: unknown) => err);
+    expect(await ask()).toMatchObject(answer);
+    putLast();
 
-  const list = client.list.bind(client);
-  client.list = (resource) =>
-    resource.plural === 'others' ? Promise.reject(new ApiError(403, 'Forbidden', 'no')) : list(resource);
+    const list = client.list.bind(client);
+    client.list = (resource) =>
+      resource.plural === 'others' ? Promise.reject(new ApiError(403, 'Forbidden', 'no')) : list(resource);
 
-  expect(await ask()).toMatchObject({
-    code: 'PermissionDenied',
-    detail: expect.stringContaining(`no longer permitted to list others.${GROUP}`),
-  });
-});
+    expect(await ask()).toMatchObject({
+      code: 'PermissionDenied',
+      detail: expect.stringContaining(`no longer permitted to list others.${GROUP}`),
+    });
+  },
+);
 
 /** A Machine of ours that our hook holds. */
 const held = (more: object = {}): KubeObject => {

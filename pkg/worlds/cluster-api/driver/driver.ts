@@ -27,6 +27,7 @@ import { driverFailure } from '../../../drivers/api-failure.ts';
 import {
   isMachineName,
   machineOf as identityOf,
+  type MachineIdentity,
   notFound,
   requireMachineName,
 } from '../../../drivers/machine-identity.ts';
@@ -145,10 +146,11 @@ export class ClusterAPIDriver implements Driver {
       const known = machineIn(pieces);
       const asked = new Set<string>();
       for (;;) {
-        if (pieces.length === 0) pieces = await this.#strays(subject, request, call);
-        const next = nextRemoval(pieces);
+        const strays = pieces.length === 0 ? await this.#strays(subject, request, call) : undefined;
+        const next = nextRemoval(strays?.found ?? pieces);
         if (next.kind === 'done') {
-          if (asked.size === 0) throw this.#nothingOf(request, call);
+          requireNothingHidden(identityOf(request, call), strays?.lost ?? []);
+          if (asked.size === 0) throw notFound(identityOf(request, call));
           return { lastKnownState: undefined };
         }
         const { piece } = next;
@@ -247,7 +249,7 @@ export class ClusterAPIDriver implements Driver {
     const isListed = ({ resource }: ServedKind): boolean =>
       listed.some(({ group, plural }) => group === resource.group && plural === resource.plural);
     const others = await this.#kinds.list(namespace, labels, isListed, call.signal);
-    objects.push(...others.map(({ object }) => object));
+    objects.push(...others.found.map(({ object }) => object));
     return objects.filter((object) => {
       const marks = marksOf(object);
       return marks?.cluster === call.cluster && marks.className === name;
@@ -270,22 +272,13 @@ export class ClusterAPIDriver implements Driver {
     subject: Subject,
     { machineClass }: MachineRequest,
     { signal }: DriverCall,
-  ): Promise<readonly ReadPiece[]> {
+  ): Promise<{ readonly found: readonly ReadPiece[]; readonly lost: readonly string[] }> {
     const { infrastructure, bootstrap } = templatesIn(machineClass.providerSpec);
     const named = [infrastructure, bootstrap].map((one) => one && definitionNameOf(clonedFrom(one, '')));
     const isNamed = ({ resource: { plural, group } }: ServedKind): boolean => named.includes(`${plural}.${group}`);
     const labels = `${CLUSTER_API_MACHINE_UID_LABEL}=${subject.machineUID}`;
-    const found = await this.#kinds.list(subject.namespace, labels, isNamed, signal);
-    return found.map(strayPiece).filter(({ object }) => isCreatedFor(object, subject));
-  }
-
-  /** Nothing was found of a machine. Of a kind that may not be listed any more nobody can say that. */
-  #nothingOf(request: MachineRequest, call: DriverCall): DriverError {
-    const { lost } = this.#kinds;
-    if (lost.length === 0) return notFound(identityOf(request, call));
-    const { namespace, name } = identityOf(request, call);
-    const text = `cannot determine whether machine ${namespace}/${name} still has objects: no longer permitted to list ${lost.join(', ')}`;
-    return new DriverError('PermissionDenied', text);
+    const { found, lost } = await this.#kinds.list(subject.namespace, labels, isNamed, signal);
+    return { found: found.map(strayPiece).filter(({ object }) => isCreatedFor(object, subject)), lost };
   }
 
   /** Everything that is not there yet; the Machine last, since providers begin with it. */
@@ -390,6 +383,15 @@ export class ClusterAPIDriver implements Driver {
       throw err;
     }
   }
+}
+
+/** Throws PermissionDenied where nothing is left of a machine as far as can be seen: of a kind that may not be listed any more nobody can say that. */
+function requireNothingHidden({ namespace, name }: MachineIdentity, lost: readonly string[]): void {
+  if (lost.length === 0) return;
+  throw new DriverError(
+    'PermissionDenied',
+    `cannot determine whether machine ${namespace}/${name} still has objects: no longer permitted to list ${lost.join(', ')}; allow it, or delete kinds that are not needed`,
+  );
 }
 
 /** Throws InvalidArgument unless the Cluster is there: nothing would come of the Machine without it. */

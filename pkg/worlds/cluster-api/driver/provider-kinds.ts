@@ -10,6 +10,14 @@ import { kindOfDefinition, type ServedKind } from './kinds.ts';
 
 /** For so long nobody looks again which kinds there are: a class that changes its kind does so among those that are there. */
 const KEPT_MS = 60_000;
+const DEFINITIONS = 'customresourcedefinitions';
+
+/** What a look has found, and where it could not look. */
+interface Looked<T> {
+  readonly found: readonly T[];
+  /** Plurals with groups that were permitted to be listed once, and are not any more: a role that has shrunk hides what was made. */
+  readonly lost: readonly string[];
+}
 
 /**
  * All kinds of providers that can be cloned. A class names one now; what was made of another that it named before, and has no Machine which
@@ -17,68 +25,84 @@ const KEPT_MS = 60_000;
  */
 export class ProviderKinds {
   readonly #parts: { readonly reader: Reader; readonly clock: Clock; readonly log: Logger };
-  #served: { readonly kinds: readonly ServedKind[]; readonly atMs: number } | undefined;
-  /** Plurals with groups that may not be listed; asked for again when it is looked anew which kinds there are. */
-  readonly #refused = new Set<string>();
-  /** What was listed before. */
+  #served: (Looked<ServedKind> & { readonly atMs: number }) | undefined;
+  /** Since when what may not be listed is left out, by namespace and plural with group: roles may differ between namespaces. */
+  readonly #refusedMs = new Map<string, number>();
+  /** What was listed before, in the same form. */
   readonly #listed = new Set<string>();
 
   constructor(parts: { readonly reader: Reader; readonly clock: Clock; readonly log: Logger }) {
     this.#parts = parts;
   }
 
-  /** What was permitted to be listed once, and is not any more: a role that has shrunk hides what was made. */
-  get lost(): readonly string[] {
-    return [...this.#refused].filter((what) => this.#listed.has(what));
-  }
-
-  /** Objects of all of them, but of those that `isLookedAt` says to be looked at anyway. What may never be listed has not been made either. */
+  /**
+   * Objects of all of them, but of those that `isLookedAt` says to be looked at anyway. What may never be listed has not been made either.
+   * What may not be listed is asked for again after a minute.
+   */
   async list(
     namespace: string,
     labelSelector: string,
     isLookedAt: (kind: ServedKind) => boolean,
     signal: AbortSignal,
-  ): Promise<readonly { readonly kind: ServedKind; readonly object: KubeObject }[]> {
+  ): Promise<Looked<{ readonly kind: ServedKind; readonly object: KubeObject }>> {
     const found: { kind: ServedKind; object: KubeObject }[] = [];
-    for (const kind of await this.#kinds(signal)) {
+    const kinds = await this.#kinds(signal);
+    const lost = [...kinds.lost];
+    for (const kind of kinds.found) {
       const { plural, group } = kind.resource;
-      if (isLookedAt(kind) || this.#refused.has(`${plural}.${group}`)) continue;
-      const objects = await this.#permitted(`${plural}.${group}`, () =>
-        labelled(this.#parts.reader, kind.resource, { namespace, labelSelector, signal }),
-      );
-      found.push(...objects.map((object) => ({ kind, object })));
+      const key = `${namespace}/${plural}.${group}`;
+      if (isLookedAt(kind)) {
+        this.#listed.add(key);
+        continue;
+      }
+      const objects = this.#isLeftOut(key)
+        ? undefined
+        : await this.#permitted(key, () =>
+            labelled(this.#parts.reader, kind.resource, { namespace, labelSelector, signal }),
+          );
+      if (objects === undefined && this.#listed.has(key)) lost.push(`${plural}.${group}`);
+      found.push(...(objects ?? []).map((object) => ({ kind, object })));
     }
-    return found;
+    return { found, lost };
   }
 
-  async #kinds(signal: AbortSignal): Promise<readonly ServedKind[]> {
+  async #kinds(signal: AbortSignal): Promise<Looked<ServedKind>> {
     const nowMs = this.#parts.clock.monotonicMs();
-    if (this.#served !== undefined && nowMs - this.#served.atMs < KEPT_MS) return this.#served.kinds;
-    this.#refused.clear();
+    if (this.#served !== undefined && nowMs - this.#served.atMs < KEPT_MS) return this.#served;
     const definitions = new Map<string, KubeObject>();
+    let isRefused = false;
     for (const contract of CONTRACTS) {
       const which = { labelSelector: contractLabel(contract), metadataOnly: true, signal } as const;
-      const listed = await this.#permitted('customresourcedefinitions', () =>
+      const listed = await this.#permitted(DEFINITIONS, () =>
         labelled(this.#parts.reader, customResourceDefinitions, which),
       );
-      for (const one of listed) definitions.set(one.metadata.name, one);
+      isRefused ||= listed === undefined;
+      for (const one of listed ?? []) definitions.set(one.metadata.name, one);
     }
-    const kinds = [...definitions.values()].map(kindOfDefinition).filter((kind) => kind !== undefined);
-    this.#served = { kinds, atMs: nowMs };
-    return kinds;
+    const found = [...definitions.values()].map(kindOfDefinition).filter((kind) => kind !== undefined);
+    const lost = isRefused && this.#listed.has(DEFINITIONS) ? [DEFINITIONS] : [];
+    this.#served = { found, lost, atMs: nowMs };
+    return this.#served;
   }
 
-  async #permitted<T>(what: string, list: () => Promise<readonly T[]>): Promise<readonly T[]> {
+  #isLeftOut(key: string): boolean {
+    const refusedMs = this.#refusedMs.get(key);
+    return refusedMs !== undefined && this.#parts.clock.monotonicMs() - refusedMs < KEPT_MS;
+  }
+
+  /** Undefined: it may not be listed. */
+  async #permitted<T>(key: string, list: () => Promise<readonly T[]>): Promise<readonly T[] | undefined> {
     try {
       const listed = await list();
-      this.#listed.add(what);
+      this.#listed.add(key);
+      this.#refusedMs.delete(key);
       return listed;
     } catch (err) {
       // Not of a token that has just expired, or a version that is not served: there may be objects all the same.
       if (!ApiError.is(err, 'Forbidden')) throw err;
-      this.#refused.add(what);
-      this.#parts.log.debug({ err, what }, 'could not look up the objects of a kind that the class used before');
-      return [];
+      this.#refusedMs.set(key, this.#parts.clock.monotonicMs());
+      this.#parts.log.debug({ err, what: key }, 'could not look up the objects of a kind that the class used before');
+      return undefined;
     }
   }
 }
