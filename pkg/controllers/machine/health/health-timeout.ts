@@ -112,10 +112,10 @@ async function doubtOf(deps: Deps, ctx: MachineContext): Promise<string | undefi
   const { node } = look;
   if (isMaintenanceRequested(machine, node)) return 'the maintenance request to be recorded';
   if (phaseOf(machine) === 'InPlaceUpdateFailed') {
-    return node !== undefined && isUpdateSuccessful(node) ? 'the success of the update to be recorded' : undefined;
+    if (node !== undefined && isUpdateSuccessful(node)) return 'the success of the update to be recorded';
+  } else if (isHealthy(node?.status?.conditions ?? [], watchedConditionsOf(machine, deps.settings))) {
+    return 'the recovery of the Node to be recorded';
   }
-  const isWell = isHealthy(node?.status?.conditions ?? [], watchedConditionsOf(machine, deps.settings));
-  if (isWell) return 'the recovery of the Node to be recorded';
   // Whether it recovered in between was not seen.
   return isUnseen(ctx, node) ? UNSEEN_NODE : undefined;
 }

@@ -496,12 +496,20 @@ describe('an update in place that fails', () => {
     expect(kept.phase).toBe('InPlaceUpdateFailed');
   });
 
-  test('is not, when a live look finds its late success', async () => {
+  test.each([
+    { what: 'its late success', result: 'successful', change: {} },
+    {
+      what: 'a Node that has changed since the cache has shown it',
+      result: 'failed',
+      change: { resourceVersion: '999' },
+    },
+  ])('is not, when a live look finds $what', async ({ result, change }) => {
     const kept = await ready();
     kept.labelNode(UPDATE_RESULT_LABEL, 'failed');
     await kept.rest();
     const updated = structuredClone(kept.node);
-    (updated.metadata.labels ??= {})[UPDATE_RESULT_LABEL] = 'successful';
+    (updated.metadata.labels ??= {})[UPDATE_RESULT_LABEL] = result;
+    Object.assign(updated.metadata, change);
     kept.world.nodes.live.set('m-1', updated);
 
     kept.world.clock.advance(10 * MINUTE);
