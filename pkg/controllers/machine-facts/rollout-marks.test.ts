@@ -28,6 +28,7 @@ const says =
     (n.status.conditions = [{ type: 'InPlaceUpdate', status: 'True', reason }]);
 const updated: readonly NodeChange[] = [labelled(CANDIDATE, SELECTED, RESULT), says('UpdateSuccessful')];
 
+const CORDON_MARK = 'node.machine.sapcloud.io/cordoned-by-maintenance';
 const preserved = (m: BuiltMachine): void => {
   m.status.currentStatus = { ...m.status.currentStatus, preserveExpiryTime: '2026-01-01T00:00:00Z' };
 };
@@ -41,7 +42,7 @@ const prepared = annotated('machine.sapcloud.io/deletion-preparation-since');
 const back = (annotations: object) => ({
   metadata: {
     labels: { [CANDIDATE]: null, [SELECTED]: null, [RESULT]: null },
-    annotations: { [CANDIDATE_FOR]: null, [FAILED_REASON]: null, ...annotations },
+    annotations: { [CANDIDATE_FOR]: null, [FAILED_REASON]: null, [CORDON_MARK]: null, ...annotations },
   },
   spec: { unschedulable: null, taints: [USERS, NOT_READY] },
 });

@@ -1,6 +1,7 @@
 import {
   CANDIDATE_FOR_SET_ANNOTATION,
   CANDIDATE_FOR_UPDATE_LABEL,
+  CORDONED_BY_MAINTENANCE_ANNOTATION,
   CRITICAL_COMPONENTS_TAINT,
   PREFER_NO_SCHEDULE_KEY,
   SCALE_DOWN_DISABLED_ANNOTATION as SCALE_DOWN_DISABLED,
@@ -56,6 +57,19 @@ export function isInUpdate({ metadata: { labels = {} } }: Node): boolean {
   return labels[CANDIDATE_FOR_UPDATE_LABEL] !== undefined && labels[SELECTED_FOR_UPDATE_LABEL] !== undefined;
 }
 
+/** Reasons of condition `InPlaceUpdate` with which a Node is kept empty, whatever its labels say. */
+const EMPTY_FOR_UPDATE: ReadonlySet<string | undefined> = new Set([
+  'SelectedForUpdate',
+  'DrainSuccessful',
+  'ReadyForUpdate',
+  'UpdateFailed',
+]);
+
+/** Whether an update in place needs the Node cordoned: from when it was chosen until it is given back. */
+export function isEmptyForUpdate(node: Node): boolean {
+  return isInUpdate(node) || EMPTY_FOR_UPDATE.has(nodeConditionOf(node, 'InPlaceUpdate')?.reason);
+}
+
 /** Whether the Node was updated in place and its machine is well again. */
 export function isUpdateOver(node: Node): boolean {
   return (
@@ -74,7 +88,11 @@ export function updateRelease(node: Node): NodeMarksChange | undefined {
   return {
     metadata: {
       labels: { [CANDIDATE_FOR_UPDATE_LABEL]: null, [SELECTED_FOR_UPDATE_LABEL]: null, [UPDATE_RESULT_LABEL]: null },
-      annotations: { [CANDIDATE_FOR_SET_ANNOTATION]: null, [UPDATE_FAILED_REASON_ANNOTATION]: null },
+      annotations: {
+        [CANDIDATE_FOR_SET_ANNOTATION]: null,
+        [UPDATE_FAILED_REASON_ANNOTATION]: null,
+        [CORDONED_BY_MAINTENANCE_ANNOTATION]: null,
+      },
     },
     spec: { unschedulable: null, taints: [...taints, NOT_READY_TAINT] },
   };

@@ -15,6 +15,7 @@ import {
   IN_PLACE_UPDATE,
   inPlaceCondition,
   inPlaceFacts,
+  isWithdrawn,
   nextReason,
   type InPlaceFacts,
   type InPlaceReason,
@@ -32,11 +33,11 @@ const UPDATABLE: ReadonlySet<string> = new Set([
 const READY_TEXT = 'Node drain successful. Node is ready for update';
 const CANCELED_TEXT = 'The drain of the Node for an in-place update was canceled.';
 
-/** The Node is cordoned and emptied; the MachineDeployment controller gives it back. */
+/** The Node is cordoned and emptied; the MachineDeployment controller gives it back, or `preparation` when the selection is taken back. */
 const IN_PLACE_HOLD: HoldKind = {
   purpose: 'in-place-update',
   since: ({ on }) => on && nodeConditionOf(on.node, IN_PLACE_UPDATE)?.lastTransitionTime,
-  barrier: 'cordon',
+  barrier: 'marked-cordon',
   forceRule: () => 'usual',
   say({ ctx, deps }, _stage, text) {
     const description = describeStage('drain', text);
@@ -60,6 +61,7 @@ const IN_PLACE_HOLD: HoldKind = {
  * | condition says     | what happens                                            | then it says    |
  * |--------------------|---------------------------------------------------------|-----------------|
  * | SelectedForUpdate  | cordon and drain; the machine becomes InPlaceUpdating   | DrainSuccessful |
+ * | the same, but the labels were taken back | the drain is canceled, the Node uncordoned | CandidateForUpdate |
  * | DrainSuccessful    |                                                         | ReadyForUpdate  |
  * | ReadyForUpdate     | the agent on the Node, or a person, updates and labels it |                 |
  */
@@ -76,7 +78,8 @@ export const inPlaceProgress = (deps: HoldDeps & Pick<Collaborators, 'machines'>
 
     const hold = new NodeHold(IN_PLACE_HOLD, deps, ctx, node);
     const facts = inPlaceFacts(node, phase);
-    if (facts.reason !== 'SelectedForUpdate' || !UPDATABLE.has(phase)) cancelDrain(deps, ctx);
+    const isToDrain = facts.reason === 'SelectedForUpdate' && UPDATABLE.has(phase) && !isWithdrawn(facts);
+    if (!isToDrain) cancelDrain(deps, ctx);
     reportIgnoredSelection(deps, ctx, node, facts);
     const reason = nextReason(facts);
     if (reason !== undefined) await tell(hold, reason);

@@ -8,7 +8,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../apis/meta.ts';
 import { conditionOf } from '../../../work/reconcile/conditions.ts';
 import { textOfStage } from '../../machine-facts/deletion-stage.ts';
-import { IN_PLACE_UPDATE } from './reason.ts';
+import { CANCELED, IN_PLACE_UPDATE } from './reason.ts';
 import type { Explanation } from '../explanation.ts';
 
 /** The explanation of a machine that is, or is to be, updated in place; undefined for any other. */
@@ -44,9 +44,10 @@ export function explainInPlace(machine: Machine): Explanation | undefined {
 }
 
 function explainRunning(machine: Machine): Explanation | undefined {
-  const reason = conditionOf(machine.status?.conditions, IN_PLACE_UPDATE)?.reason;
+  const { reason, message } = conditionOf(machine.status?.conditions, IN_PLACE_UPDATE) ?? {};
   const { type, description = '', errorCode } = machine.status?.lastOperation ?? {};
   const node = nodeNameOf(machine);
+  if (message === CANCELED) return undefined;
   if (reason === 'CandidateForUpdate') {
     return {
       reason,

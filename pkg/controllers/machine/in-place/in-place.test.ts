@@ -55,7 +55,7 @@ describe('an update in place', () => {
     await kept.rest();
     expect([reasonOf(kept), mirrored(kept), kept.phase]).toEqual(['SelectedForUpdate', 'SelectedForUpdate', 'Running']);
     expect(kept.world.drains.requests).toHaveLength(1);
-    expect(kept.world.drains.requests[0]).toMatchObject({ barrier: 'cordon', force: false });
+    expect(kept.world.drains.requests[0]).toMatchObject({ barrier: 'marked-cordon', force: false });
     expect(kept.world.drains.requests[0]).not.toHaveProperty('nodeCondition');
 
     await kept.endDrains();
@@ -270,7 +270,7 @@ describe('the drain of an update in place', () => {
   });
 
   test.each([
-    { what: 'its labels and its condition are removed', restarts: false, result: undefined },
+    { what: 'its labels are removed', restarts: false, result: undefined },
     { what: 'they are, while no manager runs', restarts: true, result: undefined },
     { what: 'its Node is said to be updated instead', restarts: false, result: 'successful' },
   ])('that no budget allows leaves no failure when $what', async ({ restarts, result }) => {
@@ -287,18 +287,65 @@ describe('the drain of an update in place', () => {
     if (restarts) kept.world.restart();
     kept.labelNode(SELECTED_FOR_UPDATE_LABEL, undefined);
     if (result !== undefined) kept.labelNode(UPDATE_RESULT_LABEL, result);
-    else {
-      kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, undefined);
-      kept.changeNode((n) => {
-        if (n.status) n.status.conditions = n.status.conditions?.filter(({ type }) => type !== 'InPlaceUpdate') ?? [];
-      });
-    }
+    else kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, undefined);
     await kept.rest();
 
     expect(kept.machine.status?.lastOperation).toMatchObject({ type: 'DrainNode', state: 'Processing' });
     expect(kept.machine.status?.lastOperation).not.toHaveProperty('errorCode');
     expect(kept.machine.status?.lastOperation?.description).not.toContain('default/web-0');
     expect((await kept.pass()).writes).toEqual([]);
+  });
+
+  test.each([
+    { what: 'both labels are', both: true, restarts: false, says: 'Nothing: the machine is healthy' },
+    { what: 'both labels are, while no manager runs,', both: true, restarts: true, says: 'Nothing' },
+    { what: 'one of them is', both: false, restarts: false, says: 'The Node is drained, then updated' },
+  ])('is canceled, and the Node uncordoned, when $what taken back', async ({ both, restarts, says }) => {
+    const kept = await selected();
+    expect(kept.node.spec?.unschedulable).toBe(true);
+
+    if (restarts) kept.world.restart();
+    kept.labelNode(SELECTED_FOR_UPDATE_LABEL, undefined);
+    if (both) kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, undefined);
+    await kept.rest();
+    await kept.endDrains();
+    await kept.rest();
+
+    expect([reasonOf(kept), kept.phase, kept.node.spec?.unschedulable ?? false]).toEqual([
+      'CandidateForUpdate',
+      'Running',
+      false,
+    ]);
+    expect(kept.node.metadata.annotations).toEqual({});
+    expect(kept.world.drains.requests).toHaveLength(1);
+    expect(explain(kept.machine, kept.world.clock.now()).nextStep).toContain(says);
+  });
+
+  test('that is canceled leaves the cordon of somebody else', async () => {
+    const kept = new KeptMachine();
+    kept.changeNode((n) => void (n.spec = { ...n.spec, unschedulable: true }));
+    kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, 'true');
+    kept.labelNode(SELECTED_FOR_UPDATE_LABEL, 'true');
+    await kept.rest();
+
+    kept.labelNode(SELECTED_FOR_UPDATE_LABEL, undefined);
+    await kept.rest();
+
+    expect([reasonOf(kept), kept.node.spec?.unschedulable]).toEqual(['CandidateForUpdate', true]);
+  });
+
+  test('keeps its cordon until the Node is given back, whatever its labels say once it is empty', async () => {
+    const kept = await ready();
+    kept.labelNode(SELECTED_FOR_UPDATE_LABEL, undefined);
+    kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, undefined);
+
+    await kept.rest();
+
+    expect([reasonOf(kept), kept.phase, kept.node.spec?.unschedulable]).toEqual([
+      'ReadyForUpdate',
+      'InPlaceUpdating',
+      true,
+    ]);
   });
 
   // MCM fault 10: the condition advanced although the phase could not be written.

@@ -50,7 +50,8 @@ export function inPlaceFacts(node: Node, phase: MachinePhase | ''): InPlaceFacts
  *
  * | labels                 | condition                                    | next               |
  * |------------------------|----------------------------------------------|--------------------|
- * | no candidate           | any                                          |                    |
+ * | not both, no result    | SelectedForUpdate, and not drained yet       | CandidateForUpdate |
+ * | no candidate           | any other                                    |                    |
  * | candidate              | none                                         | CandidateForUpdate |
  * | candidate, no result   | UpdateSuccessful, from the last update       | CandidateForUpdate |
  * | selected               | CandidateForUpdate                           | SelectedForUpdate  |
@@ -60,14 +61,19 @@ export function inPlaceFacts(node: Node, phase: MachinePhase | ''): InPlaceFacts
  */
 export function nextReason(facts: InPlaceFacts): InPlaceReason | undefined {
   const { isCandidate, isSelected, result, reason, phase } = facts;
-  if (!isCandidate) return undefined;
+  if (!isCandidate) return isWithdrawn(facts) ? 'CandidateForUpdate' : undefined;
   if (reason === undefined || reason === '') return 'CandidateForUpdate';
   if (reason === 'UpdateSuccessful' && result === undefined) return 'CandidateForUpdate';
   if (isSelected && reason === 'CandidateForUpdate') return 'SelectedForUpdate';
   if (isSelected && reason === 'SelectedForUpdate') return undefined;
   if (result === 'successful' && reason !== 'UpdateSuccessful' && phase === 'Running') return 'UpdateSuccessful';
   if (result === 'failed' && reason !== 'UpdateFailed') return 'UpdateFailed';
-  return undefined;
+  return isWithdrawn(facts) ? 'CandidateForUpdate' : undefined;
+}
+
+/** Whether somebody has taken the selection back before the Node was empty. From then on it may be under update already. */
+export function isWithdrawn({ isCandidate, isSelected, reason, phase }: InPlaceFacts): boolean {
+  return reason === 'SelectedForUpdate' && phase !== 'InPlaceUpdating' && !(isCandidate && isSelected);
 }
 
 const MESSAGES: Record<InPlaceReason, string> = {
@@ -79,15 +85,15 @@ const MESSAGES: Record<InPlaceReason, string> = {
   UpdateFailed: 'The in-place update failed.',
 };
 
+/** Of a Node that is no candidate any more. The original knows no reason for that. */
+export const CANCELED = 'The in-place update was canceled.';
+
 /** The condition that says so; a failure comes with what the agent on the Node says of it. */
 export function inPlaceCondition(node: Node, reason: InPlaceReason): DesiredCondition {
   const why = reason === 'UpdateFailed' ? failureOn(node) : '';
-  return {
-    type: IN_PLACE_UPDATE,
-    status: 'True',
-    reason,
-    message: why === '' ? MESSAGES[reason] : `${MESSAGES[reason]} ${why}`,
-  };
+  const isCanceled = reason === 'CandidateForUpdate' && !(CANDIDATE_FOR_UPDATE_LABEL in (node.metadata.labels ?? {}));
+  const message = isCanceled ? CANCELED : MESSAGES[reason];
+  return { type: IN_PLACE_UPDATE, status: 'True', reason, message: why === '' ? message : `${message} ${why}` };
 }
 
 /** What the agent on the Node says of a failure; '' when nothing. */

@@ -432,7 +432,7 @@ describe('a machine in maintenance', () => {
     kept.annotateMachine(ASKED, 'true');
     await kept.rest();
     expect(shown(kept)).toBe('False Requested');
-    expect(kept.world.drains.requests.map(({ barrier }) => barrier)).toEqual(['cordon']);
+    expect(kept.world.drains.requests.map(({ barrier }) => barrier)).toEqual(['marked-cordon']);
 
     await kept.endDrains();
     await kept.rest();
@@ -452,16 +452,37 @@ describe('a machine in maintenance', () => {
     expect(told(kept.world)).not.toContain('DrainFailed');
 
     kept.labelNode('node.machine.sapcloud.io/selected-for-update', undefined);
-    kept.changeNode((n) => {
-      const conditions = (n.status?.conditions ?? []).filter(({ type }) => type !== 'InPlaceUpdate');
-      n.status = { ...n.status, conditions };
-    });
     await kept.rest();
     await kept.endDrains();
     await kept.rest();
 
     expect(shown(kept)).toBe('True InMaintenance');
     expect(told(kept.world)).not.toContain('DrainFailed');
+  });
+
+  test('that ends while the Node is updated in place leaves it cordoned until that is over', async () => {
+    const kept = await asked();
+    await kept.endDrains();
+    await kept.rest();
+    kept.labelNode('node.machine.sapcloud.io/candidate-for-update', 'true');
+    kept.labelNode('node.machine.sapcloud.io/selected-for-update', 'true');
+    await kept.rest();
+    await kept.endDrains();
+    await kept.rest();
+    expect(kept.phase).toBe('InPlaceUpdating');
+
+    kept.annotateMachine(ASKED, undefined);
+    await kept.rest();
+    expect([shown(kept), isCordoned(kept)]).toEqual(['False NotInMaintenance', true]);
+
+    kept.labelNode('node.machine.sapcloud.io/update-result', 'successful');
+    await kept.rest();
+    expect([kept.phase, isCordoned(kept)]).toEqual(['Running', true]);
+
+    for (const label of ['candidate-for-update', 'selected-for-update', 'update-result'])
+      kept.labelNode(`node.machine.sapcloud.io/${label}`, undefined);
+    await kept.rest();
+    expect(isCordoned(kept)).toBe(false);
   });
 
   test('does nothing to its Node while the cluster is out of reach', async () => {

@@ -19,6 +19,7 @@ import {
 } from '../../machine-facts/maintenance.ts';
 import { nodeConditionOf } from '../../machine-facts/node-condition.ts';
 import { isWorthReporting, reasonFor } from '../../machine-facts/node-refusal.ts';
+import { isEmptyForUpdate } from '../../machine-facts/rollout-marks.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
 import { namedNode } from '../node/named-node.ts';
@@ -137,7 +138,7 @@ async function keep(hold: NodeHold): Promise<void> {
   const isCordoned = on.node.spec?.unschedulable === true;
   const how = isCordoned ? 'is cordoned and drained' : 'was drained, but has been uncordoned since';
   // A cordon that somebody has lifted is theirs to set again.
-  const correct = isCordoned ? undefined : (): Promise<void> => liftOwnCordon(ctx, on.nodes, on.node);
+  const correct = isCordoned ? undefined : (): Promise<void> => liftOwnCordon(ctx, on.nodes, on.node, () => false);
   await hold.keep(`Node ${on.node.metadata.name} ${how}. ${howMaintenanceEnds(ctx.machine)}`, correct);
 }
 
@@ -148,7 +149,8 @@ async function giveBack(hold: NodeHold): Promise<void> {
   const release = (): Promise<boolean> =>
     hold.change((live) => {
       const scaleDown = isPreserved ? undefined : releasedScaleDownHold(live);
-      const cordon = withoutOwnCordon(live);
+      // Of an update in place that began meanwhile: it is lifted with its end.
+      const cordon = isEmptyForUpdate(live) ? undefined : withoutOwnCordon(live);
       if (scaleDown === undefined && cordon === undefined) return undefined;
       return { ...cordon, metadata: { annotations: { ...scaleDown, ...cordon?.metadata?.annotations } } };
     });

@@ -13,6 +13,7 @@ import { requestedPolicy, skipsDrain, type DeletionPolicy } from '../../machine-
 import { hooksOf } from '../../machine-facts/hooks.ts';
 import { isMaintenanceRequested, isUnderMaintenance } from '../../machine-facts/maintenance.ts';
 import { deploymentOf } from '../../machine-facts/owners.ts';
+import { isEmptyForUpdate } from '../../machine-facts/rollout-marks.ts';
 import {
   DELETION_PREPARED,
   hasPreparationBegun,
@@ -231,9 +232,11 @@ async function unlessChanged(kind: 'Machine' | 'Node', run: () => Promise<StepRe
  * shows whose it is.
  */
 async function liftLeft({ ctx, on }: NodeHold<Deps>): Promise<void> {
-  if (on === undefined || withoutOwnCordon(on.node) === undefined || isMaintained(ctx, on.node, on.node)) return;
+  if (on === undefined) return;
+  const isNeeded = (node: Node): boolean => isMaintained(ctx, node, on.node) || isEmptyForUpdate(node);
+  if (withoutOwnCordon(on.node) === undefined || isNeeded(on.node)) return;
   try {
-    await liftOwnCordon(ctx, on.nodes, on.node);
+    await liftOwnCordon(ctx, on.nodes, on.node, isNeeded);
   } catch (err) {
     if (!(err instanceof ApiError) || ctx.signal.aborted) throw err;
     ctx.log.warn({ err, node: on.node.metadata.name }, 'could not remove a cordon that is no longer needed');
