@@ -67,7 +67,7 @@ function machineControllers(operator: Operator, ownerless: OwnerlessVMs, { drain
       owners,
       late,
       hasLost: (key) => removed.hasLost(key),
-      isDistrusted: (account) => distrusted.has(account),
+      distrusted,
     }),
     secret(operator),
     // Where the Leases go with the namespace, nobody is left to work in it.

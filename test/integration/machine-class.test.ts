@@ -69,6 +69,7 @@ class ClassCluster implements AsyncDisposable {
       late: { leftMs: () => 0 },
       hasLost: () => false,
       isDistrusted: () => false,
+      lookedMs: () => Infinity,
       graceMs: 60_000,
       clock: this.clock,
       log: silentLogger,

@@ -37,6 +37,8 @@ class World {
   readonly lost = new Set<string>();
   /** The provider omits VMs of machines. */
   isDistrusted = false;
+  /** When the last look for VMs without a Machine began. */
+  lookedMs = Infinity;
   readonly #controller = new MachineClassController({
     classes: this.classes,
     machines: this.machines,
@@ -45,6 +47,7 @@ class World {
     late: { leftMs: () => this.lateMs },
     hasLost: (key) => this.lost.has(key),
     isDistrusted: () => this.isDistrusted,
+    lookedMs: () => this.lookedMs,
     graceMs: 60_000,
     log: silentLogger,
     recorder: { event: ({ reason }) => void this.events.push(reason) },
@@ -231,10 +234,10 @@ describe('a class that is being deleted', () => {
       events: ['VMsLeft'],
     },
     {
-      what: 'goes after the longest hold, if a Machine has vanished,',
+      what: 'stays, if a Machine has vanished,',
       begin: (world) => world.lost.add(KEY),
-      writes: 1,
-      events: ['VMsMayBeLeft'],
+      writes: 0,
+      events: ['VMsLeft'],
     },
     { what: 'goes at once, if there is no reason to expect VMs,', begin: () => undefined, writes: 1, events: [] },
   ])('$what when the lists of a provider that omits other VMs are empty', async ({ begin, writes, events }) => {
@@ -251,6 +254,60 @@ describe('a class that is being deleted', () => {
     world.isDistrusted = false;
     await world.emptyLists();
     expect(world.client.writes).not.toEqual([]);
+  });
+
+  test.each<{ what: string; begin: (world: World) => unknown }>([
+    {
+      what: 'a list has shown VMs',
+      begin(world) {
+        world.answer = 'some';
+        return world.pass();
+      },
+    },
+    { what: 'a Machine has vanished', begin: (world) => world.lost.add(KEY) },
+  ])(
+    'stays, if $what, until a look for VMs without a Machine has followed two empty lists, and says so',
+    async (row) => {
+      const world = leaving('none');
+      const { clock } = world;
+      world.lookedMs = clock.monotonicMs();
+      await row.begin(world);
+      clock.advance(1);
+
+      expect(await world.emptyLists()).toEqual([0, 0]);
+      world.lookedMs = clock.monotonicMs() - 1;
+      clock.advance(LONGEST_HOLD_MS);
+      await world.pass();
+      expect([world.client.writes, world.events]).toEqual([[], ['VMsLeft']]);
+
+      world.lookedMs = clock.monotonicMs();
+      clock.advance(1);
+      await world.pass();
+      expect(world.client.writes).toHaveLength(1);
+    },
+  );
+
+  test.each<{ what: string; meanwhile: (world: World) => unknown; events: readonly string[] }>([
+    { what: 'and an edit, which may have been of its account,', meanwhile: () => undefined, events: ['VMsMayBeLeft'] },
+    {
+      what: 'an edit, and a list that showed VMs again',
+      meanwhile(world) {
+        world.answer = 'some';
+        return world.pass();
+      },
+      events: [],
+    },
+  ])('goes after a list that showed VMs, $what and two that are empty: $events', async ({ meanwhile, events }) => {
+    const world = leaving('some');
+    await world.pass();
+    world.classes.put({ ...going, metadata: { ...going.metadata, resourceVersion: '3', generation: 7 } });
+    world.answer = 'none';
+    await world.pass();
+    await meanwhile(world);
+
+    await world.emptyLists();
+
+    expect([world.client.writes.length, world.events]).toEqual([1, events]);
   });
 
   test('says that VMs are left soon after it has said that Machines use it', async () => {

@@ -14,7 +14,7 @@ import type { Operator } from '../../operator/operator.ts';
 import { CLASS_INDEX } from '../../operator/indexes/class-index.ts';
 import { forcedRemovalsOf } from '../vms/forced-removals.ts';
 import type { LateVMs } from '../vms/late-vms.ts';
-import { inUse, leftVMs, releasedUnproven, unconfirmed } from './events.ts';
+import { inUse, leftVMs, releasedAfterEdit, releasedUnproven, unconfirmed, vanishedMachines } from './events.ts';
 import { decideFinalizer, LONGEST_HOLD_MS, type FinalizerDecision, type LeftoverVMs } from './finalizer-decision.ts';
 
 export interface MachineClassDeps extends Pick<Caches, 'classes' | 'machines'>, Pick<Operator, 'clock' | 'log'> {
@@ -30,6 +30,8 @@ export interface MachineClassDeps extends Pick<Caches, 'classes' | 'machines'>, 
   readonly hasLost: (classKey: string) => boolean;
   /** Whether the provider omits VMs of machines with the same credentials: a list without VMs says little then. */
   readonly isDistrusted: (machineClass: MachineClass) => boolean;
+  /** When the last look began that `isDistrusted` is of; Infinity where nobody looks. Monotonic. */
+  readonly lookedMs: () => number;
   /** How far apart two VM lists must be to prove that no VM is left of a Machine that was let go by force, or has vanished. */
   readonly graceMs: number;
   readonly recorder: ObjectEvents<MachineClass>;
@@ -48,8 +50,18 @@ interface Unused {
   readonly sinceMs: number;
   /** A list has shown VMs that nobody owns. */
   readonly hasLeft: boolean;
-  /** When the first of the lists in a row began that showed no VM, and when the last one did. Undefined when the last one showed another. */
-  readonly empty?: { readonly firstMs: number; readonly lastMs: number } | undefined;
+  /** That was before the class was edited, and no list has shown any since. */
+  readonly isLeftBehind: boolean;
+  /** Undefined when the last list showed another. */
+  readonly empty?: EmptyLists | undefined;
+}
+
+/** When lists in a row began that showed no VM. */
+interface EmptyLists {
+  readonly firstMs: number;
+  readonly lastMs: number;
+  /** The last one that counts: a look that began after it has not distrusted the provider. */
+  readonly countedMs?: number | undefined;
 }
 
 /** Keeps the finalizer on MachineClasses that somebody needs; finalizer-decision.ts has the rules. */
@@ -105,7 +117,7 @@ export class MachineClassController {
       mayComeLate: lateMs > 0,
       ownerless,
       waitedMs: sinceMs === undefined ? 0 : this.#deps.clock.monotonicMs() - sinceMs,
-      emptyForMs: empty && empty.lastMs - empty.firstMs,
+      emptyForMs: empty?.countedMs === undefined ? undefined : empty.countedMs - empty.firstMs,
       graceMs: this.#deps.graceMs,
     });
   }
@@ -122,15 +134,17 @@ export class MachineClassController {
     if (decision === 'wait') {
       const lateMs = this.#deps.late.leftMs(key);
       if (ownerless === 'none' && lateMs > 0) return requeue(lateMs, 'VMs of CreateMachine calls to appear');
+      this.#reportWait(key, machineClass, ownerless);
       if (ownerless === 'none')
         return requeue(Math.min(ASK_AGAIN_MS, this.#deps.graceMs), 'a second VM list without VMs');
-      this.#reportWait(key, machineClass, ownerless);
       return requeue(ASK_AGAIN_MS, ownerless === 'some' ? 'VMs without a Machine to be deleted' : 'a VM list');
     }
     if (decision === 'remove-unproven') {
       const minutes = Math.round(this.#waitedMs(key, machineClass) / MINUTE_MS);
       this.#deps.recorder.event(releasedUnproven(machineClass, minutes));
     }
+    if (decision === 'remove' && this.#unused.get(key)?.isLeftBehind === true)
+      this.#deps.recorder.event(releasedAfterEdit(machineClass));
     const next = decision === 'add' ? withFinalizer : withoutFinalizer;
     await this.#write(machineClass, next(machineClass, MACHINE_FINALIZER), signal);
     return stop;
@@ -148,9 +162,13 @@ export class MachineClassController {
   /** Why a class that is being deleted is kept although it has no Machines; what passes by itself within minutes is not told. */
   #reportWait(key: string, machineClass: MachineClass, ownerless: LeftoverVMs | undefined): void {
     if (!isBeingDeleted(machineClass)) return;
-    if (isUnconfirmed(machineClass)) this.#report(key, unconfirmed(machineClass));
-    else if (ownerless === 'some' && this.#waitedMs(key, machineClass) >= LONGEST_HOLD_MS)
-      this.#report(key, leftVMs(machineClass));
+    const isLong = this.#waitedMs(key, machineClass) >= LONGEST_HOLD_MS;
+    if (isUnconfirmed(machineClass)) {
+      if (ownerless !== 'none' || isLong) this.#report(key, unconfirmed(machineClass));
+    } else if (ownerless !== 'unknown' && isLong) {
+      const hasLeft = this.#unused.get(key)?.hasLeft === true;
+      this.#report(key, hasLeft ? leftVMs(machineClass) : vanishedMachines(machineClass));
+    }
   }
 
   /** Tells of a class unless it has told the same of it a while ago. */
@@ -188,25 +206,40 @@ export class MachineClassController {
     if (isSame && known.version === version) return known.sinceMs;
     const sinceMs = isSame ? known.sinceMs : this.#deps.clock.monotonicMs();
     const hasLeft = known?.uid === uid && known.hasLeft;
-    this.#unused.set(key, { uid, version, isDeleting, sinceMs, hasLeft });
+    // The begin of the deletion is another version, too, and no edit.
+    const isLeftBehind = hasLeft && (isSame || known.isLeftBehind);
+    this.#unused.set(key, { uid, version, isDeleting, sinceMs, hasLeft, isLeftBehind });
     return sinceMs;
   }
 
   /**
    * Remembers what a list that began at `atMs` says, for as long as the class has no Machine. Returns what is known by now: who does not answer,
-   * or cannot list any more, has not deleted what was there. Where there may be VMs, an empty list of a provider that omits others is no answer.
+   * or cannot list any more, has not deleted what was there. Where there may be VMs, an empty list of a provider that omits others is no answer,
+   * and one that no look has followed yet does not count: the last look may have been before an outage.
    */
   #noteList(key: string, machineClass: MachineClass, answer: LeftoverVMs, atMs: number): LeftoverVMs {
     const unused = this.#unused.get(key);
     if (unused === undefined) return answer;
     const mayHaveLeft = unused.hasLeft || this.#deps.hasLost(key) || isUnconfirmed(machineClass);
     const isBelieved = answer !== 'none' || !mayHaveLeft || !this.#deps.isDistrusted(machineClass);
-    const told = isBelieved ? answer : 'unknown';
-    const known = unused.hasLeft && (told === 'unknown' || told === 'unsupported') ? 'some' : told;
+    const isKept = !isBelieved || (unused.hasLeft && (answer === 'unknown' || answer === 'unsupported'));
+    const known = isKept ? 'some' : answer;
     const isEmpty = known === 'none' && !this.#hasMachines(key);
-    const empty = isEmpty ? { firstMs: unused.empty?.firstMs ?? atMs, lastMs: atMs } : undefined;
-    this.#unused.set(key, { ...unused, empty, hasLeft: unused.hasLeft || known === 'some' });
+    const isLeftBehind = unused.isLeftBehind && answer !== 'some';
+    const hasLeft = unused.hasLeft || answer === 'some';
+    this.#unused.set(key, {
+      ...unused,
+      hasLeft,
+      isLeftBehind,
+      empty: isEmpty ? this.#emptyLists(unused, atMs) : undefined,
+    });
     return known;
+  }
+
+  #emptyLists({ empty }: Unused, atMs: number): EmptyLists {
+    const lookedMs = this.#deps.lookedMs();
+    const counting = [atMs, empty?.lastMs ?? Infinity].find((listedMs) => listedMs <= lookedMs);
+    return { firstMs: empty?.firstMs ?? atMs, lastMs: atMs, countedMs: counting ?? empty?.countedMs };
   }
 
   #hasMachines(key: string): boolean {

@@ -23,12 +23,31 @@ export function releasedUnproven(object: MachineClass, waitedMinutes: number): O
   return { object, type: 'Warning', reason: 'VMsMayBeLeft', message };
 }
 
+/** The class is let go although VMs that nobody owns were listed before it was edited, perhaps in another account. */
+export function releasedAfterEdit(object: MachineClass): ObjectEvent<MachineClass> {
+  const message =
+    'Released because no VMs are listed any more, but VMs without a Machine were listed before this class was edited: ' +
+    'if it had other credentials, or another region, check there for VMs of this class, and delete them';
+  return { object, type: 'Warning', reason: 'VMsMayBeLeft', message };
+}
+
+const COUNTING =
+  'A list does not count while the driver does not list the VMs of Machines with the same credentials, or while a cluster cannot be reached. ';
+const BY_HAND = `If nothing can list them any more, check that they are gone, and remove finalizer ${MACHINE_FINALIZER}`;
+
 /** The class is being deleted, and stays because the provider has VMs that nobody owns: without it they would be forgotten. */
 export function leftVMs(object: MachineClass): ObjectEvent<MachineClass> {
   const message =
     'Deletion blocked: VMs without a Machine that are, or may be, of this class were listed, and no two later lists are without them. Why they are not deleted is in Event OrphanVMsHeld of this class or, ' +
-    'if their class is unknown, of the first MachineClass by name that lists them; their names are in the log of the machine controller. Correct the cause, or delete them at the provider. ' +
-    `If nothing can list them any more, check that they are gone, and remove finalizer ${MACHINE_FINALIZER}`;
+    `if their class is unknown, of the first MachineClass by name that lists them; their names are in the log of the machine controller. Correct the cause, or delete them at the provider. ${COUNTING}${BY_HAND}`;
+  return { object, type: 'Warning', reason: 'VMsLeft', message };
+}
+
+/** The class is being deleted, and stays because Machines have vanished before their VMs, and no two lists count that show none. */
+export function vanishedMachines(object: MachineClass): ObjectEvent<MachineClass> {
+  const message =
+    'Deletion blocked: Machines of this class vanished before the deletion of their VMs was confirmed, and no two lists have been without VMs since. ' +
+    `${COUNTING}${BY_HAND}`;
   return { object, type: 'Warning', reason: 'VMsLeft', message };
 }
 

@@ -21,14 +21,14 @@ interface MachineClassShare {
   readonly owners: Owners;
   readonly late: LateVMs;
   readonly hasLost: MachineClassDeps['hasLost'];
-  /** Whether the provider omits VMs of an account. */
-  readonly isDistrusted: (account: string) => boolean;
+  /** Accounts of which the provider omits VMs, and when the look began of which that is known. */
+  readonly distrusted: { readonly has: (account: string) => boolean; readonly lookedMs: number };
 }
 
 /** Keeps MachineClasses that somebody needs. */
 export function machineClass(
   operator: Operator,
-  { secrets, owners, late, hasLost, isDistrusted }: MachineClassShare,
+  { secrets, owners, late, hasLost, distrusted }: MachineClassShare,
 ): Controller {
   const { clock, log, config, reader } = operator;
   const { classes, machines } = operator.caches;
@@ -48,7 +48,8 @@ export function machineClass(
     writer,
     late,
     hasLost,
-    isDistrusted: (one) => isDistrusted(accountOf(drivers.resolve(one)?.provider ?? '', one)),
+    isDistrusted: (one) => distrusted.has(accountOf(drivers.resolve(one)?.provider ?? '', one)),
+    lookedMs: () => (controllers.has('safety.orphan-vms') ? distrusted.lookedMs : Infinity),
     graceMs: safety.orphanVMsGraceMs,
     ownerlessVMs: (one, _sinceMs, signal) => findOwnerlessVMs(ownerlessDeps, one, signal),
     recorder: eventsAbout(machineClasses, operator.recorder(MACHINE_EVENT_SOURCE)),

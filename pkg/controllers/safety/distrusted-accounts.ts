@@ -4,9 +4,17 @@
  */
 export class DistrustedAccounts {
   #accounts: ReadonlySet<string> = new Set();
+  #lookedMs = -Infinity;
 
-  replace(accounts: Iterable<string>): void {
+  /** `lookedMs`: when that look began; monotonic. */
+  replace(accounts: Iterable<string>, lookedMs: number): void {
     this.#accounts = new Set(accounts);
+    this.#lookedMs = lookedMs;
+  }
+
+  /** When the look began of which this is: what was listed later may be wrong all the same. */
+  get lookedMs(): number {
+    return this.#lookedMs;
   }
 
   has(account: string): boolean {

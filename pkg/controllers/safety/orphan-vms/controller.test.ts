@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 
 import { type BuiltMachineClass, machine, machineClass, node } from '../../../../test/builders.ts';
 import { ActivityRegistry } from '../../../work/activity/registry.ts';
-import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION, MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Distrust } from './blind-accounts.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
@@ -87,6 +87,8 @@ class World {
   readonly gone = new DeletedMachines();
   readonly forgotten: ForgottenMachines;
   machines: Machine[] | Error = [];
+  /** What the cache shows of each class. */
+  users: readonly Machine[] = [];
   isOwned = false;
   /** UIDs of the Machines of the name that a note has, as the caches show it. */
   namesakes: readonly string[] = [];
@@ -224,7 +226,7 @@ class World {
       },
       namespace: 'default',
       classes: listerOf(classes),
-      machines: listerOf<Machine>([]),
+      machines: { ...listerOf<Machine>([]), byIndex: () => this.users },
       collector,
       brake: new OrphanBrake({ ...brakeDeps, log: silentLogger, isDryRun }),
       forgotten,
@@ -442,6 +444,19 @@ test.each([
   expect(world.distrusted.has(row.distrusted[0])).toBe(true);
 });
 
+test('when a look began that does not distrust an account is known, but not of one that failed', async () => {
+  const world = new World();
+  expect(world.distrusted.lookedMs).toBe(-Infinity);
+  await world.look();
+  const lookedMs = world.clock.monotonicMs();
+  expect(world.distrusted.lookedMs).toBe(lookedMs);
+
+  world.clock.advance(GRACE_MS);
+  world.machines = new Error('no answer');
+  await world.look();
+  expect(world.distrusted.lookedMs).toBe(lookedMs);
+});
+
 test('the machines of a class that cannot be listed count for its account, too', async () => {
   const world = new World();
   await world.look();
@@ -570,6 +585,20 @@ describe('the next look', () => {
         removed.record(vanished);
       },
       afterMs: GRACE_MS,
+    },
+    {
+      what: 'a class that is deleted waits for its last VM',
+      change: ({ oneClass: { metadata } }) =>
+        void Object.assign(metadata, { deletionTimestamp: 'now', finalizers: [MACHINE_FINALIZER] }),
+      afterMs: GRACE_MS,
+    },
+    {
+      what: 'a class that is deleted has Machines',
+      change(world) {
+        world.users = [vanished];
+        Object.assign(world.oneClass.metadata, { deletionTimestamp: 'now', finalizers: [MACHINE_FINALIZER] });
+      },
+      afterMs: PERIOD_MS,
     },
     { what: 'an account is doubted', change: ({ blindAccounts }) => void (blindAccounts.size = 1), afterMs: GRACE_MS },
     {

@@ -1,7 +1,11 @@
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import type { Cluster } from '../../../kube/gate/gate.ts';
 import { requeue, type StepResult } from '../../../work/reconcile/result.ts';
-import { classIndex } from '../../../operator/indexes/class-index.ts';
+import { hasFinalizer } from '../../../apis/finalizers.ts';
+import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
+import { isBeingDeleted, keyOf } from '../../../apis/meta.ts';
+import { CLASS_INDEX, classIndex } from '../../../operator/indexes/class-index.ts';
 import { accountOfList, type BlindAccounts, type Distrust, type OfAccount, type Unlisted } from './blind-accounts.ts';
 import type { Look, OrphanBrake, Proved } from './brake.ts';
 import type { Collaborators } from './collaborators.ts';
@@ -152,7 +156,7 @@ export class OrphanVMsController {
     const { suspects, doubted } = await this.#examine(unlisted, distrust, sight, signal);
     const gone = new Set([...suspects, ...doubted].map(({ machine }) => machine.metadata.uid));
     const contradicted = blindAccounts.contradict(unlisted, gone, beside);
-    distrusted.replace(contradicted.keys());
+    distrusted.replace(contradicted.keys(), nowMs);
     this.#judgeVMs(vms, identities, contradicted, sight, unseen);
     await vanished.fail(suspects, signal);
     leftNodes.examine(seen, sight, unseen);
@@ -164,7 +168,7 @@ export class OrphanVMsController {
     if (unseen.size === 0) metrics.lastLook.set(clock.now() / 1_000);
 
     const found = [orphans, missingVMs, blindAccounts, leftNodes, leftBehind].reduce((sum, { size }) => sum + size, 0);
-    if (found + departed.length > 0) return Math.min(graceMs, periodMs);
+    if (found + departed.length > 0 || this.#isClassLeaving()) return Math.min(graceMs, periodMs);
     return unseen.size > 0 ? Math.min(FAILED_RETRY_MS, periodMs) : periodMs;
   }
 
@@ -199,6 +203,16 @@ export class OrphanVMsController {
     for (const one of proved.filter(isAgain)) collector.collect(one);
     const anew = proved.filter((one) => !isAgain(one));
     for (const one of brake.admit({ ...look, proved: anew })) collector.collect(one);
+  }
+
+  /** Whether a class without Machines waits for its last VM: what its lists say counts only with a look after them. */
+  #isClassLeaving(): boolean {
+    const { classes, machines } = this.#deps;
+    const isLeaving = (one: MachineClass): boolean =>
+      isBeingDeleted(one) &&
+      hasFinalizer(one, MACHINE_FINALIZER) &&
+      machines.byIndex(CLASS_INDEX, keyOf(one)).length === 0;
+    return classes.list().some(isLeaving);
   }
 
   /** The classes that could not be listed. */
