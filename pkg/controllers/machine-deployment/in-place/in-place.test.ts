@@ -153,8 +153,13 @@ test.each([
   { title: 'takes all when nothing is old', now: 2, old: 0, size: 5 },
   { title: 'shrinks to the replicas', now: 7, old: 0, size: 5 },
   { title: 'stays with surge', now: 2, old: 5, size: 2 },
-])('the new set $title', ({ now, old, size }) => {
-  expect(sizeInPlace(facts('new', now), [facts('old', old)], limits)).toBe(size);
+  { title: 'makes the surge when it was not made for this update', now: 0, old: 5, surge: 2, size: 2 },
+  { title: 'makes it again when an update has failed', now: 1, old: 4, surge: 1, size: 2 },
+  { title: 'has it no more than once', now: 2, old: 4, surge: 1, size: 2 },
+  { title: 'has it no longer than there is an old one', now: 3, old: 0, surge: 1, size: 5 },
+  { title: 'waits with it for machines that are going', now: 0, old: 5, existing: 6, surge: 1, size: 0 },
+])('the new set $title', ({ now, old, existing = old, surge = 0, size }) => {
+  expect(sizeInPlace(facts('new', now), [facts('old', old, { existing })], { ...limits, surge })).toBe(size);
 });
 
 test('machines move oldest set first, and no more than the new set has place for', () => {

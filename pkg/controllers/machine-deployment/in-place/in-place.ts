@@ -15,6 +15,7 @@ import { isUpdateOver } from '../../machine-facts/rollout-marks.ts';
 import { isAvailable, isFailed, isJustUpdated, isPreserved, isTerminating } from '../../replicas/machine-state.ts';
 import type { NodeOfMachine } from '../node-marks/node-marker.ts';
 import { byAge, sumOf, type Resizes, type SetFacts } from '../sets/set-facts.ts';
+import { grownSize } from '../scaling/size-rule.ts';
 import { byUpgradeIndex } from '../../replicas/upgrade-index.ts';
 import { leastAvailable, type RolloutLimits } from '../../replicas/limits.ts';
 
@@ -87,11 +88,15 @@ export function settledSizes(
   return sizes;
 }
 
-/** The size that the new set should have, not counting what will still be moved to it. */
-export function sizeInPlace(newSet: SetFacts, oldSets: readonly SetFacts[], { replicas }: RolloutLimits): number {
+/**
+ * The size that the new set should have, not counting what will still be moved to it. While there is an old set, it has the surge, too, whatever
+ * has become of what was made for that before: without it, nothing may be unavailable where `maxUnavailable` is 0.
+ */
+export function sizeInPlace(newSet: SetFacts, oldSets: readonly SetFacts[], limits: RolloutLimits): number {
+  const { replicas } = limits;
   if (newSet.size >= replicas) return replicas;
   const old = sumOf(oldSets, ({ size }) => size);
-  return Math.max(newSet.size, replicas - old);
+  return Math.max(newSet.size, replicas - old, old === 0 ? 0 : grownSize(newSet, oldSets, limits));
 }
 
 /** The Machines of old sets, by set, that are updated to the template of the new set and for which the new set has a place. Oldest set first, then by name. */
