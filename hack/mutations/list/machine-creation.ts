@@ -118,9 +118,9 @@ export const MACHINE_CREATION: readonly Mutation[] = [
     why: 'When a zone recovers, its machines whose Nodes were deleted are replaced as fast as new ones join.',
   },
   {
-    in: 'wasDeletedUnready',
-    from: 'readyMs >= deletedMs',
-    to: 'readyMs < 0',
+    in: 'DeletedNodes.noteDeleted',
+    from: 'isReady(old) && isReady(current)',
+    to: 'isReady(current) !== undefined',
     why: 'All machines whose Nodes were deleted during an outage are deleted at once when it ends.',
     tests: ['node-deleted.test.ts'],
   },
