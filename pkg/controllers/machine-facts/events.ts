@@ -173,7 +173,7 @@ export const MACHINE_EVENTS = {
    */
   SharedProviderID: 'Warning',
   /**
-   * the driver could not delete the VM, or for a minute has returned Aborted (not deleted yet), or
+   * the driver could not look for the VM or delete it, or for a minute has returned Aborted (not deleted yet), or
    * [NotFound although the Node is Ready](../concepts/safety.md#vms-that-a-driver-does-not-find); retried with increasing delays → see
    * the code in [error codes](error-codes.md)
    */

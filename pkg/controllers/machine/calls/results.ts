@@ -8,17 +8,16 @@ export interface ActivityResults {
   readonly create: Launched | undefined;
   /** How long it took, in ms, and what the driver told of the VM then. */
   readonly initialize: { readonly tookMs: number; readonly vm: Pick<VirtualMachine, 'addresses' | 'capacity'> };
-  /** `isMissing`: the driver said that there is no VM. `mayBeAnothers`: nothing is recorded, and a namesake may have the VM. */
+  /** `isMissing`: the driver knows of no VM of this Machine for certain. `mayBeAnothers`: nothing is recorded, and a namesake may have the VM. */
   readonly status: Partial<VirtualMachine> & { readonly isMissing?: boolean; readonly mayBeAnothers?: boolean };
   /**
    * `wasFound`: the driver did not say that there was none. `isAnothers`: it was not asked, as it takes the VM of a namesake for this one's.
-   * `wasGoing`: it had said before that it was deleting the VM. `classVersion`: of the class that it was asked with.
+   * `classVersion`: of the class that it was asked with.
    */
   readonly delete: {
     readonly lastKnownState: string | undefined;
     readonly wasFound: boolean;
     readonly isAnothers?: boolean;
-    readonly wasGoing?: boolean;
     readonly classVersion?: string;
   };
   readonly drain: DrainOutcome;

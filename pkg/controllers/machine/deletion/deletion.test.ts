@@ -5,7 +5,7 @@ import { machine, machineClass, node } from '../../../../test/builders.ts';
 import { worldInDeletion } from '../../../../test/fakes/deletion-world.ts';
 import { type FakeWorld, type PassSeen } from '../../../../test/fakes/machine-world.ts';
 import type { LastOperation, Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { DriverError } from '../../../driver/error.ts';
+import { DriverError, type DriverCode } from '../../../driver/error.ts';
 import { explain } from '../explain/explain.ts';
 import { GateClosedError } from '../../../kube/gate/gate.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
@@ -272,7 +272,7 @@ describe('the Node of a deleted machine', () => {
     expect(world.drains.requests[0]?.nodeName).toBe('n-7');
   });
 
-  test.each([{ code: 'NotFound' as const }, { code: 'Unimplemented' as const }, { code: 'Uninitialized' as const }])(
+  test.each(['NotFound', 'Unimplemented', 'Uninitialized', 'OutOfRange'].map((code) => ({ code: code as DriverCode })))(
     'is not needed: after $code the VM is deleted all the same',
     async ({ code }) => {
       const world = start(anonymous);
@@ -285,6 +285,19 @@ describe('the Node of a deleted machine', () => {
     },
   );
 
+  test('is not waited for when the deletion is forced', async () => {
+    const world = start((m) => {
+      anonymous(m);
+      m.metadata.labels = { 'force-deletion': 'True' };
+    });
+    world.nodes.cache.remove('m-1');
+    world.driver.failures['status'] = [new DriverError('PermissionDenied', 'no')];
+    await run(world);
+
+    expect(world.driver.calls).toEqual(['status', 'delete']);
+    expect(world.machines.get(KEY)).toBeUndefined();
+  });
+
   test('is asked for again when the provider does not know', async () => {
     const world = start(anonymous);
     world.nodes.cache.remove('m-1');
@@ -296,6 +309,7 @@ describe('the Node of a deleted machine', () => {
       state: 'Failed',
       description: expect.stringContaining('no route'),
     });
+    expect(world.events.map(({ reason }) => reason)).toEqual(['VMDeletionFailed']);
     world.clock.advance(5 * SECOND);
     await run(world);
     expect(world.driver.calls).toEqual(['status', 'status', 'delete']);

@@ -9,19 +9,22 @@ import type { Collaborators } from '../collaborators.ts';
 import { isUnresolved } from '../calls/class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import type { ActivityResults } from '../calls/results.ts';
-import { isAt } from './cursor.ts';
+import { isAt, isForced } from './cursor.ts';
 import { begunNamesakes } from './namesake-vms.ts';
 import { readClass } from './read-class.ts';
 
 /** Answers that say as much as can be known: the drain finds out whether there is a Node, the driver deletes what is left. */
-const ENOUGH: ReadonlySet<DriverCode> = new Set(['NotFound', 'Unimplemented', 'Uninitialized']);
+const ENOUGH: ReadonlySet<DriverCode> = new Set(['NotFound', 'Unimplemented', 'Uninitialized', 'OutOfRange']);
+/** Those of them that speak for what is recorded. */
+const VOUCHING: ReadonlySet<DriverCode> = new Set(['Unimplemented', 'Uninitialized']);
 
 type Deps = Pick<Collaborators, 'namesakes' | 'activities' | 'calls' | 'claims' | 'cursor' | 'resolveClass'>;
 
 /**
  * Finds out the Node's name: from label `node`, from Nodes that show the machine's name or provider id, and only then from
  * the provider. Without its class a machine goes on with what is known. Of a Node that is older than the Machine, its record proves nothing: it may
- * be a copy of another namespace's. The provider is asked, and without its answer the Node is left alone.
+ * be a copy of another namespace's. The provider is asked, and without its answer the Node is left alone. A deletion that is forced waits for no
+ * answer after the first.
  */
 export const findNode = (deps: Deps): MachineStep => ({
   name: 'find-node',
@@ -88,14 +91,22 @@ function ask(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): StepResu
       const told = driver.getStatus({ machine: observed, machineClass, secretData }, signal);
       return mayBeAnothers ? { isMissing: await isNotFound(told), mayBeAnothers } : await told;
     },
-    answerIn: (error) =>
-      ENOUGH.has(error.code) ? { ...error.result, isMissing: error.code === 'NotFound' } : undefined,
-    // Much the same again is no write.
-    show: ({ error }) => void deps.cursor.stay(ctx, 'vm-status', `Cloud provider message - ${error.message}.`),
+    answerIn: (error) => answerIn(error, isForced(ctx)),
+    // Much the same again is no write and no Event.
+    show({ error }) {
+      const text = `Cloud provider message - ${error.message}.`;
+      if (deps.cursor.stay(ctx, 'vm-status', text)) ctx.pass.event('VMDeletionFailed', text);
+    },
   });
   if (progress.kind === 'waiting') return progress.result;
   found(deps, ctx, progress.answer);
   return next;
+}
+
+/** What an error says as well as an answer would; undefined: nothing, and it is asked again. */
+function answerIn({ code, result }: DriverError, isLast: boolean): ActivityResults['status'] | undefined {
+  if (VOUCHING.has(code)) return { ...result };
+  return ENOUGH.has(code) || isLast ? { isMissing: true } : undefined;
 }
 
 /** Whether the driver says that there is no VM; one that knows names only may find that of a namesake too. Throws what else it does not know. */
@@ -104,7 +115,7 @@ async function isNotFound(told: Promise<unknown>): Promise<boolean> {
     await told;
     return false;
   } catch (err) {
-    if (DriverError.hasCode(err, ...ENOUGH, 'OutOfRange')) return err.code === 'NotFound';
+    if (DriverError.hasCode(err, ...ENOUGH)) return err.code === 'NotFound';
     throw err;
   }
 }
