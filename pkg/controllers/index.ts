@@ -72,7 +72,7 @@ function machineControllers(operator: Operator, ownerless: OwnerlessVMs, { drain
     secret(operator),
     // Where the Leases go with the namespace, nobody is left to work in it.
     ...(config.leader.namespace === config.clusters.namespace ? [] : [roleBinding(operator)]),
-    machine(operator, { ...share, drivers, drain, rules }),
+    machine(operator, { ...share, drivers, drain, rules, judgedVM: (uid, isGone) => removed.judgedVM(uid, isGone) }),
   ];
 }
 

@@ -116,6 +116,8 @@ export class FakeWorld {
   /** What becomes of VMs that no Machine has. */
   leftVMs: MachineStepsDeps['leftVMs'] = 'deleted';
   readonly vmStates = new VMStates();
+  /** Whether the VM of a Machine counted as gone, by its UID. */
+  readonly judgements = new Map<string, boolean>();
   holdsScaleDown = true;
   /** See MachineStepsDeps; from the next restart on. */
   namesakes: MachineStepsDeps['namesakes'];
@@ -264,6 +266,7 @@ export class FakeWorld {
       owners: this.owners,
       leftVMs: this.leftVMs,
       vmStates: this.vmStates,
+      judgedVM: (uid, isGone) => void this.judgements.set(uid, isGone),
       holdsScaleDownDuringRollout: this.holdsScaleDown,
       readMachine: (machine) => {
         const key = keyOf(machine);

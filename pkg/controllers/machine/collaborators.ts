@@ -60,6 +60,8 @@ export interface MachineStepsDeps extends Omit<ClassSources, 'vmClasses'>, Machi
   readonly clock: Clock;
   readonly settings: MachineSettings;
   readonly leftVMs: LeftVMs;
+  /** Told whether the VM of the Machine of this UID counts as gone, when a driver has said so. */
+  readonly judgedVM?: ((machineUID: string, isGone: boolean) => void) | undefined;
   readonly vmStates: Pick<VMStates, 'get'>;
   /** Whether Nodes are kept from the autoscaler's scale-down while a rollout is on, by a MachineDeployment that this process looks after. */
   readonly holdsScaleDownDuringRollout: boolean;

@@ -48,6 +48,7 @@ export interface MachineShare extends Pick<Draining, 'drain' | 'rules'> {
   /** Those of the operator, with somebody who takes note of calls. */
   readonly drivers: Drivers;
   readonly vmStates: VMStates;
+  readonly judgedVM: (machineUID: string, isGone: boolean) => void;
 }
 
 /** How many of each kind of long work run at once. Drains have their own place, so that they never hold up the rest. */

@@ -14,6 +14,16 @@ test('a Machine leaves in order when its VM was deleted first', () => {
   expect(removed.drainMissed()).toEqual([]);
 });
 
+test('a Machine of which the driver finds no VM is missed unless that is believed', () => {
+  const removed = new RemovedMachines();
+  removed.deletedVM('uid-of-machine-m-1');
+  removed.judgedVM('uid-of-machine-m-1', false);
+  expect(removed.record(machine())).toBe('unexpectedly');
+
+  removed.judgedVM('uid-of-machine-m-1', true);
+  expect(removed.record(machine())).toBe('in-order');
+});
+
 test('a Machine that vanishes otherwise is missed through one look', () => {
   const removed = new RemovedMachines();
   const vanished = machine();

@@ -58,6 +58,12 @@ export class RemovedMachines implements CallNotes {
     this.#lateEnd(removed, 'in-order');
   }
 
+  /** Whether it is believed that the VM is gone, as a driver has said: else a Machine that vanishes now leaves one behind, perhaps. */
+  judgedVM(uid: string, isGone: boolean): void {
+    if (isGone) this.#deletedVMs.set(uid, true);
+    else this.#deletedVMs.delete(uid);
+  }
+
   gaveUpVM(uid: string): void {
     const removed = this.#endCall(uid);
     if (removed === undefined) return;

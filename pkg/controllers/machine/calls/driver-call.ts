@@ -154,11 +154,6 @@ export class DriverCalls {
     return this.#retries.failuresOf(inputOf(ctx, resolved, kind)) > 0;
   }
 
-  /** Why this call must be repeated, if that is so and this process knows. */
-  failureOf(ctx: MachineContext, resolved: ResolvedClass, kind: CallKind): CallFailure | undefined {
-    return this.#retries.failureOf(inputOf(ctx, resolved, kind));
-  }
-
   forget(machineUID: string): void {
     this.#retries.forget(machineUID);
     this.#sent.delete(machineUID);

@@ -11,7 +11,8 @@ const RECHECK_MS = 5_000;
 
 /**
  * Holds a deletion during an outage of its target cluster, and says so: once, and no more when it is over. What runs goes on; a VM
- * that is being deleted is seen to its end, and to let go of the Machine takes the control cluster only.
+ * that is being deleted is seen to its end, and to let go of the Machine takes the control cluster only. That the driver finds no VM is
+ * believed after a look at the Node: it is asked again once that can be had.
  */
 export const awaitTarget = (deps: Pick<Collaborators, 'clock' | 'activities' | 'outages'>): MachineStep => ({
   name: 'await-target',
@@ -29,7 +30,11 @@ export const awaitTarget = (deps: Pick<Collaborators, 'clock' | 'activities' | '
       }
       return next;
     }
-    if (stage === 'release-finalizer' || deps.activities.get(machine.metadata.uid, 'delete') !== undefined) return next;
+    const { uid } = machine.metadata;
+    const call = deps.activities.get(uid, 'delete');
+    const isUnproved = call?.state === 'done' && !call.result.wasFound && call.result.isAnothers !== true;
+    if (stage === 'release-finalizer' || (call !== undefined && !isUnproved)) return next;
+    deps.activities.forget(uid, 'delete');
     const description = describeStage(stage, describeBlockingOutages(held));
     const errorCode = codeInDeletion(machine, OUTAGE);
     const told = { type: 'Delete', state: 'Processing', errorCode, description } as const;

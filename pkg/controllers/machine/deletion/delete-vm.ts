@@ -5,6 +5,8 @@ import { next, requeue, waitFor, type StepResult } from '../../../work/reconcile
 import type { Node } from '../../../apis/wire.ts';
 import { accountOf } from '../../../driver/account.ts';
 import { DriverError } from '../../../driver/error.ts';
+import { GateClosedError } from '../../../kube/gate/gate.ts';
+import { describeStage } from '../../machine-facts/deletion-stage.ts';
 import { wasNeverRequested } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import { storeDriverState, StaleCallError, type MachineCall } from '../calls/driver-call.ts';
@@ -17,7 +19,7 @@ import { isAt, untilRecorded } from './cursor.ts';
 import { isVMOfNamesake, VMInDoubtError } from './namesake-vms.ts';
 import { orForcedRemoval, type ForcedRemovalDeps } from './forced-removal.ts';
 import { readClass } from './read-class.ts';
-import { isGoing, nodeAgainst, unseenVMError } from './unseen-vm.ts';
+import { nodeAgainst, unseenVMError } from './unseen-vm.ts';
 
 /** So long a deletion without an end is nothing that anybody has to look at, nor is an answer that is not believed yet. */
 const GOES_ON_MS = MINUTE_MS;
@@ -30,6 +32,7 @@ type Deps = ForcedRemovalDeps &
     | 'machines'
     | 'namesakes'
     | 'activities'
+    | 'judgedVM'
     | 'metrics'
     | 'calls'
     | 'deletionTimes'
@@ -90,9 +93,11 @@ async function look(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): P
   if (progress.kind === 'waiting') return await orForcedRemoval(deps, ctx, resolved, progress.result);
   const { answer } = progress;
   // That there is no VM was said of the class as it was then.
-  if (answer.classVersion !== undefined && answer.classVersion !== resolved.classVersion)
+  if (answer.classVersion !== undefined && answer.classVersion !== resolved.classVersion) {
+    deps.judgedVM?.(ctx.machine.metadata.uid, false);
     return deps.calls.postpone(ctx, call, 0, 'the driver to look for the VM with the changed MachineClass');
-  const node = await nodeAgainst(deps.machines, ctx, answer);
+  }
+  const node = await contradictionOf(deps, ctx, answer);
   if (node !== undefined)
     return await orForcedRemoval(deps, ctx, resolved, disbelieve(deps, ctx, call, answer, node), true);
   // It may have stood for a while.
@@ -108,11 +113,30 @@ async function look(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): P
   return deps.calls.postpone(ctx, call, waitMs, 'the VM of a CreateMachine call without a clear answer to appear');
 }
 
+/** Throws ApiError and GateClosedError. */
+async function contradictionOf(
+  { machines, cursor, judgedVM }: Deps,
+  ctx: MachineContext,
+  answer: ActivityResults['delete'],
+): Promise<Node | undefined> {
+  try {
+    const node = await nodeAgainst(machines, ctx, answer);
+    if (node !== undefined) judgedVM?.(ctx.machine.metadata.uid, false);
+    return node;
+  } catch (err) {
+    judgedVM?.(ctx.machine.metadata.uid, false);
+    if (!(err instanceof GateClosedError)) {
+      const why = err instanceof Error ? err.message : String(err);
+      cursor.stay(ctx, 'delete-vm', `The driver found no VM, but could not read whether the Node is Ready: ${why}.`);
+    }
+    throw err;
+  }
+}
+
 function deletionOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): MachineCall<'delete'> {
   const { driver, machineClass, secretData } = resolved;
   const account = accountOf(driver.provider, machineClass);
   const timeouts = deps.calls.timeoutsOf(ctx, resolved, 'delete');
-  const wasGoing = isGoing(deps.calls.failureOf(ctx, resolved, 'delete'));
   return {
     kind: 'delete',
     resolved,
@@ -131,7 +155,7 @@ function deletionOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): M
         return { ...answer, wasFound: true };
       } catch (err) {
         if (!DriverError.hasCode(err, 'NotFound')) throw err;
-        return { lastKnownState: err.lastKnownState, wasFound: false, wasGoing, classVersion: resolved.classVersion };
+        return { lastKnownState: err.lastKnownState, wasFound: false, classVersion: resolved.classVersion };
       }
     },
     sent: () => reportSharedID(deps, ctx),
@@ -156,7 +180,7 @@ function disbelieve(
   const forMs = nowMs - (activity?.state === 'done' ? activity.settledAtMs : nowMs);
   const error = unseenVMError(ctx.observed, node, call.resolved.machineClass.metadata.name, lastKnownState);
   const what = `the driver to find the VM, or Node ${node.metadata.name} to be no longer Ready`;
-  if (forMs >= GOES_ON_MS || wasTold(ctx))
+  if (forMs >= GOES_ON_MS || wasTold(ctx, error))
     return calls.refuse(ctx, { ...call, show: (failure) => show(deps, ctx, { ...failure, forMs }) }, error, what);
   show(deps, ctx, { error, isOwn: true, forMs });
   return requeue(RELOOK_MS, what);
@@ -168,22 +192,32 @@ function show({ cursor }: Deps, ctx: MachineContext, failure: CallFailure): void
   const isInDoubt = error instanceof VMInDoubtError;
   const how = isInDoubt ? 'not deleted yet' : 'still being deleted';
   if (goesOn(ctx, failure)) return cursor.resume(ctx, 'delete-vm', `The VM is ${how}: ${error.detail}.`);
-  const text = isInDoubt ? `The VM cannot be deleted: ${error.detail}.` : `Cloud provider message - ${error.message}.`;
+  const text = failureText(error);
   // Much the same again is no write and no Event.
   if (cursor.stay(ctx, 'delete-vm', text)) ctx.pass.event('VMDeletionFailed', text);
 }
 
 /**
  * Whether nothing is wrong with a deletion that has no end yet: providers take their time, and drivers say Aborted meanwhile; it may be in
- * doubt for a moment. A failure that was told, be it of another process, stands until the VM is gone.
+ * doubt for a moment. A failure that was told, be it of another process, stands until the VM is gone; one that is followed by NotFound, until
+ * that had its minute as well.
  */
 function goesOn(ctx: MachineContext, { error, forMs }: CallFailure): boolean {
   const isNone = error.code === 'Aborted' || error instanceof VMInDoubtError;
-  return isNone && forMs < GOES_ON_MS && !wasTold(ctx);
+  return isNone && forMs < GOES_ON_MS && !wasTold(ctx, error);
 }
 
-function wasTold({ observed }: MachineContext): boolean {
-  return observed.status?.lastOperation?.state === 'Failed';
+/** Whether a failure was told: any, before Aborted; before a NotFound that is not believed, just that. */
+function wasTold({ observed }: MachineContext, error: DriverError): boolean {
+  const { state, description } = observed.status?.lastOperation ?? {};
+  if (state !== 'Failed') return false;
+  return error.code === 'Aborted' || description === describeStage('delete-vm', failureText(error));
+}
+
+function failureText(error: DriverError): string {
+  return error instanceof VMInDoubtError
+    ? `The VM cannot be deleted: ${error.detail}.`
+    : `Cloud provider message - ${error.message}.`;
 }
 
 /**
@@ -258,6 +292,8 @@ function deleted(
   if (state !== '') machine.status.lastKnownState = state;
   else delete machine.status.lastKnownState;
   const tookMs = clock.now() - (fromTimestamp(deletionTimestamp) ?? clock.now());
+  // Before the write, with which the Machine may vanish.
+  deps.judgedVM?.(uid, true);
   pass.event('VMDeleted', textOfDeleted(deps, ctx, answer));
   pass.afterWrite(() => {
     activities.forget(uid, 'delete');

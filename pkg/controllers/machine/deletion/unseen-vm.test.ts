@@ -196,26 +196,39 @@ describe('departure: that there is no VM is not believed while its Node is Ready
     expect(reasons(world)).toEqual(['VMDeletionFailed', 'ForcedRemoval']);
   });
 
-  test('and has said before that it was deleting the VM is believed at once', async () => {
+  test('leaves one behind if its Machine vanishes before that is believed', async () => {
     const world = start();
-    world.driver.failures['delete'] = [new DriverError('Aborted', 'server s-1 is still being deleted'), NOT_FOUND];
-    await runFor(world, 10 * SECOND);
+    await runFor(world, 5 * SECOND);
+    expect([...world.judgements.values()]).toEqual([false]);
 
+    put(world, notReady);
+    await runToEnd(world);
     expect(isGone(world)).toBe(true);
-    expect(world.driver.calls).toEqual(['delete', 'delete']);
+    expect([...world.judgements.values()]).toEqual([true]);
   });
 
   test.each([
-    { answer: 'was lost', first: new DriverError('Aborted', 'no answer', { unanswered: true }) },
-    { answer: 'was a refusal', first: new DriverError('PermissionDenied', 'no') },
-  ])('and whose first answer $answer is not', async ({ first }) => {
-    const world = start();
-    world.driver.failures['delete'] = [first, ...Array.from({ length: 9 }, () => NOT_FOUND)];
-    await runFor(world, 30 * SECOND);
+    { answer: 'was lost', first: new DriverError('Aborted', 'no answer', { unanswered: true }), events: [] },
+    { answer: 'did not come in time', first: new DriverError('DeadlineExceeded', 'no'), events: ['VMDeletionFailed'] },
+    { answer: 'was a refusal', first: new DriverError('PermissionDenied', 'no'), events: ['VMDeletionFailed'] },
+    { answer: 'was Aborted', first: new DriverError('Aborted', 'a port may appear in the next 90 s'), events: [] },
+  ])(
+    'and whose first answer $answer is not, and has its minute before that is a failure',
+    async ({ first, events }) => {
+      const world = start();
+      world.driver.failures['delete'] = [first, ...Array.from({ length: 9 }, () => NOT_FOUND)];
+      await runFor(world, 30 * SECOND);
 
-    expect(isGone(world)).toBe(false);
-    expect(told(world)?.description).toContain(TEXT);
-  });
+      expect(isGone(world)).toBe(false);
+      expect(told(world)).toMatchObject({ state: 'Processing', description: expect.stringContaining(TEXT) });
+      expect(world.driver.calls).toEqual(['delete', 'delete']);
+      expect(reasons(world)).toEqual(events);
+
+      await runFor(world, MINUTE);
+      expect(told(world)?.state).toBe('Failed');
+      expect(reasons(world)).toEqual([...events, 'VMDeletionFailed']);
+    },
+  );
 
   test.each([
     { what: 'whose Node is not Ready', arrange: (world) => put(world, notReady) },
@@ -260,5 +273,25 @@ describe('departure: that there is no VM is not believed while its Node is Ready
 
     expect(error).toEqual(new Error('no answer'));
     expect(isGone(world)).toBe(false);
+    expect(told(world)).toMatchObject({
+      state: 'Failed',
+      description:
+        'The driver found no VM, but could not read whether the Node is Ready: no answer. Initiate VM deletion',
+    });
+    expect([...world.judgements.values()]).toEqual([false]);
+  });
+
+  test('is asked again after an outage of the target, of which the Machine tells meanwhile', async () => {
+    const world = start();
+    await runFor(world, 20 * SECOND);
+    world.outages = [{ cluster: 'target', sinceMs: world.clock.now(), why: 'no answer' }];
+    await runFor(world, 10 * MINUTE);
+    expect(told(world)).toMatchObject({ state: 'Processing', errorCode: 'ClusterOutage' });
+
+    world.outages = [];
+    await runFor(world, 30 * SECOND);
+    expect(told(world)).toMatchObject({ state: 'Processing', description: expect.stringContaining(TEXT) });
+    expect(world.driver.calls).toEqual(['delete', 'delete']);
+    expect(reasons(world)).toEqual([]);
   });
 });

@@ -6,7 +6,6 @@ import type { Node } from '../../../apis/wire.ts';
 import { isReady } from '../../machine-facts/node-health.ts';
 import { isOfOneScheme, isRemovedWith, type MachineIndex } from '../../machine-facts/node-owner.ts';
 import type { ActivityResults } from '../calls/results.ts';
-import type { CallFailure } from '../calls/retries.ts';
 import type { MachineContext } from '../context.ts';
 import { sharedWith } from '../identity/identity-claims.ts';
 import { isForced } from './cursor.ts';
@@ -20,21 +19,21 @@ import { VMInDoubtError } from './namesake-vms.ts';
  * |---------------------------------------------------------------------------|-----------------|
  * | the deletion is forced by its label, or there is no target cluster        | is believed     |
  * | no Node is recorded, or another Machine has the provider id, too          | is believed     |
- * | the driver of this very class said before that it was deleting the VM     | is believed     |
  * | the Node is gone, another machine's or VM's, or not Ready, in a live look | is believed     |
  * | the Node is Ready                                                         | is not believed |
  *
  * Of a VM that is gone the Node is Ready for less than a minute: for that long the deletion of a VM waits that somebody else has deleted, or
- * whose deletion was not answered.
+ * whose deletion was not answered, or took longer than one call. That a deletion was under way, the answer Aborted, does not say that its VM was
+ * found: drivers wait for other things, too.
  */
 export async function nodeAgainst(
   machines: MachineIndex,
   ctx: MachineContext,
-  { wasFound, isAnothers = false, wasGoing = false }: ActivityResults['delete'],
+  { wasFound, isAnothers = false }: ActivityResults['delete'],
 ): Promise<Node | undefined> {
   const { observed, nodes, signal } = ctx;
   const name = nodeNameOf(observed);
-  if (wasFound || isAnothers || wasGoing || nodes === undefined || name === '' || isForced(ctx)) return undefined;
+  if (wasFound || isAnothers || nodes === undefined || name === '' || isForced(ctx)) return undefined;
   if (sharedWith(observed, machines, nodes) !== undefined) return undefined;
   const cached = nodes.get(name);
   // A cache that is old costs a moment; it must not be believed when the VM is given up.
@@ -46,11 +45,6 @@ function showsVM(node: Node | undefined, machine: Machine, machines: MachineInde
   if (node === undefined || !isReady(node) || !isRemovedWith(node, machine, machines)) return false;
   const isOther = isSameVM(node.spec?.providerID, providerIDOf(machine)) === false && isOfOneScheme(node, machine);
   return !isOther;
-}
-
-/** Whether the driver has found the VM, and deletes it: that it is gone is what comes next. */
-export function isGoing(failure: CallFailure | undefined): boolean {
-  return failure?.error.code === 'Aborted' && !failure.error.unanswered && !(failure.error instanceof VMInDoubtError);
 }
 
 /** Why the answer is not believed, and what to do about it. */
