@@ -11,3 +11,8 @@ export function accountOf(
   const { namespace = metadata.namespace ?? '', name = '' } = credentialsSecretRef ?? secretRef ?? {};
   return `${provider}/${namespace}/${name}`;
 }
+
+/** Whether an account is one of a provider. */
+export function isAccountOf(account: string, provider: string): boolean {
+  return account.startsWith(`${provider}/`);
+}

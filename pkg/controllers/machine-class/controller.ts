@@ -28,7 +28,7 @@ export interface MachineClassDeps extends Pick<Caches, 'classes' | 'machines'>, 
   readonly late: Pick<LateVMs, 'leftMs'>;
   /** Whether a Machine of a class has vanished otherwise than after its VM. */
   readonly hasLost: (classKey: string) => boolean;
-  /** Whether the provider omits VMs of machines with the same credentials: a list without VMs says little then. */
+  /** Whether the provider omits VMs of machines: a list without VMs says little then. */
   readonly isDistrusted: (machineClass: MachineClass) => boolean;
   /** When the last look began that `isDistrusted` is of; Infinity where nobody looks. Monotonic. */
   readonly lookedMs: () => number;

@@ -10,7 +10,6 @@ import type { Owners } from '../machine-facts/owners.ts';
 import type { LateVMs } from '../vms/late-vms.ts';
 import { MachineClassController, type MachineClassDeps } from './controller.ts';
 import { hasLeftoverNode, findOwnerlessVMs } from './ownerless-vms.ts';
-import { accountOf } from '../../driver/account.ts';
 import { keyOf } from '../../apis/meta.ts';
 import type { Caches } from '../../operator/caches.ts';
 import type { Queue } from '../../work/workqueue/queue.ts';
@@ -21,8 +20,8 @@ interface MachineClassShare {
   readonly owners: Owners;
   readonly late: LateVMs;
   readonly hasLost: MachineClassDeps['hasLost'];
-  /** Accounts of which the provider omits VMs, and when the look began of which that is known. */
-  readonly distrusted: { readonly has: (account: string) => boolean; readonly lookedMs: number };
+  /** Whether a provider omits VMs, and when the look began of which that is known. */
+  readonly distrusted: { readonly hasOf: (provider: string) => boolean; readonly lookedMs: number };
 }
 
 /** Keeps MachineClasses that somebody needs. */
@@ -48,7 +47,7 @@ export function machineClass(
     writer,
     late,
     hasLost,
-    isDistrusted: (one) => distrusted.has(accountOf(drivers.resolve(one)?.provider ?? '', one)),
+    isDistrusted: (one) => distrusted.hasOf(drivers.resolve(one)?.provider ?? ''),
     lookedMs: () => (controllers.has('safety.orphan-vms') ? distrusted.lookedMs : Infinity),
     graceMs: safety.orphanVMsGraceMs,
     ownerlessVMs: (one, _sinceMs, signal) => findOwnerlessVMs(ownerlessDeps, one, signal),

@@ -1,3 +1,5 @@
+import { isAccountOf } from '../../driver/account.ts';
+
 /**
  * Accounts whose provider the last look of the orphan loop does not believe, because it omits VMs. Written by that, read where a list decides
  * that no VM is left; empty in a process that does not run both.
@@ -17,7 +19,8 @@ export class DistrustedAccounts {
     return this.#lookedMs;
   }
 
-  has(account: string): boolean {
-    return this.#accounts.has(account);
+  /** Whether one of a provider is: the Secrets of its classes may all be of one account. */
+  hasOf(provider: string): boolean {
+    return [...this.#accounts].some((account) => isAccountOf(account, provider));
   }
 }

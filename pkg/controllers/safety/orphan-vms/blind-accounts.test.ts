@@ -289,7 +289,12 @@ test.each<{
 }>([
   { what: 'lists of the whole cluster do not show', scope: 'cluster', want: ['contradicted'] },
   { what: 'lists of other classes alone do not show', scope: 'class', want: [] },
-  { what: 'lists of another account do not show', scope: 'cluster', secret: 'another', want: [] },
+  {
+    what: 'lists of the whole cluster with another Secret do not show',
+    scope: 'cluster',
+    secret: 'another',
+    want: ['contradicted'],
+  },
   { what: 'lists of the whole cluster do show', scope: 'cluster', machines: [], want: [] },
 ])('machines of a class that was never listed which $what make their account $want', (row) => {
   const world = new World();

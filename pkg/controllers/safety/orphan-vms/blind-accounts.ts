@@ -126,11 +126,11 @@ export class BlindAccounts {
   ): ReadonlyMap<string, Distrust> {
     const { log } = this.#deps;
     const wholes = new Set(
-      classes.filter(({ list }) => list.scope === 'cluster').map(({ list }) => accountOfList(list)),
+      classes.filter(({ list }) => list.scope === 'cluster').map(({ list }) => list.driver.provider),
     );
     const inDoubt: readonly Unlisted<OfAccount>[] = [
       ...classes.map((one) => ({ ...one, machines: one.machines.filter(({ metadata }) => !gone.has(metadata.uid)) })),
-      ...unseen.filter(({ list }) => wholes.has(accountOfList(list))),
+      ...unseen.filter(({ list }) => wholes.has(list.driver.provider)),
     ];
     const speaking = inDoubt.filter(showsAny);
     const shown = new Map(this.#shown);

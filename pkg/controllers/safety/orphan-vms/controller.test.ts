@@ -441,7 +441,7 @@ test.each([
     row.failing,
     row.examined.map(() => 'uid'),
   ]);
-  expect(world.distrusted.has(row.distrusted[0])).toBe(true);
+  expect(world.distrusted.hasOf('sim')).toBe(true);
 });
 
 test('when a look began that does not distrust an account is known, but not of one that failed', async () => {
@@ -476,7 +476,7 @@ test('what GetMachineStatus says in a look counts before a VM without Machine is
   await world.look();
 
   expect([world.provider.deleted, world.events]).toEqual([[], ['OrphanVMsHeld']]);
-  expect(world.distrusted.has('sim/default/secret-1')).toBe(true);
+  expect(world.distrusted.hasOf('sim')).toBe(true);
 });
 
 test('machines of a driver that cannot list are asked for by themselves, and looked at again soon', async () => {
@@ -1560,11 +1560,22 @@ describe('a provider that does not show VMs of machines that work', () => {
     expect(await world.looksUntilDeleted()).toBe(Infinity);
   });
 
-  test('holds up no other account', async () => {
+  test.each([
+    { what: 'no other account', account: 'sim/default/other', scope: 'class', looks: 2 },
+    {
+      what: 'other accounts of its driver in lists of the whole cluster',
+      account: 'sim/default/other',
+      scope: 'cluster',
+      looks: Infinity,
+    },
+    { what: 'no other driver', account: 'simple/default/other', scope: 'cluster', looks: 2 },
+  ] as const)('holds up $what', async ({ account, scope, looks }) => {
     const world = new World();
-    world.distrust = new Map([['sim/default/other', 'blind']]);
+    world.provider.listScope = scope;
+    world.provider.listed = [{ ...VM, machineNamespace: 'default' }];
+    world.distrust = new Map([[account, 'blind']]);
 
-    expect(await world.looksUntilDeleted()).toBe(2);
+    expect(await world.looksUntilDeleted()).toBe(looks);
   });
 });
 

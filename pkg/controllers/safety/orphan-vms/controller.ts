@@ -6,6 +6,7 @@ import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted, keyOf } from '../../../apis/meta.ts';
 import { CLASS_INDEX, classIndex } from '../../../operator/indexes/class-index.ts';
+import { isAccountOf } from '../../../driver/account.ts';
 import { accountOfList, type BlindAccounts, type Distrust, type OfAccount, type Unlisted } from './blind-accounts.ts';
 import type { Look, OrphanBrake, Proved } from './brake.ts';
 import type { Collaborators } from './collaborators.ts';
@@ -18,7 +19,7 @@ import type { ForgottenMachines } from './forgotten.ts';
 import { identify, type MachinesByIdentity, ownershipOf } from '../../vms/ownership.ts';
 import type { SilentClasses } from './silent-classes.ts';
 import type { StateLists } from './state-lists.ts';
-import { type Survey, survey } from './survey.ts';
+import { type ClassList, type Survey, survey } from './survey.ts';
 import { unite, type UnitedVM } from './united-vms.ts';
 import type { Suspect, VanishedVMs } from './vanished-vms.ts';
 
@@ -189,7 +190,7 @@ export class OrphanVMsController {
     const proved: (Collection & Proved)[] = [];
     for (const one of candidates) {
       const proof = orphans.see(one.vm.providerID, one.access.key, sight);
-      const isDoubted = one.shownBy.some((access) => distrust.has(accountOfList(access)));
+      const isDoubted = one.shownBy.some((list) => isDistrusted(list, distrust));
       if (proof !== undefined) proved.push({ ...one, proof, isDoubted });
     }
     orphans.keep(new Set(candidates.map(({ vm }) => vm.providerID)), unseen);
@@ -282,6 +283,15 @@ export class OrphanVMsController {
       this.#deps.log.warn(fields, 'ignored VMs of other namespaces');
     }
   }
+}
+
+/**
+ * Whether a list is not believed about VMs without a Machine. One of the whole cluster may show those of any class of its driver, whose Secrets may
+ * all be of one account.
+ */
+function isDistrusted(list: ClassList, distrust: ReadonlyMap<string, Distrust>): boolean {
+  if (distrust.has(accountOfList(list))) return true;
+  return list.scope === 'cluster' && [...distrust.keys()].some((account) => isAccountOf(account, list.driver.provider));
 }
 
 /**
