@@ -13,7 +13,7 @@ import type { ClassAccess } from './survey.ts';
 
 type Deps = Pick<
   Collaborators,
-  'classes' | 'drivers' | 'recorder' | 'metrics' | 'removed' | 'clock' | 'log' | 'isDryRun'
+  'classes' | 'drivers' | 'recorder' | 'metrics' | 'removed' | 'clock' | 'log' | 'graceMs' | 'isDryRun'
 > & {
   readonly forgotten: Pick<ForgottenMachines, 'has'>;
 };
@@ -41,6 +41,8 @@ export interface Look<T extends Proved> {
   readonly shown: Iterable<Pick<OrphanCandidate, 'vm' | 'access' | 'group'>>;
   /** Classes that could not be listed: of these counts, and is held, what their last list has shown. Of deleted ones nothing is. */
   readonly unseen: ReadonlySet<string>;
+  /** Monotonic: when it began. */
+  readonly atMs: number;
 }
 
 /** Where a VM counts. */
@@ -55,7 +57,7 @@ interface Place {
 /** A VM that the limits have let go. */
 interface Admission {
   readonly atMs: number;
-  /** Levels of which a class could not be listed then. */
+  /** Levels of which a class could not be listed then, or not long enough for what it has to be proved. */
   readonly incomplete: readonly string[];
   /** Whether it is listed still, without a Machine ever since. */
   readonly isThere: boolean;
@@ -111,6 +113,8 @@ export class OrphanBrake {
    */
   readonly #kept = new BoundedMap<string, { readonly isByClass: boolean }>(CAPACITY);
   readonly #admissions = new Map<string, Admission>();
+  /** Classes of which not all can be proved yet, and since when they can be listed. */
+  readonly #unproved = new Map<string, number>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -118,9 +122,9 @@ export class OrphanBrake {
 
   /** Of what one round has proved, what may be deleted. */
   admit<T extends Proved>(look: Look<T>): readonly T[] {
-    const { proved, unseen } = look;
+    const { proved, atMs } = look;
     this.#take(look);
-    const incomplete = new Set([...unseen].flatMap((key) => this.#levelsOfClass(key)));
+    const incomplete = new Set([...this.#unproved.keys()].flatMap((key) => this.#levelsOfClass(key)));
     const over = this.#over(look);
     const held = new Map<string, string>();
     const admitted: T[] = [];
@@ -128,7 +132,7 @@ export class OrphanBrake {
       const isDoubted = vms.some((one) => one.isDoubted);
       const verdicts = new Map(vms.map((one) => [one, isDoubted ? 'doubted' : this.#judge(one, over)] as const));
       for (const [one, verdict] of verdicts) {
-        this.#note(one, verdict, incomplete);
+        this.#note(one, verdict, { incomplete, atMs });
         if (isHeld(verdict)) held.set(one.vm.providerID, group);
         else admitted.push(one);
       }
@@ -143,7 +147,12 @@ export class OrphanBrake {
   }
 
   /** Takes what a look shows, and forgets what was of VMs that have a Machine now. */
-  #take({ candidates, shown, unseen }: Look<Proved>): void {
+  #take({ candidates, shown, unseen, atMs }: Look<Proved>): void {
+    for (const [key, sinceMs] of this.#unproved) {
+      if (sinceMs === Infinity) this.#unproved.set(key, atMs);
+      else if (atMs - sinceMs >= this.#deps.graceMs) this.#unproved.delete(key);
+    }
+    for (const key of unseen) this.#unproved.set(key, Infinity);
     const places = new Map([...shown].map((one) => [one.vm.providerID, placeOf(one)]));
     const isLast = (id: string, by: string): boolean => unseen.has(by) && !places.has(id);
     this.#candidates = new Map([
@@ -190,14 +199,18 @@ export class OrphanBrake {
     return kept !== undefined || levelsOf(one).some((level) => over.has(level)) ? 'together' : 'admitted';
   }
 
-  #note({ vm: { providerID }, ...one }: Proved, verdict: Verdict, incomplete: ReadonlySet<string>): void {
+  #note(
+    { vm: { providerID }, ...one }: Proved,
+    verdict: Verdict,
+    { incomplete, atMs }: { readonly incomplete: ReadonlySet<string>; readonly atMs: number },
+  ): void {
     if (verdict === 'by-class' || verdict === 'together')
       this.#kept.set(providerID, { isByClass: verdict === 'by-class' });
     // What was let go by lists that are not believed now is judged anew.
     if (isHeld(verdict)) this.#admissions.delete(providerID);
     if (verdict !== 'admitted' || this.#admissions.get(providerID)?.isThere === true) return;
     this.#admissions.set(providerID, {
-      atMs: this.#deps.clock.monotonicMs(),
+      atMs,
       incomplete: levelsOf(one).filter((level) => incomplete.has(level)),
       isThere: true,
     });

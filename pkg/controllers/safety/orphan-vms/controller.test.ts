@@ -213,7 +213,16 @@ class World {
       resolve: ({ metadata: { name } }: MachineClass) => this.otherProviders.get(name) ?? provider,
       all: () => [provider],
     };
-    const brakeDeps = { classes: listerOf(classes), drivers, recorder, metrics, forgotten, removed, clock };
+    const brakeDeps = {
+      classes: listerOf(classes),
+      drivers,
+      recorder,
+      metrics,
+      forgotten,
+      removed,
+      clock,
+      graceMs: GRACE_MS,
+    };
     this.#controller = new OrphanVMsController({
       drivers,
       secrets: { of: () => Promise.resolve({ data: {}, missing: [], fingerprint: '' }) },
@@ -1146,6 +1155,17 @@ describe('too many VMs without a Machine at once', () => {
       world.clock.advance(86_400_000);
       await loseInTurn(NAMES.slice(7, 9), NAMES);
       expect([world.provider.deleted.length, await world.held()]).toEqual([7, 2]);
+    });
+
+    test('count also for what cannot be proved yet, because its class could not be listed until just now', async () => {
+      const world = start('class', { lost: 0 });
+      for (const name of NAMES.slice(0, 9)) lose(world, name);
+      await lookAt(world, NAMES.slice(3));
+
+      for (let i = 0; i < 3; i++) await lookAt(world, NAMES);
+
+      expect(new Set(world.provider.deleted.map(({ metadata }) => metadata.name)).size).toBe(6);
+      expect(await world.held()).toBe(3);
     });
 
     test('count for all of their classes while some of these cannot be listed', async () => {

@@ -194,7 +194,7 @@ export class OrphanVMsController {
       if (proof !== undefined) proved.push({ ...one, proof, isDoubted });
     }
     orphans.keep(new Set(candidates.map(({ vm }) => vm.providerID)), unseen);
-    this.#collect({ proved, candidates: present, shown: vms.values(), unseen });
+    this.#collect({ proved, candidates: present, shown: vms.values(), unseen, atMs: sight.atMs });
   }
 
   /** What was deleted before and is listed still is deleted once more, unless the list is not believed. */
