@@ -1168,6 +1168,20 @@ describe('too many VMs without a Machine at once', () => {
       expect(await world.held()).toBe(3);
     });
 
+    test('do not count once they are gone when all classes could be listed for long enough', async () => {
+      const world = start('class', { lost: 0 });
+      await lookAt(world, NAMES.slice(3));
+      for (let i = 0; i < 2; i++) await lookAt(world, NAMES);
+      for (const name of NAMES.slice(0, 9)) {
+        lose(world, name);
+        for (let i = 0; i < 2; i++) await lookAt(world, NAMES);
+      }
+
+      expect([new Set(world.provider.deleted.map((one) => one.metadata.name)).size, await world.held()]).toEqual([
+        9, 0,
+      ]);
+    });
+
     test('count for all of their classes while some of these cannot be listed', async () => {
       const world = start('class', { lost: 0 });
       for (const name of NAMES.slice(0, 5)) lose(world, name);
