@@ -207,7 +207,9 @@ const scaleSets = (deps: RolloutDeps & OrderDeps): DeploymentStep => ({
     if (await countMoved(deps, observed, signal)) return AGAIN;
     const hold = orderHoldOf(deps, observed);
     const isHeld = spec.paused === true || hold !== undefined;
-    const facts = { ...scalingFactsOf(observed), isPaused: isHeld };
+    // Old sets of an update in place do not grow: the new one does, paused or not.
+    const hasBegun = spec.strategy?.type === 'InPlaceUpdate' && observed.newSet !== undefined && !isToBegin(observed);
+    const facts = { ...scalingFactsOf(observed), isPaused: isHeld && !hasBegun };
     if (isHeld || isScalingEvent(facts)) {
       const hasScaled = await resizeSets(deps, observed, scale(facts), signal);
       if (isHeld) {

@@ -415,13 +415,58 @@ describe('while it is paused', () => {
     expect(sizes).toEqual([['machinesets/now', { replicas: 1 }]]);
   });
 
-  test('no set is made smaller when nothing has moved', async () => {
+  test('what an old set has lost is made anew by the new one', async () => {
     const { deps, run } = scene({ old: ['o-1', 'o-2'], now: ['n-1'] });
     deps.machines.remove('default/o-2');
 
+    await run(endBegun);
+    expect(await run(endBegun)).toEqual(AGAIN);
     expect(await run(endBegun)).toEqual(stop);
 
-    expect(deps.client.writes).toEqual([]);
+    expect(sizesOf(deps)).toEqual({ old: 1, now: 2 });
+  });
+
+  test.each([
+    { title: 'more replicas are machines of the new set', isFrozen: false, sizes: { old: 4, now: 4 } },
+    { title: 'a frozen MachineDeployment makes nothing', isFrozen: true, sizes: { old: 4, now: 1 } },
+  ])('$title', async ({ isFrozen, sizes }) => {
+    const { deps, deployment } = scene({ old: ['o-1', 'o-2', 'o-3', 'o-4'], now: ['n-1'], isFrozen });
+    const spec = { ...deployment.spec, replicas: 8, paused: true };
+    deps.machineDeployments.put({ ...deployment, metadata: { ...deployment.metadata, resourceVersion: '9' }, spec });
+
+    for (let i = 0; i < 9; i++) await deps.reconcile();
+
+    expect(sizesOf(deps)).toEqual(sizes);
+  });
+
+  test('more replicas are machines of the new set also when it has none yet', async () => {
+    const { deps, deployment } = scene({ old: ['o-1', 'o-2'], now: [] });
+    const spec = { ...deployment.spec, replicas: 4, paused: true };
+    deps.machineDeployments.put({ ...deployment, metadata: { ...deployment.metadata, resourceVersion: '9' }, spec });
+
+    for (let i = 0; i < 9; i++) await deps.reconcile();
+
+    expect(sizesOf(deps)).toEqual({ old: 2, now: 2 });
+  });
+
+  test('the newest old set makes what is missing while there is none of the present template', async () => {
+    const { deps, deployment } = scene({ old: ['o-1', 'o-2'], now: ['n-1', 'n-2'] });
+    deps.machines.remove('default/o-1');
+    const its = deps.machineSets.get('default/now');
+    if (its === undefined) throw new Error('it is there');
+    const labels = { ...its.metadata.labels, [SCALE_UP_DISABLED_LABEL]: 'true' };
+    const creationTimestamp = '2027-01-01T00:00:00Z';
+    deps.machineSets.put({ ...its, metadata: { ...its.metadata, resourceVersion: '9', labels, creationTimestamp } });
+    const template = { ...deployment.spec.template, spec: { class: { kind: 'MachineClass', name: 'class-9' } } };
+    const spec = { ...deployment.spec, replicas: 6, template, paused: true };
+    deps.machineDeployments.put({ ...deployment, metadata: { ...deployment.metadata, resourceVersion: '9' }, spec });
+
+    for (let i = 0; i < 9; i++) await deps.reconcile();
+
+    expect(sizesOf(deps)).toEqual({ old: 1, now: 5 });
+    const isClosed = (name: string) =>
+      deps.machineSets.get(`default/${name}`)?.metadata.labels?.[SCALE_UP_DISABLED_LABEL] !== undefined;
+    expect([isClosed('old'), isClosed('now')]).toEqual([true, false]);
   });
 
   test('a Machine that has moved has its Node given back', async () => {
@@ -436,6 +481,7 @@ describe('while it is paused', () => {
     const { deps, run, written, writtenNodes } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'] });
     deps.machineSets.remove('default/now');
 
+    await run(endBegun);
     expect(await run(endBegun)).toEqual(stop);
 
     expect(written()).toEqual([]);
@@ -469,6 +515,10 @@ describe('while it is paused', () => {
     expect(writtenNodes()).toEqual([]);
   });
 });
+
+function sizesOf({ machineSets }: DeploymentWorld): Record<string, number | undefined> {
+  return Object.fromEntries(machineSets.list().map(({ metadata, spec }) => [metadata.name, spec.replicas]));
+}
 
 /** Notes on a Node for which set it was chosen. */
 function notedFor(deps: DeploymentWorld, name: string, set: string): void {

@@ -28,7 +28,7 @@ import type { Observed } from '../observed.ts';
 import { resizeSets } from '../scaling/resize.ts';
 import { shrinkOldSets } from '../rollout/rolling.ts';
 import { AGAIN, createSet, finishRollout, markNodesOfRollout, type RolloutDeps } from '../rollout/rollout.ts';
-import { EMPTY_SET, type Resizes, type SetFacts } from '../sets/set-facts.ts';
+import { byAge, EMPTY_SET, type Resizes, type SetFacts } from '../sets/set-facts.ts';
 import { grownSize } from '../scaling/size-rule.ts';
 import type { DeploymentPass } from '../step.ts';
 
@@ -78,23 +78,46 @@ export async function inPlaceUpdate(deps: RolloutDeps, pass: DeploymentPass): Pr
 /**
  * What is left to do of updates that have begun while the MachineDeployment is paused or waits for its turn: nothing is chosen any more, but
  * an updated Node is given back to its pods, and its Machine goes to the new set. One that was updated before the rollout to the present
- * template has begun, or to another template, stays where it is, and is updated again later.
+ * template has begun, or to another template, stays where it is, and is updated again later. What is missing is made all the same.
  */
 export async function endBegunUpdates(deps: RolloutDeps, pass: DeploymentPass, hasBegun: boolean): Promise<StepResult> {
-  const { observed, signal } = pass;
-  const { newSet, facts, isFrozen } = observed;
+  const { observed } = pass;
+  const { newSet, facts } = observed;
   const old = oldSidesOf(deps, observed);
-  if (newSet === undefined || facts.newSet === undefined || !hasBegun) {
-    return (await releaseOutdated(deps, pass, old, undefined)).hasMore ? AGAIN : stop;
-  }
-  if ((await releaseOutdated(deps, pass, old, newSet)).hasMore) return AGAIN;
-  const now = sideOf(deps, observed, newSet, facts.newSet);
-  if (now.machines.some(({ machine }) => isJustUpdated(machine))) {
-    const settled = withoutRaises(settledSizes(now, old), facts, isFrozen);
-    if (await resizeSets(deps, observed, { sizes: settled }, signal)) return AGAIN;
-  }
+  const isNew = newSet !== undefined && facts.newSet !== undefined && hasBegun;
+  const now = isNew ? sideOf(deps, observed, newSet, facts.newSet) : undefined;
+  if ((await releaseOutdated(deps, pass, old, now?.set)).hasMore) return AGAIN;
+  if (await fillNewest(deps, pass, old, now)) return AGAIN;
+  if (now === undefined) return stop;
   if ((await settle(deps, pass, now)).hasMore) return AGAIN;
-  return (await moveUpdated(deps, pass, old, newSet, facts.newSet)) ? AGAIN : stop;
+  return (await moveUpdated(deps, pass, old, now.set, now.facts)) ? AGAIN : stop;
+}
+
+/**
+ * Gives the new set, or the newest old one while the rollout to it has not begun, what all sets together lack, but for the surge: the others may
+ * be kept from making up for what they have lost. Returns whether anything was written.
+ */
+async function fillNewest(
+  deps: RolloutDeps,
+  { observed, signal }: DeploymentPass,
+  old: readonly Side[],
+  now: Side | undefined,
+): Promise<boolean> {
+  const { limits, facts, isFrozen } = observed;
+  const newest = now ?? old.toSorted((a, b) => byAge(a.facts, b.facts)).at(-1);
+  if (newest === undefined) return false;
+  const others = old.filter((side) => side !== newest);
+  const settled = withoutRaises(settledSizes(newest, others), facts, isFrozen);
+  if (await resizeSets(deps, observed, { sizes: settled }, signal)) return true;
+
+  const its = others.map((side) => side.facts);
+  const size = sizeInPlace(newest.facts, its, { ...limits, surge: 0 });
+  const filled = withoutRaises(new Map([[newest.facts.name, size]]), facts, isFrozen);
+  if (await resizeSets(deps, observed, { sizes: filled }, signal)) return true;
+  if (newest.set.metadata.labels?.[SCALE_UP_DISABLED_LABEL] === undefined) return false;
+  const open = { metadata: { labels: { [SCALE_UP_DISABLED_LABEL]: null } } };
+  await patchEach(deps.writer, machineSets, [newest.set], (set) => mergePatch(set, open), signal);
+  return true;
 }
 
 /**
