@@ -39,6 +39,8 @@ export interface MachineClassDeps extends Pick<Caches, 'classes' | 'machines'>, 
 
 /** Time between two questions for VMs that nobody owns. */
 const ASK_AGAIN_MS = 30_000;
+/** The same when it lasts: each may need the lists of all classes of the driver. */
+const ASK_SELDOM_MS = 5 * MINUTE_MS;
 /** Time between two Events that tell why a class is still there: half the life of an Event. */
 const REPORT_AGAIN_MS = 30 * MINUTE_MS;
 
@@ -137,7 +139,9 @@ export class MachineClassController {
       this.#reportWait(key, machineClass, ownerless);
       if (ownerless === 'none')
         return requeue(Math.min(ASK_AGAIN_MS, this.#deps.graceMs), 'a second VM list without VMs');
-      return requeue(ASK_AGAIN_MS, ownerless === 'some' ? 'VMs without a Machine to be deleted' : 'a VM list');
+      if (ownerless !== 'some') return requeue(ASK_AGAIN_MS, 'a VM list');
+      const isLong = this.#waitedMs(key, machineClass) >= LONGEST_HOLD_MS;
+      return requeue(isLong ? ASK_SELDOM_MS : ASK_AGAIN_MS, 'VMs without a Machine to be deleted');
     }
     if (decision === 'remove-unproven') {
       const minutes = Math.round(this.#waitedMs(key, machineClass) / MINUTE_MS);
