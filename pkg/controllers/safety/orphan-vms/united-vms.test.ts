@@ -121,11 +121,11 @@ test.each<{
     by: 'default/big',
   },
   {
-    what: 'that lists of two classes show: by the first by name',
+    what: 'that the lists of two classes show, although each says that it is of its class alone,',
     vm: vmOf('small-1-y'),
     scopes: { small: 'class', big: 'class' },
-    group: 'default/big',
-    by: 'default/big',
+    group: 'default/small',
+    by: 'default/small',
   },
 ])(
   'a VM $what counts with $group',

@@ -18,9 +18,9 @@ export interface UnitedVM
 }
 
 /**
- * The VMs of all lists by provider id. One that several classes list is reached by the first by name, unless lists of a whole cluster show it: then
- * by its own, and it counts with those of its class, also while that cannot be listed. VMs of which nothing tells the class, or of one that is gone,
- * count with one another.
+ * The VMs of all lists by provider id. One that a list of a whole cluster shows, or those of several classes, is reached by its own, and counts with
+ * those of its class, also while that cannot be listed. VMs of which nothing tells the class, or of one that is gone, count with one another, and
+ * are reached by the first by name.
  */
 export function unite(
   { lists }: Pick<Survey, 'lists'>,
@@ -41,7 +41,7 @@ export function unite(
     }
   }
   const united = [...shown.values()].map(({ vm, first, shownBy }): UnitedVM => {
-    const ofClass = shownBy.find(({ scope }) => scope === 'class');
+    const ofClass = shownBy.length === 1 && first.scope === 'class' ? first : undefined;
     const key = ofClass?.key ?? classOf(vm);
     const access = ofClass ?? shownBy.find((list) => list.key === key) ?? first;
     const ownClass = ofClass?.machineClass ?? classes.get(key ?? '');
