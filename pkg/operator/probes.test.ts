@@ -58,6 +58,12 @@ test.each([
 test.each([
   { what: 'a refusal by an API server', code: 403, text: statusOf(403), isAnswer: true },
   { what: 'an API server whose etcd does not respond', code: 500, text: statusOf(500), isAnswer: true },
+  {
+    what: 'an API server that sheds load',
+    code: 429,
+    text: 'Too many requests, please try again later.',
+    isAnswer: true,
+  },
   { what: 'a proxy that finds no cluster', code: 404, text: '<html>', isAnswer: false },
   { what: 'a proxy that refuses', code: 403, text: '<html>', isAnswer: false },
   { what: 'a proxy that finds no API server', code: 503, text: 'no healthy upstream', isAnswer: false },

@@ -6,7 +6,7 @@ import type { KubeObject } from '../apis/meta.ts';
 import { RefusedError } from '../kube/gate/outage.ts';
 import type { ProbedCluster } from '../kube/gate/outage-detector.ts';
 import type { Cluster } from '../kube/gate/gate.ts';
-import { ApiError, isForbiddenOrNotServed } from '../kube/client/errors.ts';
+import { ApiError, isForbiddenOrNotServed, isTooManyRequests } from '../kube/client/errors.ts';
 
 /** A cache, and how it is brought up to date. */
 export interface ProbedKind extends CacheSource {
@@ -73,10 +73,13 @@ export function probesOf(
   }));
 }
 
-/** Only an API server says in a Status what is wrong: whatever stands before a cluster that is gone may answer with a page for ever. */
+/**
+ * Only an API server says in a Status what is wrong: whatever stands before a cluster that is gone may answer with a page for ever. That it is
+ * overloaded an API server says without one.
+ */
 function isFromServer(err: unknown): boolean {
   const answer = err instanceof RefusedError ? err.cause : err;
-  return answer instanceof ApiError && answer.status !== undefined;
+  return isTooManyRequests(answer) || (answer instanceof ApiError && answer.status !== undefined);
 }
 
 async function catchUp(
