@@ -5,6 +5,7 @@ import { MINUTE, SECOND } from '../../../../test/durations.ts';
 import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { FORCE_DRAIN_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { toTimestamp } from '../../../base/clock/clock.ts';
 import type { DrainOutcome } from '../../../drain/drain.ts';
 import { GateClosedError } from '../../../kube/gate/gate.ts';
 import { ReportedOnce } from '../../../work/reconcile/reported-once.ts';
@@ -97,10 +98,50 @@ describe('a drain', () => {
     expect(await session.advance(RETRY)).toMatchObject({ kind: 'failed', afterMs: 5 * SECOND });
 
     session.world.clock.advance(5 * SECOND);
-    await session.advance({ onForcedFailure: 'retry' });
+    await session.advance(RETRY);
 
     expect(session.forced).toEqual([true, true]);
     expect(session.events).toEqual(['DrainForced: Deleting pods instead of evicting them: the label.']);
+  });
+
+  test.each<{ what: string; end: DrainOutcome | Error }>([
+    { what: 'leaves pods', end: LEFT },
+    { what: 'met a closed gate', end: new GateClosedError('fenced', undefined, 'leadership may have been lost') },
+  ])('that was forced because its Node was broken, and $what, is not when the Node is well again', async ({ end }) => {
+    const session = new Session();
+    const shows = (status: string, sinceMs: number): void => {
+      const condition = { type: 'Ready', status, lastTransitionTime: toTimestamp(sinceMs) };
+      Object.assign(session.node, { status: { conditions: [condition] } });
+      session.world.nodes.cache.put(session.node);
+    };
+    const { clock } = session.world;
+    session.world.liveMachines.set('default/m-1', session.one);
+    shows('Unknown', clock.now() - 6 * MINUTE);
+    const kept = { onForcedFailure: 'retry', forceRule: 'broken-node', isWanted: () => true } as const;
+    await session.advance(kept);
+    await session.end(end);
+    await session.advance(kept);
+
+    clock.advance(40 * MINUTE);
+    shows('True', clock.now() - 30 * MINUTE);
+    await session.advance(kept);
+
+    expect(session.forced).toEqual([true, false]);
+  });
+
+  test('that was forced by a label waits its time all the same, and is not forced when the label is gone', async () => {
+    const session = new Session();
+    await session.advance(RETRY);
+    await session.end(LEFT);
+    await session.advance(RETRY);
+    session.world.clock.advance(5 * SECOND - 1);
+    await session.advance({ onForcedFailure: 'retry' });
+    expect(session.forced).toEqual([true]);
+
+    session.world.clock.advance(1);
+    await session.advance({ onForcedFailure: 'retry' });
+
+    expect(session.forced).toEqual([true, false]);
   });
 
   test.each([

@@ -98,7 +98,7 @@ export class Drains {
    * |--------|--------------------|-----------------------|--------------------------------------------------------|
    * | normal | comes              | running               | it is aborted, and a forced one takes its place        |
    * | normal | none               | pods left, or an error | again after 5 s to 30 s, by force at the deadline      |
-   * | forced |                    | pods left, or an error | `go-on`: left-pods; `retry`: again after 5 s to 30 s   |
+   * | forced |                    | pods left, or an error | `go-on`: left-pods; `retry`: again after 5 s to 30 s, by force if there is still a reason |
    * | any    |                    | the gate was closed   | again after 5 s; no failure                            |
    * | any    |                    | before an outage      | again                                                  |
    * | any    |                    | drained, or Node gone | that                                                   |
@@ -112,7 +112,10 @@ export class Drains {
     if (drain !== undefined && drain.state !== 'running') return this.#ended(ctx, plan, drain, record);
     if (drain !== undefined && record?.isSuperseded === true) return this.#running(ctx, plan, record, GIVING_WAY);
 
-    const force = record?.force ?? (await forceReasonOf(this.#deps, ctx, plan));
+    const restMs = drain === undefined ? (record?.retryAtMs ?? 0) - this.#deps.clock.monotonicMs() : 0;
+    // What forced an attempt that is over may be over too: another one is not begun without looking.
+    const isAskedAnew = drain === undefined && restMs <= 0;
+    const force = (isAskedAnew ? undefined : record?.force) ?? (await forceReasonOf(this.#deps, ctx, plan));
     if (drain === undefined) return await this.#start(ctx, plan, force, record);
     const why = record && supersededBy(record, plan, force);
     if (why !== undefined) {
