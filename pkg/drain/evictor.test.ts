@@ -170,6 +170,19 @@ describe('Evictor.sendAway', () => {
     expect(node.asked.map(({ what }) => what)).toEqual(['evict', 'evict', 'kill']);
   });
 
+  test.each([accepted, refused])('evicts each pod once at least, also when no retry is allowed: %o', async (answer) => {
+    const pod = podNamed('web');
+    const node = new ScriptedNode([pod]);
+    node.answer = (_pod, what) => (what === 'evict' ? answer : accepted);
+    const { evictor } = evictorFor(node, { maxEvictRetries: 0 });
+
+    const leaving = evictor.sendAway(pod, never);
+    await node.clock.advanceAsync(60_000);
+    await leaving;
+
+    expect(node.asked.map(({ what }) => what)).toEqual(answer === accepted ? ['evict'] : ['evict', 'kill']);
+  });
+
   test.each([0, 0.5, 0.999])(
     'deletes no pod before the drain timeout, into which its retries fit, however they are spread (%s)',
     async (drawn) => {

@@ -60,7 +60,8 @@ export class Evictor {
   async tryEvict(pod: Pod, signal: AbortSignal): Promise<EvictionResult> {
     if (this.isLeaving(pod)) return { kind: 'leaving' };
     const { actions, maxEvictRetries, progress } = this.#deps;
-    const hasPatience = (this.#refusals.get(pod.metadata.uid) ?? 0) < maxEvictRetries;
+    const refusals = this.#refusals.get(pod.metadata.uid);
+    const hasPatience = refusals === undefined || refusals < maxEvictRetries;
     const verdict = hasPatience ? await actions.evict(pod, signal) : await actions.kill(pod, signal);
     if (verdict.kind === 'accepted' || verdict.kind === 'gone') {
       // Seen to end before the answer came: that has been told already.
