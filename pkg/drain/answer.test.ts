@@ -10,6 +10,11 @@ describe('verdictOf', () => {
   test.each([
     { what: 'NotFound', err: new ApiError(404, 'NotFound', 'm'), want: { kind: 'gone' } },
     {
+      what: 'a budget that is deleted during an eviction',
+      err: new ApiError(404, 'NotFound', 'm', { status: { details: { kind: 'poddisruptionbudgets' } } }),
+      want: { kind: 'unclear', message: 'm' },
+    },
+    {
       what: 'a refusal by a budget',
       err: new ApiError(429, 'TooManyRequests', 'm', { status: budgetStatus }),
       want: { kind: 'refused', message: 'm' },

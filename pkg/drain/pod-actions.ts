@@ -71,8 +71,8 @@ const BUDGET_CAUSE = 'DisruptionBudget';
 
 /** The verdict in an error of an eviction, a DELETE or a GET. Rethrows what is neither the API server's nor the gate's. */
 export function answerIn(err: unknown): PodAnswer {
-  if (isNotFound(err)) return { kind: 'gone' };
-  if (isConflict(err)) return { kind: 'unclear', message: err.message };
+  if (isNotFound(err) && !isBudgetGone(err)) return { kind: 'gone' };
+  if (isConflict(err) || isBudgetGone(err)) return { kind: 'unclear', message: err.message };
   if (isTooManyRequests(err) && isBudgetRefusal(err)) return { kind: 'refused', message: err.message };
   if (err instanceof ApiError) {
     const { message, retryAfterMs } = err;
@@ -82,6 +82,11 @@ export function answerIn(err: unknown): PodAnswer {
   // in which nothing could be sent counts as one in which pods were asked.
   if (err instanceof GateClosedError && err.reason !== 'fenced') return { kind: 'failed', message: err.message };
   throw err;
+}
+
+/** An eviction fails so when a budget is deleted while the server writes it. */
+function isBudgetGone(err: unknown): err is ApiError {
+  return isNotFound(err) && err.status?.details?.kind === 'poddisruptionbudgets';
 }
 
 function isBudgetRefusal(err: ApiError): boolean {
