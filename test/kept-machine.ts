@@ -144,7 +144,7 @@ export class KeptMachine {
   #raiseBarrier({ barrier }: DrainRequest): void {
     this.changeNode((n) => {
       if (typeof barrier === 'string') {
-        const isOurs = barrier === 'marked-cordon' && n.spec?.unschedulable !== true;
+        const isOurs = barrier !== 'cordon' && n.spec?.unschedulable !== true;
         if (isOurs)
           n.metadata.annotations = { ...n.metadata.annotations, [CORDONED_BY_MAINTENANCE_ANNOTATION]: 'true' };
         n.spec = { ...n.spec, unschedulable: true };

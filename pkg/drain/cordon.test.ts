@@ -93,6 +93,41 @@ describe('a marked cordon', () => {
   });
 });
 
+describe('the cordon of a deletion', () => {
+  const MARK = 'node.machine.sapcloud.io/cordoned-by-maintenance';
+
+  test('says that it is ours', async () => {
+    const { client, request } = scene(node(), 'deletion-cordon');
+
+    expect(await raiseBarrier(request, clock, signal)).toBe(true);
+
+    expect(client.writes).toMatchObject([{ body: { metadata: { annotations: { [MARK]: 'true' } } } }]);
+  });
+
+  test('does without that where the API server refuses it', async () => {
+    const { client, request } = scene(node(), 'deletion-cordon');
+    client.failures.push(new ApiError(403, 'Forbidden', 'no such annotation here'));
+
+    expect(await raiseBarrier(request, clock, signal)).toBe(true);
+
+    expect(client.writes.at(-1)?.body).toMatchObject({ spec: { unschedulable: true } });
+    expect(client.writes.at(-1)?.body).not.toHaveProperty(['metadata', 'annotations']);
+  });
+});
+
+test.each(['cordon', 'marked-cordon', 'deletion-cordon'] as const)(
+  'a %s that only the cache shows is set again: it may have been lifted since',
+  async (barrier) => {
+    const { client, request } = scene(node(), barrier);
+    const cordoned = node((n) => void (n.spec.unschedulable = true));
+    const target = { ...request.target, nodes: new MemoryInformer([cordoned]) };
+
+    expect(await raiseBarrier({ ...request, target }, clock, signal)).toBe(true);
+
+    expect(client.writes).toMatchObject([{ body: { spec: { unschedulable: true } } }]);
+  },
+);
+
 test('the condition of a Node is written once', async () => {
   const { client, request } = scene(node(), 'cordon');
   expect(await announce(request, clock, signal)).toBe(true);

@@ -21,8 +21,9 @@ export function announce(request: DrainRequest, clock: Clock, signal: AbortSigna
 /** Keeps new pods off the Node. False when the Node is gone. Throws ApiError, GateClosedError. */
 export function raiseBarrier(request: DrainRequest, clock: Clock, signal: AbortSignal): Promise<boolean> {
   const { barrier } = request;
-  if (barrier === 'cordon') return write(request, cordonPatch, cachedNode(request), signal);
-  if (barrier === 'marked-cordon') return write(request, markedCordonPatch, cachedNode(request), signal);
+  if (barrier === 'cordon') return write(request, cordonPatch, schedulableNode(request), signal);
+  if (barrier === 'deletion-cordon') return cordonForDeletion(request, signal);
+  if (barrier === 'marked-cordon') return write(request, markedCordonPatch, schedulableNode(request), signal);
   // Taints have no merge key: the whole list is written, over a list that was read live.
   return write(request, (node) => taintPatch(node, barrier.taint, clock), undefined, signal);
 }
@@ -33,6 +34,22 @@ function conditionPatch(node: Node, wanted: DrainCondition, clock: Clock): Patch
   const now = toTimestamp(clock.now());
   const condition = { ...wanted, lastTransitionTime: now, lastHeartbeatTime: now };
   return strategicPatch(node, { status: { conditions: [condition] } }, 'status');
+}
+
+/** A deletion does not wait for the mark. */
+async function cordonForDeletion(request: DrainRequest, signal: AbortSignal): Promise<boolean> {
+  try {
+    return await write(request, markedCordonPatch, schedulableNode(request), signal);
+  } catch (err) {
+    if (!(err instanceof ApiError) || signal.aborted) throw err;
+    return await write(request, cordonPatch, schedulableNode(request), signal);
+  }
+}
+
+/** The Node from the cache, unless it is cordoned there: that may have been lifted since, which a live read tells. */
+function schedulableNode(request: DrainRequest): Node | undefined {
+  const cached = cachedNode(request);
+  return cached?.spec?.unschedulable === true ? undefined : cached;
 }
 
 function cordonPatch(node: Node): Patch | undefined {

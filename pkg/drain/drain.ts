@@ -3,10 +3,14 @@ import type { Target } from '../kube/targets/targets.ts';
 
 /**
  * How new pods are kept off the Node while it is drained. A `marked-cordon` carries annotation CORDONED_BY_MAINTENANCE_ANNOTATION where it
- * is ours: a Node that somebody else had cordoned before is left cordoned afterwards.
+ * is ours: a Node that somebody else had cordoned before is left cordoned afterwards. A `deletion-cordon` is one too, unless the API server
+ * refuses that.
  */
 export type Barrier =
-  'cordon' | 'marked-cordon' | { readonly taint: { readonly key: string; readonly effect: 'NoSchedule' } };
+  | 'cordon'
+  | 'marked-cordon'
+  | 'deletion-cordon'
+  | { readonly taint: { readonly key: string; readonly effect: 'NoSchedule' } };
 
 /** A condition to put on the Node before anything leaves it; one of that type and status is left as it is. */
 export interface DrainCondition {

@@ -3,6 +3,9 @@ import { toTimestamp, type Clock } from '../../base/clock/clock.ts';
 import { dated, conditionOf } from '../../work/reconcile/conditions.ts';
 import type { NodeAccess } from './node-access.ts';
 
+/** Said, with status True, of the Node of a machine that is being deleted. The original's words. */
+export const NODE_TERMINATING = { type: 'Terminating', reason: 'ScaleDown' } as const;
+
 export interface DesiredCondition {
   readonly type: string;
   readonly status: 'True' | 'False';

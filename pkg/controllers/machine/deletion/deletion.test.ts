@@ -88,7 +88,7 @@ describe('a deletion', () => {
       nodeName: 'm-1',
       nodeUID: 'uid-of-node-m-1',
       force: false,
-      barrier: 'cordon',
+      barrier: 'deletion-cordon',
       nodeCondition: { type: 'Terminating', status: 'True', reason: 'ScaleDown' },
       deadlineMs: Date.parse('2026-01-01T02:00:00Z'),
       maxEvictRetries: 360,

@@ -13,6 +13,7 @@ import { forceAtOf } from '../drain/force.ts';
 import type { DrainPlan } from '../drain/plan.ts';
 import { DRAIN_TIMEOUT_EXCEEDED, reportProgress } from '../drain/report.ts';
 import type { DrainState } from '../drain/drains.ts';
+import { NODE_TERMINATING } from '../../machine-facts/node-condition.ts';
 import { foreignNode, nodeToDrain } from './nodes.ts';
 import { isAt, isForced, untilRecorded } from './cursor.ts';
 
@@ -87,11 +88,10 @@ function planOf(deps: Deps, ctx: MachineContext, nodes: NodeAccess, node: Node):
     purpose: 'deletion',
     nodes,
     node,
-    barrier: 'cordon',
+    barrier: 'deletion-cordon',
     nodeCondition: {
-      type: 'Terminating',
+      ...NODE_TERMINATING,
       status: 'True',
-      reason: 'ScaleDown',
       message: `Machine ${name} is being deleted.`,
     },
     startMs:

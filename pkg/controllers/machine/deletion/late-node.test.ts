@@ -8,7 +8,10 @@ import { DriverError } from '../../../driver/error.ts';
 
 const DELETED = '2026-01-01T00:00:00Z';
 const LATER = '2026-01-01T00:00:01Z';
-const CORDON = { spec: { unschedulable: true } };
+const CORDON = {
+  metadata: { annotations: { 'node.machine.sapcloud.io/cordoned-by-maintenance': 'true' } },
+  spec: { unschedulable: true },
+};
 
 /** Machine m-1, deleted at DELETED, whose VM is being deleted when its Node registers. */
 function whenItsVMIsDeleted(

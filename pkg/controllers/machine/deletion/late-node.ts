@@ -1,3 +1,4 @@
+import { CORDONED_BY_MAINTENANCE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
@@ -5,6 +6,9 @@ import { next } from '../../../work/reconcile/result.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
 import { isAt } from './cursor.ts';
+
+/** It is uncordoned should its machine be kept after all, as after a restore of the control cluster. */
+const MARK = { [CORDONED_BY_MAINTENANCE_ANNOTATION]: 'true' };
 
 /**
  * Cordons a Node that registered after the deletion was requested, while the deletion of its VM is retried: no drain has seen it, and no pod is
@@ -19,7 +23,7 @@ export const cordonLateNode = ({ cursor }: Pick<Collaborators, 'cursor'>): Machi
     for (const node of nodes.ofMachine(machine)) {
       if (!isLate(node, machine) || node.spec?.unschedulable === true) continue;
       try {
-        await nodes.patch(node, { spec: { unschedulable: true } }, signal);
+        await nodes.patch(node, { metadata: { annotations: MARK }, spec: { unschedulable: true } }, signal);
         log.info({ node: node.metadata.name }, 'cordoned a node that registered late');
       } catch (err) {
         if (!(err instanceof ApiError)) throw err;

@@ -598,7 +598,7 @@ describe('a machine in maintenance', () => {
       await kept.world.settle();
     }
 
-    expect(kept.world.drains.requests.slice(before)).toMatchObject([{ barrier: 'cordon', nodeName: 'm-1' }]);
+    expect(kept.world.drains.requests.slice(before)).toMatchObject([{ barrier: 'deletion-cordon', nodeName: 'm-1' }]);
     expect(kept.machine.status?.lastOperation?.description).toContain('Initiate node drain');
   });
 

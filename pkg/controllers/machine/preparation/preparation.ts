@@ -21,6 +21,7 @@ import {
   preparationShownBy,
   type PreparationReason,
 } from '../../machine-facts/prepared-deletion.ts';
+import { nodeConditionOf, setCondition, NODE_TERMINATING } from '../../machine-facts/node-condition.ts';
 import { isBeingCreated } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
@@ -122,7 +123,7 @@ async function prepare(deps: Deps, ctx: MachineContext): Promise<StepResult> {
   if (!isRequested && !hasBegun) {
     const hold = new NodeHold(PREPARATION_HOLD, deps, ctx, namedNode(ctx, deps.machines));
     show(hold, 'Over', '');
-    await liftLeft(hold);
+    await undoLeft(hold);
     return next;
   }
   const node = nodes === undefined ? undefined : await nodeToDrain(deps.machines, ctx, nodes);
@@ -228,18 +229,27 @@ async function unlessChanged(kind: 'Machine' | 'Node', run: () => Promise<StepRe
 }
 
 /**
- * A cordon that a drain had sent when it was broken off may come after the abort: the server does what nobody waits for any more. The Node
- * shows whose it is.
+ * Takes back what a drain has left on the Node of a machine that is kept: a cordon that was sent when the drain was broken off may come after
+ * the abort, for the server does what nobody waits for any more; and a restore of the control cluster undoes a deletion. The Node shows whose
+ * the cordon is. In a cache that is old the machine may be kept although it is being deleted: it is read live.
  */
-async function liftLeft({ ctx, on }: NodeHold<Deps>): Promise<void> {
+async function undoLeft({ ctx, on, deps }: NodeHold<Deps>): Promise<void> {
   if (on === undefined) return;
+  const { observed, signal } = ctx;
   const isNeeded = (node: Node): boolean => isMaintained(ctx, node, on.node) || isEmptyForUpdate(node);
-  if (withoutOwnCordon(on.node) === undefined || isNeeded(on.node)) return;
+  const isCordoned = withoutOwnCordon(on.node) !== undefined && !isNeeded(on.node);
+  const told = nodeConditionOf(on.node, NODE_TERMINATING.type);
+  const isTerminating = told?.status === 'True' && told.reason === NODE_TERMINATING.reason;
+  if (!isCordoned && !isTerminating) return;
   try {
-    await liftOwnCordon(ctx, on.nodes, on.node, isNeeded);
+    const live = await deps.readMachine(observed, signal);
+    if (live?.metadata.uid !== observed.metadata.uid || isBeingDeleted(live) || isPreparationRequested(live)) return;
+    if (isCordoned) await liftOwnCordon(ctx, on.nodes, on.node, isNeeded);
+    const kept = { ...NODE_TERMINATING, status: 'False', message: 'The machine is kept.' } as const;
+    if (isTerminating) await setCondition(deps, ctx, on.nodes, on.node, kept);
   } catch (err) {
-    if (!(err instanceof ApiError) || ctx.signal.aborted) throw err;
-    ctx.log.warn({ err, node: on.node.metadata.name }, 'could not remove a cordon that is no longer needed');
+    if (!(err instanceof ApiError) || signal.aborted) throw err;
+    ctx.log.warn({ err, node: on.node.metadata.name }, 'could not undo what a drain left on a node');
     ctx.pass.alsoAfter(REFUSED_RETRY_MS, UNCORDONED);
   }
 }
