@@ -125,6 +125,11 @@ export const MACHINE_EVENTS = {
    * the API server, a policy or a webhook rejects a change of the Node for the maintenance; retried every 30 s → allow what the message names
    */
   MaintenanceRefused: 'Warning',
+  /**
+   * the API server, a policy or a webhook rejects a change of the Node for an in-place update or a preservation; retried every 30 s → allow what
+   * the message names
+   */
+  NodeChangeRefused: 'Warning',
   /** the Node was deleted, so the Machine is deleted */
   NodeDeleted: 'Normal',
   /** the Machine is being deleted, and the running creation of its VM was aborted */

@@ -10,7 +10,7 @@ import type { MachineContext, MachineStep } from '../context.ts';
 import { reportProgress } from '../drain/report.ts';
 import { namedNode } from '../node/named-node.ts';
 import { nodeConditionOf, setCondition } from '../../machine-facts/node-condition.ts';
-import { NodeHold, type HoldDeps, type HoldKind } from '../node-hold/node-hold.ts';
+import { NodeHold, refusedChange, type HoldDeps, type HoldKind } from '../node-hold/node-hold.ts';
 import {
   IN_PLACE_UPDATE,
   inPlaceCondition,
@@ -39,6 +39,7 @@ const IN_PLACE_HOLD: HoldKind = {
   since: ({ on }) => on && nodeConditionOf(on.node, IN_PLACE_UPDATE)?.lastTransitionTime,
   barrier: 'marked-cordon',
   forceRule: () => 'usual',
+  refused: refusedChange('NodeChangeRefused', 'its update in place'),
   say({ ctx, deps }, _stage, text) {
     const description = describeStage('drain', text);
     setFailure(ctx.machine, { type: 'DrainNode', state: 'Processing', description }, deps.clock.now());
@@ -98,8 +99,10 @@ function cancelDrain({ drains, clock }: HoldDeps, ctx: MachineContext): void {
   setOperation(machine, { type: 'DrainNode', state: 'Processing', description: CANCELED_TEXT }, clock.now());
 }
 
-async function tell({ ctx, deps, on }: NodeHold, reason: InPlaceReason): Promise<void> {
-  if (on !== undefined) await setCondition(deps, ctx, on.nodes, on.node, inPlaceCondition(on.node, reason), true);
+async function tell(hold: NodeHold, reason: InPlaceReason): Promise<void> {
+  const { ctx, deps, on } = hold;
+  if (on === undefined) return;
+  await hold.attempt(() => setCondition(deps, ctx, on.nodes, on.node, inPlaceCondition(on.node, reason), true));
 }
 
 /** Anyone who selects a Node by hand and forgets the other label waits for nothing. */

@@ -5,6 +5,7 @@ import { HOUR, MINUTE } from '../../../../test/durations.ts';
 import { KeptMachine, KEPT_ACTIONS, type KeptAction } from '../../../../test/kept-machine.ts';
 import {
   CANDIDATE_FOR_UPDATE_LABEL,
+  MAINTENANCE_ANNOTATION,
   NOT_MANAGED_ANNOTATION,
   PRESERVE_ANNOTATION,
   SELECTED_FOR_UPDATE_LABEL,
@@ -13,6 +14,7 @@ import {
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 import { toTimestamp } from '../../../base/clock/clock.ts';
+import { ApiError } from '../../../kube/client/errors.ts';
 import { replacementsUnderWay } from '../../machine-facts/replacement.ts';
 import { explain } from '../explain/explain.ts';
 
@@ -169,6 +171,22 @@ describe('an update in place', () => {
 
     expect(replacementsUnderWay([kept.machine], new Set())).toBe(1);
   });
+});
+
+test('an update in place of whose Node the API server refuses the status says so, and does not hold up a maintenance', async () => {
+  const kept = new KeptMachine();
+  kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, 'true');
+  const patchStatus = kept.world.nodes.patchStatus.bind(kept.world.nodes);
+  kept.world.nodes.patchStatus = () => Promise.reject(new ApiError(403, 'Forbidden', 'nodes are sacred'));
+  kept.annotateMachine(MAINTENANCE_ANNOTATION, 'true');
+
+  for (let i = 0; i < 4; i++) expect((await kept.pass()).error).toBeUndefined();
+  expect(reasons(kept).filter((reason) => reason === 'NodeChangeRefused')).toHaveLength(1);
+  expect(reasons(kept)).toContain('MaintenanceStarted');
+
+  kept.world.nodes.patchStatus = patchStatus;
+  await kept.rest();
+  expect(reasonOf(kept)).toBe('CandidateForUpdate');
 });
 
 describe('the drain of an update in place', () => {

@@ -18,17 +18,16 @@ import {
   WITHOUT_NODE,
 } from '../../machine-facts/maintenance.ts';
 import { nodeConditionOf } from '../../machine-facts/node-condition.ts';
-import { isWorthReporting, reasonFor } from '../../machine-facts/node-refusal.ts';
 import { isEmptyForUpdate } from '../../machine-facts/rollout-marks.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
 import { namedNode } from '../node/named-node.ts';
 import { liftOwnCordon, withoutOwnCordon } from '../node/uncordon.ts';
 import { releasedScaleDownHold, scaleDownHold } from '../node/scale-down-hold.ts';
-import { NodeHold, onNode, type HoldDeps, type HoldKind } from '../node-hold/node-hold.ts';
+import { NodeHold, onNode, refusedChange, type HoldDeps, type HoldKind } from '../node-hold/node-hold.ts';
 import { planMaintenance, type MaintenancePlan } from './plan.ts';
 
-const REFUSED_RETRY_MS = 30_000;
+const REFUSED = refusedChange('MaintenanceRefused', 'maintenance');
 /** Phases that a timeout ends. */
 const TIMED = new Set<string>(['Unknown', 'InPlaceUpdating', 'InPlaceUpdateSuccessful', 'InPlaceUpdateFailed']);
 
@@ -44,14 +43,8 @@ const MAINTENANCE_HOLD: HoldKind = {
   scaleDownHold,
   ...onNode(MAINTENANCE, { Held: 'InMaintenance', Refused: 'UncordonFailed', Over: 'NotInMaintenance' }),
   refused(hold, err) {
-    if (!isWorthReporting(err)) return undefined;
-    const name = nodeNameOf(hold.ctx.machine);
-    const why = reasonFor(err, name);
-    hold.ctx.pass.alsoAfter(REFUSED_RETRY_MS, 'the API server to accept a change of the Node');
-    const text = `The API server refuses a change of Node ${name}: ${why}`;
-    if (hold.reportOnce('MaintenanceRefused', text, `MaintenanceRefused ${why} ${hold.since}`))
-      hold.ctx.log.warn({ err }, 'could not change a node for maintenance');
-    return `The API server refuses to uncordon Node ${name}: ${why}`;
+    const why = REFUSED(hold, err);
+    return why && `The API server refuses to uncordon Node ${nodeNameOf(hold.ctx.machine)}: ${why}`;
   },
 };
 

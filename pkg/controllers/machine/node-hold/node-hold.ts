@@ -1,3 +1,4 @@
+import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp, toTimestamp } from '../../../base/clock/clock.ts';
 import { describeProgress, isBlocked, blockReasonOf } from '../../../drain/progress-text.ts';
@@ -6,6 +7,7 @@ import type { MachineEventReason } from '../../machine-facts/events.ts';
 import { describeHooks } from '../../machine-facts/hooks.ts';
 import type { NodeAccess } from '../../machine-facts/node-access.ts';
 import { nodeConditionOf, setCondition } from '../../machine-facts/node-condition.ts';
+import { isWorthReporting, reasonFor } from '../../machine-facts/node-refusal.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext } from '../context.ts';
 import type { DrainPlan } from '../drain/plan.ts';
@@ -24,6 +26,23 @@ type Voice = Required<Pick<HoldKind, 'say' | 'report'>>;
 type Turn = readonly [event: MachineEventReason, log?: string];
 /** Reports what the API server does not allow, and sees to another attempt; the reason in words. Undefined: the error is thrown. */
 export type Refused<D extends HoldDeps> = (hold: NodeHold<D>, err: unknown) => string | undefined;
+
+const REFUSED_RETRY_MS = 30_000;
+
+/** Reports a change that the API server refuses of the Node, once for each reason it gives, and sees to another attempt. */
+export function refusedChange<D extends HoldDeps>(event: MachineEventReason, purpose: string): Refused<D> {
+  return (hold, err) => {
+    if (!isWorthReporting(err)) return undefined;
+    const { machine, pass, log } = hold.ctx;
+    const name = nodeNameOf(machine);
+    const why = reasonFor(err, name);
+    pass.alsoAfter(REFUSED_RETRY_MS, 'the API server to accept a change of the Node');
+    const text = `The API server refuses a change of Node ${name}: ${why}`;
+    if (hold.reportOnce(event, text, `${event} ${purpose} ${why} ${hold.since}`))
+      log.warn({ err }, `could not change a node for ${purpose}`);
+    return why;
+  };
+}
 
 /** A reason to keep a Node without pods while its machine lives; its step decides when that begins and ends. */
 export interface HoldKind<D extends HoldDeps = HoldDeps> extends Pick<DrainPlan, 'barrier'> {

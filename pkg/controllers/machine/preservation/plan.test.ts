@@ -50,6 +50,11 @@ describe.each<Case>([
     { what: 'preserved until now', expiryMs: NOW, want: over },
     { what: 'preserved until yesterday', expiryMs: NOW - DAY, want: over },
   ])('and that is $what', ({ expiryMs, want }) => {
-    expect(planPreservation({ requested, phase, expiryMs, nowMs: NOW })).toEqual(want);
+    expect(planPreservation({ requested, phase, expiryMs, isShown: false, nowMs: NOW })).toEqual(want);
+  });
+
+  test('and that only its Node says to be preserved', () => {
+    const want = phase === 'Failed' ? fresh : bound;
+    expect(planPreservation({ requested, phase, expiryMs: undefined, isShown: true, nowMs: NOW })).toEqual(want);
   });
 });

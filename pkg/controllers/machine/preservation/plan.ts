@@ -7,6 +7,8 @@ export interface PreservationFacts {
   readonly phase: MachinePhase | '';
   /** When the preservation ends; undefined while there is none. */
   readonly expiryMs: number | undefined;
+  /** Whether the Node shows one. Without an expiry time that was lost, as in a restore of the control cluster. */
+  readonly isShown: boolean;
   readonly nowMs: number;
 }
 
@@ -34,24 +36,27 @@ const LEAVE: PreservationPlan = { kind: 'leave' };
  * | `when-failed`    | preserve | ends; at the next failure it begins | ends, the request is forgotten |
  * | `auto-preserved` | preserve | ends, the request is forgotten      | ends, the request is forgotten |
  * | not understood   | as it is | as it is                            | ends, the request is forgotten |
+ *
+ * One that ends, and of which the Node alone knows, is left to the deletion when the machine is Failed.
  */
-export function planPreservation({ requested, phase, expiryMs, nowMs }: PreservationFacts): PreservationPlan {
+export function planPreservation({ requested, phase, expiryMs, isShown, nowMs }: PreservationFacts): PreservationPlan {
   if (phase === 'Terminating') return LEAVE;
   const isPreserved = expiryMs !== undefined;
   if (isPreserved && expiryMs <= nowMs) {
     return { kind: 'end', why: 'expired', forgetsRequest: requested !== '' && requested !== 'false' };
   }
+  const isThere = isPreserved || (isShown && phase !== 'Failed');
   switch (requested) {
     case 'illegal':
       return LEAVE;
     case '':
     case 'false':
-      return isPreserved ? { kind: 'end', why: 'withdrawn', forgetsRequest: false } : LEAVE;
+      return isThere ? { kind: 'end', why: 'withdrawn', forgetsRequest: false } : LEAVE;
     case 'now':
       return { kind: 'preserve', isAutomatic: false };
     case 'when-failed':
       if (phase === 'Failed') return { kind: 'preserve', isAutomatic: false };
-      return isPreserved ? { kind: 'end', why: 'recovered', forgetsRequest: false } : LEAVE;
+      return isThere ? { kind: 'end', why: 'recovered', forgetsRequest: false } : LEAVE;
     case 'auto-preserved':
       if (phase === 'Failed') return { kind: 'preserve', isAutomatic: true };
       // Also when it recovered before the preservation had begun: the annotation takes room in its set.

@@ -6,6 +6,7 @@ import { KeptMachine, KEPT_ACTIONS, type KeptAction } from '../../../../test/kep
 import {
   FORCE_DRAIN_LABEL,
   LAST_APPLIED_NODE_PRESERVE_ANNOTATION,
+  MAINTENANCE_ANNOTATION,
   PRESERVE_ANNOTATION,
   PRESERVED_TAINT,
   SCALE_DOWN_DISABLED_ANNOTATION,
@@ -13,6 +14,7 @@ import {
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import { API_VERSION } from '../../../apis/machine/v1alpha1/group.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
+import { ApiError } from '../../../kube/client/errors.ts';
 
 const OWNER = { apiVersion: API_VERSION, kind: 'MachineSet', name: 'set-1', uid: 'set-uid', controller: true };
 
@@ -517,6 +519,96 @@ const ACTIONS: readonly KeptAction[] = [
   (kept) => kept.world.clock.advance(50 * HOUR),
   ...KEPT_ACTIONS,
 ];
+
+describe('a preservation of which the Node alone knows any more', () => {
+  /** As after a restore of the control cluster: neither the request nor the expiry time is there. */
+  async function forgotten(): Promise<KeptMachine> {
+    const kept = await preservedFailed();
+    kept.annotateMachine(PRESERVE_ANNOTATION, undefined);
+    kept.changeMachine((m) => void (m.status = { ...m.status, currentStatus: { phase: 'Running' } }));
+    kept.setReady(true);
+    kept.world.events.length = 0;
+    return kept;
+  }
+
+  test('ends: the Node is as before', async () => {
+    const kept = await forgotten();
+    expect([kept.isTainted(PRESERVED_TAINT), isHeld(kept)]).toEqual([true, true]);
+
+    await kept.rest();
+
+    expect([kept.isTainted(PRESERVED_TAINT), isHeld(kept), kept.condition('Preserved')?.status]).toEqual([
+      false,
+      false,
+      'False',
+    ]);
+    expect(reasons(kept)).toEqual(['PreservationEnded']);
+  });
+
+  test('goes on while the Machine itself has its expiry time, which an old cache does not show', async () => {
+    const kept = await forgotten();
+    const live = structuredClone(kept.machine);
+    live.status = { ...live.status, currentStatus: { preserveExpiryTime: '2026-01-05T00:00:00Z' } };
+    kept.world.liveMachines.set('default/m-1', live);
+
+    for (let i = 0; i < 3; i++) await kept.pass();
+
+    expect(kept.isTainted(PRESERVED_TAINT)).toBe(true);
+  });
+
+  test('is asked for anew: it has its whole time', async () => {
+    const kept = await forgotten();
+    kept.annotateMachine(PRESERVE_ANNOTATION, 'now');
+
+    await kept.rest();
+
+    expect(expiryOf(kept)).toBe('2026-01-05T00:00:00Z');
+    expect([kept.isTainted(PRESERVED_TAINT), isHeld(kept)]).toEqual([false, true]);
+  });
+});
+
+describe('a preservation of whose Node the API server refuses a change', () => {
+  const denied = (): Promise<never> =>
+    Promise.reject(new ApiError(403, 'Forbidden', 'admission webhook "x" denied the request'));
+
+  test('drains it all the same, says so once, and does not hold up a maintenance', async () => {
+    const kept = new KeptMachine();
+    kept.annotateMachine(PRESERVE_ANNOTATION, 'when-failed');
+    kept.fail();
+    const { nodes } = kept.world;
+    const patch = nodes.patch.bind(nodes);
+    nodes.patch = (one, change) => (JSON.stringify(change).includes('scale-down') ? denied() : patch(one, change));
+
+    for (let i = 0; i < 4; i++) expect((await kept.pass()).error).toBeUndefined();
+    kept.annotateMachine(MAINTENANCE_ANNOTATION, 'true');
+    for (let i = 0; i < 4; i++) expect((await kept.pass()).error).toBeUndefined();
+
+    expect(kept.world.drains.requests).toHaveLength(1);
+    expect(reasons(kept).filter((reason) => reason === 'NodeChangeRefused')).toHaveLength(1);
+    expect(reasons(kept)).toContain('MaintenanceStarted');
+  });
+
+  test('does not end before it can be given back', async () => {
+    const kept = new KeptMachine();
+    kept.annotateMachine(PRESERVE_ANNOTATION, 'now');
+    await kept.rest();
+    const { nodes } = kept.world;
+    const patchStatus = nodes.patchStatus.bind(nodes);
+    nodes.patchStatus = denied;
+    kept.annotateMachine(PRESERVE_ANNOTATION, undefined);
+
+    const { error, result } = await kept.pass();
+
+    expect(error).toBeUndefined();
+    expect(result).toMatchObject({ kind: 'requeue', afterMs: 30_000 });
+    expect(reasons(kept)).toContain('NodeChangeRefused');
+    expect([expiryOf(kept) !== undefined, isHeld(kept)]).toEqual([true, true]);
+
+    nodes.patchStatus = patchStatus;
+    await kept.rest();
+    expect([expiryOf(kept), isHeld(kept)]).toEqual([undefined, false]);
+  });
+});
 
 test('whatever happened, a machine comes to rest as what it is: preserved, or not', async () => {
   const histories = fc.array(fc.nat(ACTIONS.length - 1), { maxLength: 40, size: 'max' });

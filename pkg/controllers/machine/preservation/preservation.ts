@@ -11,8 +11,9 @@ import type { MachineContext, MachineStep } from '../context.ts';
 import { namedNode } from '../node/named-node.ts';
 import { setCondition } from '../../machine-facts/node-condition.ts';
 import { scaleDownHold } from '../node/scale-down-hold.ts';
-import { NodeHold, type HoldDeps, type HoldKind } from '../node-hold/node-hold.ts';
+import { NodeHold, refusedChange, type HoldDeps, type HoldKind } from '../node-hold/node-hold.ts';
 import {
+  hasMarks,
   PRESERVATION_BARRIER,
   preservedCondition,
   releasedNode,
@@ -32,7 +33,7 @@ const END_TEXTS: Record<EndReason, string> = {
   recovered: 'the machine recovered',
 };
 
-type Deps = HoldDeps & Pick<Collaborators, 'settings' | 'machines'>;
+type Deps = HoldDeps & Pick<Collaborators, 'settings' | 'machines' | 'readMachine'>;
 type Hold = NodeHold<Deps>;
 
 /** The Node of a failed machine is tainted and emptied, by force after the drain timeout; that of any other works on. */
@@ -41,6 +42,7 @@ const PRESERVATION_HOLD: HoldKind<Deps> = {
   since: ({ ctx }) => ctx.machine.status.currentStatus?.lastUpdateTime,
   barrier: PRESERVATION_BARRIER,
   forceRule: () => 'usual',
+  refused: refusedChange('NodeChangeRefused', 'its preservation'),
   // Once: anyone who takes the annotation away afterwards knows what he does.
   scaleDownHold: (node) => (showsPreserved(node) ? undefined : scaleDownHold(node)),
   async say({ ctx, deps, on }, stage) {
@@ -74,8 +76,9 @@ export const preservation = (deps: Deps): MachineStep => ({
     const node = namedNode(ctx, deps.machines);
     const hold = new NodeHold(PRESERVATION_HOLD, deps, ctx, node);
     const requested = requestedPreservation(machine, node);
-    const facts = { requested, phase: phaseOf(machine), expiryMs: expiryMsOf(ctx), nowMs: deps.clock.now() };
-    const plan = planPreservation(facts);
+    const isShown = hold.on !== undefined && hasMarks(hold.on.node);
+    const nowMs = deps.clock.now();
+    const plan = planPreservation({ requested, phase: phaseOf(machine), expiryMs: expiryMsOf(ctx), isShown, nowMs });
     if (plan.kind === 'preserve') await preserve(hold, plan);
     else deps.drains.end(ctx, 'preservation');
     if (plan.kind === 'end') await end(hold, plan);
@@ -117,11 +120,15 @@ function begin({ settings, clock }: Deps, { machine, pass, log }: MachineContext
 }
 
 async function end(hold: Hold, plan: End): Promise<void> {
-  const { ctx, deps } = hold;
+  const { ctx, deps, on } = hold;
   const { machine, pass, log } = ctx;
   const isPreserved = expiryMsOf(ctx) !== undefined;
-  const hadMarks = isPreserved && (await release(hold, plan));
-  if (hadMarks === 'changed') return;
+  const isLeft = on !== undefined && hasMarks(on.node);
+  // The cache may be older than the expiry time.
+  if (!isPreserved && isLeft && (await isPreservedLive(hold))) return;
+  let hadMarks: boolean | 'changed' | 'refused' = false;
+  if (isPreserved || isLeft) hadMarks = await release(hold, plan);
+  if (hadMarks === 'changed' || hadMarks === 'refused') return;
 
   const { annotations = {} } = machine.metadata;
   const isAsked = PRESERVE_ANNOTATION in annotations || LAST_APPLIED_NODE_PRESERVE_ANNOTATION in annotations;
@@ -140,7 +147,7 @@ async function end(hold: Hold, plan: End): Promise<void> {
     const { preserveExpiryTime: _over, ...rest } = machine.status.currentStatus ?? {};
     machine.status.currentStatus = { ...rest, lastUpdateTime: toTimestamp(deps.clock.now()) };
   }
-  if (!isPreserved || !(ends || hadMarks || forgets)) return;
+  if (!(ends || hadMarks || (isPreserved && forgets))) return;
   const needs = forgets ? 'record' : 'status';
   pass.event('PreservationEnded', `The machine is no longer preserved: ${END_TEXTS[plan.why]}.`, needs);
   pass.afterWrite(() => log.info({ why: plan.why }, 'ended the preservation of a machine'), needs);
@@ -154,11 +161,25 @@ function staysExpired({ machine }: MachineContext, { why }: End): boolean {
   return why === 'expired' && phaseOf(machine) === 'Failed' && controllerOf(machine)?.kind === 'MachineSet';
 }
 
+/** Whether the Machine itself has an expiry time, or is not this one any more. */
+async function isPreservedLive({ ctx: { observed, signal }, deps }: Hold): Promise<boolean> {
+  const live = await deps.readMachine(observed, signal);
+  return live?.metadata.uid !== observed.metadata.uid || (live.status?.currentStatus?.preserveExpiryTime ?? '') !== '';
+}
+
 /**
- * Makes the Node as it was before. True when something had to go; `changed` when the Node asks for something else by now than
- * what was decided from: that is looked at first.
+ * Makes the Node as it was before. True when something had to go; `refused` when the API server does not allow it; `changed` when the Node
+ * asks for something else by now than what was decided from: that is looked at first.
  */
-async function release(hold: Hold, { forgetsRequest }: End): Promise<boolean | 'changed'> {
+async function release(hold: Hold, plan: End): Promise<boolean | 'changed' | 'refused'> {
+  let released: boolean | 'changed' = false;
+  const why = await hold.attempt(async () => {
+    released = await takeMarks(hold, plan);
+  });
+  return why === undefined ? released : 'refused';
+}
+
+async function takeMarks(hold: Hold, { forgetsRequest }: End): Promise<boolean | 'changed'> {
   const { ctx, on, deps } = hold;
   if (on === undefined) return false;
   const condition = stoppedCondition(on.node);

@@ -42,6 +42,11 @@ export function showsPreserved(node: Node): boolean {
   return nodeConditionOf(node, PRESERVED)?.status === 'True';
 }
 
+/** Whether the Node has something of a preservation that keeps pods or the autoscaler away. */
+export function hasMarks(node: Node): boolean {
+  return showsPreserved(node) || untainted(node) !== undefined;
+}
+
 /** What condition `Preserved` says afterwards; undefined for a Node that never said anything. */
 export function stoppedCondition(node: Node): DesiredCondition | undefined {
   if (nodeConditionOf(node, PRESERVED) === undefined) return undefined;
