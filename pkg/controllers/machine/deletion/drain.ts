@@ -22,6 +22,8 @@ type Deps = Pick<
   'clock' | 'settings' | 'machines' | 'namesakes' | 'metrics' | 'cursor' | 'drains' | 'reportedOnce'
 >;
 
+const FOREIGN = 'is not known to be that of this Machine, so it is not drained';
+
 /** A Node of which nobody can say whose it is is looked at again so often, apart from when it changes or a Machine of its name goes. */
 const RECHECK_MS = MINUTE_MS;
 
@@ -68,12 +70,13 @@ function withoutNode(
 async function withoutOwnNode(deps: Deps, ctx: MachineContext, nodes: NodeAccess): Promise<StepResult> {
   const { machine, pass } = ctx;
   const name = nodeNameOf(machine);
-  const foreign = deps.namesakes === undefined ? undefined : await foreignNode(ctx, nodes);
+  const isShared = deps.namesakes !== undefined;
+  const foreign = isShared ? await foreignNode(ctx, nodes) : nodes.get(name);
   if (foreign === undefined) return withoutNode(deps, ctx, name);
+  if (!isShared) return withoutNode(deps, ctx, name, FOREIGN);
   const plan = planOf(deps, ctx, nodes, foreign);
   const isForcedByNow = plan.forcedBy !== undefined || (forceAtOf(deps, ctx, plan) ?? Infinity) <= deps.clock.now();
-  if (isForcedByNow || !isInDoubt(foreign, machine, deps.machines))
-    return withoutNode(deps, ctx, name, 'is not known to be that of this Machine, so it is not drained');
+  if (isForcedByNow || !isInDoubt(foreign, machine, deps.machines)) return withoutNode(deps, ctx, name, FOREIGN);
 
   deps.drains.end(ctx);
   const text = `Node ${name} may be that of a Machine of the same name in another namespace, because it does not show the provider ID of either. Waiting until it does, the other Machine is deleted, or ${plan.forceRule === 'usual' ? 'the drain timeout expires' : 'the deletion policy is changed'}; label ${FORCE_DELETION_LABEL}=True deletes the VM without a drain at once.`;

@@ -92,11 +92,22 @@ describe('the Node of a deleted machine, of which nobody can say that it is not 
 });
 
 test.each([
-  { what: 'that shows the VM of the namesake', shown: 'sim:///other', namesakeID: 'sim:///other' },
-  { what: 'that shows a third VM', shown: 'sim:///third', namesakeID: 'sim:///other' },
-  { what: 'that shows the VM of both', shown: 'sim:///m-1', namesakeID: 'sim:///m-1' },
-])('a Node $what is not waited for, and stays', async ({ shown, namesakeID }) => {
+  { what: 'that shows the VM of the namesake', shown: 'sim:///other', namesakeID: 'sim:///other', shared: true },
+  { what: 'that shows a third VM', shown: 'sim:///third', namesakeID: 'sim:///other', shared: true },
+  { what: 'that shows the VM of both', shown: 'sim:///m-1', namesakeID: 'sim:///m-1', shared: true },
+  { what: 'of another VM in a cluster of its own', shown: 'sim:///other', namesakeID: undefined, shared: false },
+])('a Node $what is not waited for, and stays', async ({ shown, namesakeID, shared }) => {
   const world = start(shown, namesakeID);
+  if (!shared) {
+    world.namesakes = undefined;
+    world.nodes.cache.put(
+      node((n) => {
+        n.metadata.resourceVersion = '8';
+        n.spec = { providerID: shown };
+      }),
+    );
+    world.restart();
+  }
   const told: (string | undefined)[] = [];
   for (let i = 0; i < 20 && world.machines.get(KEY) !== undefined; i++) {
     await world.reconcile();
