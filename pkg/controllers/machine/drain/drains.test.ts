@@ -321,6 +321,78 @@ describe('a drain', () => {
   });
 });
 
+describe('a drain whose timeout passed in an outage', () => {
+  /** Evicting since it was asked; then a cluster is out of reach until the timeout is over. */
+  async function afterOutage(): Promise<Session> {
+    const session = new Session();
+    const { clock } = session.world;
+    await session.advance();
+    clock.advance(TIMEOUT + MINUTE);
+    await session.end(LEFT);
+    const openMs = clock.monotonicMs();
+    session.world.trustedForMs = () => clock.monotonicMs() - openMs;
+    session.world.graceLeftMs = 2 * MINUTE;
+    return session;
+  }
+
+  test('evicts in the grace after it, and is forced then', async () => {
+    const session = await afterOutage();
+    await session.advance();
+    session.world.clock.advance(5 * SECOND);
+    expect(await session.advance()).toMatchObject({ kind: 'running' });
+    expect(session.forced).toEqual([false, false]);
+    expect(session.world.drains.requests.at(-1)?.deadlineMs).toBe(session.world.clock.now() + 2 * MINUTE);
+
+    session.world.clock.advance(2 * MINUTE);
+    session.world.graceLeftMs = 0;
+    await session.advance();
+    await session.advance();
+
+    expect(session.forced).toEqual([false, false, true]);
+  });
+
+  test('has that grace again after a later one', async () => {
+    const session = await afterOutage();
+    await session.advance();
+    session.drains.end(session.context);
+    await session.end(LEFT);
+    session.world.clock.advance(60 * MINUTE);
+    session.world.trustedForMs = () => SECOND;
+
+    await session.advance();
+    await session.advance();
+
+    expect(session.forced.at(-1)).toBe(false);
+  });
+
+  test('is forced although one outage follows another', async () => {
+    const session = await afterOutage();
+    session.world.trustedForMs = () => SECOND;
+    const forcedAfter: number[] = [];
+
+    for (let minutes = 0; minutes <= 12; minutes++) {
+      await session.advance();
+      await session.advance();
+      if (session.forced.at(-1) === true) forcedAfter.push(minutes);
+      session.world.clock.advance(MINUTE);
+    }
+
+    expect(forcedAfter[0]).toBe(10);
+  });
+
+  test('that began after it is forced at its timeout', async () => {
+    const session = new Session();
+    const { clock } = session.world;
+    session.world.trustedForMs = () => TIMEOUT + SECOND;
+    session.world.graceLeftMs = 20 * MINUTE;
+    clock.advance(TIMEOUT);
+
+    await session.advance();
+
+    expect(session.forced).toEqual([true]);
+  });
+});
+
 describe('a drain that nothing forces', () => {
   const UNFORCED = { forceRule: 'request' } as const;
 

@@ -1,5 +1,6 @@
 import { FORCE_DRAIN_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
+import { MINUTE_MS } from '../../../base/clock/clock.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { BlockedPod, DrainProgress } from '../../../drain/drain.ts';
 import { DrainSession, type EndedDrain } from '../../../drain/session.ts';
@@ -7,7 +8,7 @@ import { GateClosedError } from '../../../kube/gate/gate.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import type { MachineContext } from '../context.ts';
 import { clustersOf } from '../failure/fail.ts';
-import { deadlineOf, describeForce, forceAtOf, forceReasonOf, type ForceDeps } from './force.ts';
+import { deadlineOf, describeForce, forceAtOf, forceReasonOf, graceEndOf, type ForceDeps } from './force.ts';
 import type { DrainPlan } from './plan.ts';
 import { blockOf, describeProgress, isBlocked, blockReasonOf } from '../../../drain/progress-text.ts';
 import type { DrainPurpose, DrainRecord, ForceReason } from './record.ts';
@@ -18,6 +19,9 @@ const GATE_RETRY_MS = 5_000;
 /** Wait after a drain that could not do its work: after the first, doubled with each further one up to the longest. */
 const FIRST_RETRY_MS = 5_000;
 const LONGEST_RETRY_MS = 30_000;
+
+/** After this much time in which its timeout was put off, it is not any more: outages that follow each other closely keep no Node for ever. */
+const LONGEST_GRACE_MS = 10 * MINUTE_MS;
 
 const GIVING_WAY = 'the normal drain to end';
 
@@ -66,6 +70,8 @@ export interface BlockedDrain {
 export class Drains {
   readonly #deps: DrainsDeps;
   readonly #session: DrainSession<DrainRecord>;
+  /** Since when the timeout of a machine's drain is put off, by its UID; monotonic. */
+  readonly #graceSinceMs = new Map<string, number>();
 
   constructor(deps: DrainsDeps) {
     this.#deps = deps;
@@ -86,6 +92,7 @@ export class Drains {
   }
 
   forget(uid: string): void {
+    this.#graceSinceMs.delete(uid);
     this.#session.forget(uid);
   }
 
@@ -103,8 +110,9 @@ export class Drains {
    * | any    |                    | before an outage      | again                                                  |
    * | any    |                    | drained, or Node gone | that                                                   |
    */
-  async advance(ctx: MachineContext, plan: DrainPlan): Promise<DrainState> {
+  async advance(ctx: MachineContext, asked: DrainPlan): Promise<DrainState> {
     const { uid } = ctx.machine.metadata;
+    const plan = { ...asked, ...this.#grace(ctx, asked) };
     if (!this.#yield(ctx, plan.purpose)) return this.#running(ctx, plan, undefined, 'another drain to end');
 
     const drain = this.#session.advance(uid);
@@ -155,6 +163,7 @@ export class Drains {
   end({ machine: { metadata } }: MachineContext, purpose?: DrainPurpose): void {
     const record = this.open().get(metadata.uid);
     if (purpose !== undefined && (record?.yieldsTo ?? record?.purpose) !== purpose) return;
+    this.#graceSinceMs.delete(metadata.uid);
     this.#session.end(metadata.uid, 'the drain is no longer needed');
   }
 
@@ -168,6 +177,20 @@ export class Drains {
   isTaken({ machine: { metadata } }: MachineContext, purpose: DrainPurpose): boolean {
     const record = this.open().get(metadata.uid);
     return record !== undefined && (record.yieldsTo ?? record.purpose) !== purpose;
+  }
+
+  /** What puts the timeout off after an outage, or a change of the leader. */
+  #grace(ctx: MachineContext, plan: DrainPlan): Pick<DrainPlan, 'notBeforeMs'> {
+    const { uid } = ctx.machine.metadata;
+    const notBeforeMs = graceEndOf(this.#deps, ctx, plan);
+    if (notBeforeMs === undefined) {
+      this.#graceSinceMs.delete(uid);
+      return {};
+    }
+    const nowMs = this.#deps.clock.monotonicMs();
+    const sinceMs = this.#graceSinceMs.get(uid) ?? nowMs;
+    this.#graceSinceMs.set(uid, sinceMs);
+    return nowMs - sinceMs < LONGEST_GRACE_MS ? { notBeforeMs } : {};
   }
 
   /** Makes room for a drain; false for as long as one for another purpose has not ended. */

@@ -13,8 +13,30 @@ const BROKEN_AFTER_MS = 5 * MINUTE_MS;
 export type DeadlineDeps = Pick<Collaborators, 'clock' | 'settings'>;
 
 /** When pods that are left are deleted, or, where nothing forces the drain, when it counts as failed. Wall time. */
-export function deadlineOf({ settings }: DeadlineDeps, { machine }: MachineContext, { startMs }: DrainPlan): number {
-  return startMs + drainTimeoutMsOf(machine, settings);
+export function deadlineOf(
+  { settings }: DeadlineDeps,
+  { machine }: MachineContext,
+  { startMs, notBeforeMs = 0 }: DrainPlan,
+): number {
+  return Math.max(startMs + drainTimeoutMsOf(machine, settings), notBeforeMs);
+}
+
+/**
+ * Until when pods are evicted although the time of their drain is over: it passed while a cluster was out of reach, or nobody led, and no pod
+ * was asked. As long as the grace after that, and no longer than the drain timeout; undefined when none of its time was lost. Wall time.
+ */
+export function graceEndOf(
+  { clock, settings, trust }: DeadlineDeps & Pick<Collaborators, 'trust'>,
+  ctx: MachineContext,
+  { startMs }: DrainPlan,
+): number | undefined {
+  const clusters = clustersOf(ctx);
+  const graceLeftMs = trust.graceLeftMs(clusters);
+  const trustedMs = trust.trustedForMs(clusters);
+  const timeoutMs = drainTimeoutMsOf(ctx.machine, settings);
+  const leftMs = Math.min(graceLeftMs, timeoutMs - trustedMs);
+  const isLost = startMs < clock.now() - trustedMs && startMs + timeoutMs < clock.now() + leftMs;
+  return leftMs > 0 && isLost ? clock.now() + leftMs : undefined;
 }
 
 /** When pods that are left are deleted; undefined when they never are. Wall time. */

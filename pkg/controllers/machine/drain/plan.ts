@@ -12,6 +12,8 @@ export interface DrainPlan extends Pick<DrainRequest, 'barrier' | 'nodeCondition
   readonly node: Node;
   /** Wall time from which the drain timeout counts; persisted somewhere, so that a restart does not give it anew. */
   readonly startMs: number;
+  /** The drain timeout does not expire before this wall time, however long ago the drain began. */
+  readonly notBeforeMs?: number;
   /** In words why pods are to be deleted instead of evicted at once; undefined unless somebody asks for that. */
   readonly forcedBy: string | undefined;
   /**
