@@ -42,6 +42,11 @@ export function isReady({ status }: Pick<Node, 'status'>): boolean {
   return status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') === true;
 }
 
+/** The text of the time since when its Ready is as it is. */
+export function readySince({ status }: Pick<Node, 'status'>): string | undefined {
+  return status?.conditions?.find(({ type }) => type === 'Ready')?.lastTransitionTime;
+}
+
 /** Keep pods off a Node until its critical components run, or its cloud controller manager has initialized it. */
 export const SETUP_TAINTS: readonly string[] = [
   CRITICAL_COMPONENTS_TAINT,

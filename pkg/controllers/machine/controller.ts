@@ -60,7 +60,14 @@ export class MachineController {
     const { outages, steps } = this.#deps;
     if (outages().some(({ isSetBack }) => isSetBack)) return;
     if (current !== undefined) steps.deletedNodes.noteDeleted(old, current, machines);
-    else for (const machine of machines) steps.lostNodes.noteDeleted(machine, old);
+    else if (!steps.deletedNodes.isEarly(old)) {
+      for (const machine of machines) steps.lostNodes.noteDeleted(machine, old);
+    }
+  }
+
+  /** A Node of these Machines is seen, after it was seen like `old`. */
+  nodeSeen(old: Node | undefined, current: Node, machines: () => readonly Machine[]): void {
+    this.#deps.steps.deletedNodes.noteSeen(old, current, machines);
   }
 
   /** A Node is gone, or not being deleted. */

@@ -85,7 +85,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
   const tokens = new MachineTokens(deps);
   const claims = new IdentityClaims(deps);
   const lostNodes = new LostNodes(deps);
-  const deletedNodes = new DeletedNodes();
+  const deletedNodes = new DeletedNodes(deps);
   const cursor = new DeletionCursor(deps);
   const drains = new Drains({ ...deps, resolveClass, reportedOnce });
   const given: Collaborators = {

@@ -41,6 +41,11 @@ class Filled<T extends KubeObject>
     for (const { old, current } of this.put(object)) for (const tell of this.#handlers) tell(old, current);
   }
 
+  /** The watch delivers it, and what is shown is newer. */
+  deliver(old: T, current: T): void {
+    for (const tell of this.#ofDeliveries) tell(old, current);
+  }
+
   lose(key: string, { isDelivered = true } = {}): void {
     if (isDelivered) for (const tell of this.#ofDeliveries) tell(this.get(key), undefined);
     for (const { old, current } of this.remove(key)) for (const tell of this.#handlers) tell(old, current);
@@ -55,6 +60,8 @@ function start(): {
   gone: string[];
   /** Nodes that are gone, or not being deleted. */
   settled: Set<string>;
+  /** Versions of Nodes that were told to the controller. */
+  seen: string[];
   /** A call or drain of a Machine ends. */
   end: (key: string) => void;
 } {
@@ -64,6 +71,7 @@ function start(): {
   const forgotten: string[] = [];
   const gone: string[] = [];
   const settled = new Set<string>();
+  const seen: string[] = [];
   const onEnd: ((key: string) => void)[] = [];
   wakeMachines({
     isOurs: () => true,
@@ -81,10 +89,25 @@ function start(): {
         void gone.push(
           `${old.metadata.name} of ${of.map(({ metadata: { name } }) => name).join()} is ${current === undefined ? 'gone' : 'going'}`,
         ),
+      nodeSeen: (_old: Node | undefined, current: Node, of: () => readonly Machine[]) =>
+        void seen.push(
+          `${current.metadata.name} of ${of()
+            .map(({ metadata: { name } }) => name)
+            .join()}`,
+        ),
       forgetNode: ({ metadata: { uid } }: Node) => void settled.add(uid),
     } as unknown as MachineController,
   });
-  return { machines, nodes, woken, forgotten, gone, settled, end: (key) => onEnd.forEach((handler) => handler(key)) };
+  return {
+    machines,
+    nodes,
+    woken,
+    forgotten,
+    gone,
+    settled,
+    seen,
+    end: (key) => onEnd.forEach((handler) => handler(key)),
+  };
 }
 
 describe('a Machine', () => {
@@ -190,7 +213,8 @@ describe('the Node of a Machine', () => {
       }),
     );
 
-    expect(woken).toHaveLength(wakes);
+    // What is delivered is told twice, which the queue makes one.
+    expect(new Set(woken).size).toBe(wakes);
   });
 
   test('wakes it when it is gone', () => {
@@ -200,7 +224,7 @@ describe('the Node of a Machine', () => {
     woken.length = 0;
     nodes.lose('m-1');
 
-    expect(woken).toEqual(['default/m-1 normal']);
+    expect(new Set(woken)).toEqual(new Set(['default/m-1 normal']));
     expect(gone).toEqual(['m-1 of m-1 is gone']);
   });
 
@@ -220,6 +244,28 @@ describe('the Node of a Machine', () => {
     nodes.lose('m-1', { isDelivered });
 
     expect(gone).toEqual(told);
+  });
+
+  test('wakes it when its deletion is delivered, also if that was shown before by a write of our own', () => {
+    const { machines, nodes, woken } = start();
+    machines.see(machine());
+    nodes.see(version('3'));
+    nodes.see(version('5', 'x'), { isDelivered: false });
+    woken.length = 0;
+
+    nodes.deliver(version('3'), version('4', 'x'));
+
+    expect(woken).toEqual(['default/m-1 normal']);
+  });
+
+  test('is told of to the controller whenever a version is delivered or shown, and once it is gone no more', () => {
+    const { machines, nodes, seen } = start();
+    machines.see(machine());
+    nodes.see(version('3'), { isDelivered: false });
+    nodes.deliver(version('3'), version('4'));
+    nodes.lose('m-1');
+
+    expect(seen).toEqual(['m-1 of m-1', 'm-1 of m-1']);
   });
 
   test('is settled when it is gone, or not deleted any more because its cluster was set back', () => {

@@ -130,18 +130,25 @@ function textForMachines({ metadata, kind: _kind, apiVersion: _apiVersion, ...co
 }
 
 function wakeByNodes({ machines, queue, controller, isOurs }: MachineWakeDeps, nodes: Informer<Node>): void {
+  const ofNode = (node: Node): readonly Machine[] => machinesOfNode(machines, node).filter(isOurs);
   nodes.onDelivered((old, current) => {
+    // What is shown may have passed over it, by a write of our own.
+    if (current !== undefined) controller.nodeSeen(old, current, () => ofNode(current));
     if (old === undefined || (current !== undefined && (isBeingDeleted(old) || !isBeingDeleted(current)))) return;
-    controller.nodeDeleted(old, current, machinesOfNode(machines, current ?? old).filter(isOurs));
+    const concerned = ofNode(current ?? old);
+    controller.nodeDeleted(old, current, concerned);
+    // The answer to a write of our own may have shown it before: then nothing changes any more.
+    for (const machine of concerned) queue.add(keyOf(machine), priorityOf(machine, 'normal'));
   });
   nodes.onChange((old, current) => {
+    if (current !== undefined) controller.nodeSeen(old, current, () => ofNode(current));
     if (old !== undefined && (current?.metadata.uid !== old.metadata.uid || !isBeingDeleted(current)))
       controller.forgetNode(old);
     if (old !== undefined && current !== undefined && !nodeConcerns(old, current)) return;
     const concerned = new Map<string, Machine>();
     for (const node of [old, current]) {
       if (node === undefined) continue;
-      for (const machine of machinesOfNode(machines, node).filter(isOurs)) concerned.set(keyOf(machine), machine);
+      for (const machine of ofNode(node)) concerned.set(keyOf(machine), machine);
     }
     for (const [key, machine] of concerned) queue.add(key, priorityOf(machine, nodes.hasSynced ? 'normal' : 'low'));
   });

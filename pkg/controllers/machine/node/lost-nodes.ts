@@ -1,5 +1,6 @@
 import { type ObjectMeta, isBeingDeleted } from '../../../apis/meta.ts';
 import { hasFinalizer } from '../../../apis/finalizers.ts';
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { NODE_FINALIZER, NOT_MANAGED_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../../apis/wire.ts';
@@ -15,12 +16,12 @@ const REQUEST_TIMEOUT_MS = 60_000;
  * not on it, or came `protectedForMs` ago, which a DELETE on its way does not notice: both succeed, and the Node is gone without
  * ever being marked as deleted (kubernetes/kubernetes#77988).
  *
- * One that was not ready may have been deleted with a whole zone, by somebody who does not see its VM: that is a matter of health, which has its
- * limits, or of the time to join.
+ * One that was not ready, or whose machine is still Unknown, may have been deleted with a whole zone, by somebody who does not see its VM: that is
+ * a matter of health, which has its limits, or of the time to join.
  */
 export function wasUnprotected(node: Node, machine: Machine, machines: MachineIndex, protectedForMs: number): boolean {
   if (!isManaged(node) || isBeingDeleted(machine) || !isRemovedWith(node, machine, machines)) return false;
-  if (!isReady(node)) return false;
+  if (!isReady(node) || phaseOf(machine) === 'Unknown') return false;
   if (!hasFinalizer(node, NODE_FINALIZER)) return true;
   return !isBeingDeleted(node) && protectedForMs < REQUEST_TIMEOUT_MS;
 }

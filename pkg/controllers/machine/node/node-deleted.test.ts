@@ -70,24 +70,31 @@ class Zone {
   say(name: string, condition: NodeCondition | readonly NodeCondition[], { isDeleted = true } = {}): void {
     const old = this.world.nodes.cache.get(name);
     if (old !== undefined && !isDeleted) this.world.controller.forgetNode(old);
-    this.world.nodes.cache.put(
-      node((n) => {
-        n.metadata.name = name;
-        n.metadata.uid = `node-${name}`;
-        n.metadata.resourceVersion = String(500 + this.#version++);
-        n.metadata.finalizers = [NODE_FINALIZER];
-        n.metadata.labels = { [MACHINE_NAME_LABEL]: name };
-        n.spec.providerID = `sim:///${name}`;
-        if (isDeleted) n.metadata.deletionTimestamp = START;
-        n.status.conditions = [condition].flat();
-      }),
-    );
+    const current = node((n) => {
+      n.metadata.name = name;
+      n.metadata.uid = `node-${name}`;
+      n.metadata.resourceVersion = String(500 + this.#version++);
+      n.metadata.finalizers = [NODE_FINALIZER];
+      n.metadata.labels = { [MACHINE_NAME_LABEL]: name };
+      n.spec.providerID = `sim:///${name}`;
+      if (isDeleted) n.metadata.deletionTimestamp = START;
+      n.status.conditions = [condition].flat();
+    });
+    this.world.controller.nodeSeen(old, current, () => [this.get(name)]);
+    this.world.nodes.cache.put(current);
   }
 
-  /** Somebody deletes its Node, which the watch delivers. */
-  deleteNode(name: string, atMs = START_MS): void {
+  /** Somebody deletes its Node, which the watch delivers; one that our finalizer does not keep is gone. */
+  deleteNode(name: string, atMs = START_MS, { isGone = false } = {}): void {
     const { controller, nodes } = this.world;
-    const old = nodes.cache.get(name) as Node;
+    const seen = nodes.cache.get(name) as Node;
+    if (isGone) {
+      controller.nodeDeleted({ ...seen, metadata: { ...seen.metadata, finalizers: [] } }, undefined, [this.get(name)]);
+      nodes.cache.remove(name);
+      nodes.live.set(name, undefined);
+      return;
+    }
+    const old = seen;
     const deleted = { resourceVersion: String(500 + this.#version++), deletionTimestamp: toTimestamp(atMs) };
     const current = { ...old, metadata: { ...old.metadata, ...deleted } };
     controller.nodeDeleted(old, current, [this.get(name)]);
@@ -743,8 +750,12 @@ describe('Nodes of a zone that were deleted while they were not ready', () => {
 });
 
 describe('a Node that was ready when it was deleted', () => {
-  test.each<{ what: string; phase?: MachinePhase; make?: (zone: Zone) => void; want: string[] }>([
+  type Row = { what: string; phase?: MachinePhase; sinceMs?: number; make?: (zone: Zone) => void; want: string[] };
+  test.each<Row>([
     { what: 'since long', want: ['m-1'] },
+    { what: 'again for less than five minutes', sinceMs: 5 * MINUTE - SECOND, want: [] },
+    { what: 'again for ten seconds, updated in place', phase: 'InPlaceUpdating', sinceMs: 10 * SECOND, want: [] },
+    { what: 'for ten seconds, since it joined', phase: 'Pending', sinceMs: 10 * SECOND, want: ['m-1'] },
     {
       what: 'although a watch broke a moment before',
       make: ({ world }) => void (world.blindMs = 3_000),
@@ -753,16 +764,72 @@ describe('a Node that was ready when it was deleted', () => {
     { what: 'but not now', make: (zone) => zone.say('m-1', SILENT), want: ['m-1'] },
     { what: 'by a clock that is ahead', make: ({ world }) => world.clock.reanchor(START_MS - MINUTE), want: ['m-1'] },
     { what: 'again, with a machine that is still Unknown', phase: 'Unknown', want: [] },
-  ])('takes along at once, also where others wait: ready $what', async ({ phase = 'Running', make, want }) => {
+  ])('takes along at once, also where others wait: ready $what', async (row) => {
+    const { phase = 'Running', sinceMs = 5 * MINUTE, make, want } = row;
     const { zone } = silentZone(4, 6, '0');
     zone.put('m-1', phase);
     zone.say('m-1', readySince(EARLIER), { isDeleted: false });
+    zone.world.clock.advance(sinceMs);
     zone.deleteNode('m-1');
     make?.(zone);
 
     await zone.sweep(['m-1']);
 
     expect(zone.deleted).toEqual(want);
+  });
+
+  const wasSilent = (zone: Zone): void => zone.say('m-1', SILENT, { isDeleted: false });
+  test.each<{ what: string; before: (zone: Zone) => void; phase?: MachinePhase; isGone?: boolean; want: string[] }>([
+    {
+      what: 'was ready all the time',
+      before: (zone) => zone.say('m-1', readySince(EARLIER), { isDeleted: false }),
+      want: ['m-1'],
+    },
+    { what: 'was never seen otherwise', before: () => undefined, want: ['m-1'] },
+    { what: 'was not ready a moment ago', before: wasSilent, want: [] },
+    { what: 'was not ready a moment ago, and our finalizer does not keep', before: wasSilent, isGone: true, want: [] },
+    {
+      what: 'was ready before too, but by its time not in between',
+      before: (zone) => zone.say('m-1', readySince('2025-12-30T00:00:00Z'), { isDeleted: false }),
+      want: [],
+    },
+    { what: 'was first seen when its machine was Unknown', before: () => undefined, phase: 'Unknown', want: [] },
+    {
+      what: 'was seen when its machine was Unknown, and our finalizer does not keep',
+      before: () => undefined,
+      phase: 'Unknown',
+      isGone: true,
+      want: [],
+    },
+  ])(
+    'takes its machine along where others wait, but not if it $what',
+    async ({ before, phase = 'Running', isGone, want }) => {
+      const zone = new Zone('0');
+      zone.put('m-1', phase);
+      before(zone);
+      zone.say('m-1', readySince(EARLIER), { isDeleted: false });
+      await zone.sweep(['m-1']);
+      expect(zone.phase).toBe('Running');
+      zone.deleteNode('m-1', START_MS, { isGone });
+
+      const messages = told(await zone.sweep(['m-1']));
+
+      expect(zone.deleted).toEqual(want);
+      const why = /^Node m-1 was deleted less than 5 minutes after it was ready again\. The Machine is kept for now: /;
+      if (want.length === 0 && isGone !== true) expect(messages).toContainEqual(expect.stringMatching(why));
+    },
+  );
+
+  test('leaves its machine to the health timeout if that is Unknown for another reason, and our finalizer does not keep it', async () => {
+    const zone = new Zone('0');
+    zone.put('m-1', 'Unknown');
+    zone.say('m-1', [readySince(EARLIER), { type: 'DiskPressure', status: 'True' }], { isDeleted: false });
+    zone.world.clock.advance(5 * MINUTE);
+    zone.deleteNode('m-1', START_MS, { isGone: true });
+
+    await zone.sweep(['m-1']);
+
+    expect([zone.deleted, zone.phase]).toEqual([[], 'Unknown']);
   });
 
   test.each([

@@ -72,12 +72,16 @@ interface Kept extends Pick<NotYet, 'afterMs' | 'waitingFor'> {
  *
  * A Node that is not ready may have been deleted by a cloud controller manager that does not see its VM: with a whole zone, if the provider
  * shows nothing of it. Its Machine is replaced as by the health timeout, in its turn, and goes through the other steps meanwhile. A Node that
- * is ready again stays deleted, which nobody can undo: its Machine waits for its turn too. So does that of a Node whose deletion the watch
+ * is ready again stays deleted, which nobody can undo: its Machine waits for its turn too. So does that of a Node that is deleted just after it
+ * was ready again: such a manager goes through all that it found not ready minutes before. And so does that of a Node whose deletion the watch
  * has not delivered to this process: whether it was ready then, only its kubelet says, by a clock that may have stood still.
  *
  * | Node when it was deleted | machine                                              | its Machine                      |
  * |--------------------------|------------------------------------------------------|----------------------------------|
- * | ready, before our eyes   | any                                                  | is deleted                       |
+ * | ready, before our eyes   | is not Unknown                                       | is deleted                       |
+ * | ready, before our eyes   | is Unknown                                           | as if it was not ready           |
+ * | ready again for 5 min    | is not Unknown                                       | is deleted                       |
+ * | ready again for less     | any                                                  | as if it was not ready           |
  * | not ready, or not seen   | has failed, and is not preserved                     | is deleted                       |
  * | not ready, or not seen   | in maintenance or preserved, or its zone is stopped  | waits until that is over         |
  * | not ready, or not seen   | was well, without a health timeout                   | waits until it is deleted        |
@@ -156,6 +160,7 @@ function doubtOf(deps: Pick<Deps, 'deletedNodes' | 'clock'>, machine: Machine, n
   if (deps.deletedNodes.wasReady(node)) return undefined;
   if (wasDeletedUnready(node)) return 'while it was not ready';
   if (becameWellAfter(machine, node)) return 'while its machine was not healthy';
+  if (deps.deletedNodes.wasEarly(node)) return 'less than 5 minutes after it was ready again';
   return 'before this process could observe whether it was ready';
 }
 
