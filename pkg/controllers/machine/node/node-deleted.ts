@@ -5,6 +5,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp, MINUTE_MS } from '../../../base/clock/clock.ts';
+import { GateClosedError } from '../../../kube/gate/gate.ts';
 import { next, waitFor } from '../../../work/reconcile/result.ts';
 import { deletedOrChangedMs, wasDeletedUnready } from '../../machine-facts/deleted-node.ts';
 import { hasToJoin } from '../../machine-facts/joining.ts';
@@ -36,6 +37,8 @@ import { namedNode } from './named-node.ts';
 const TOGETHER_MS = MINUTE_MS;
 /** So often it is told again why a Machine is kept, well before the Event is gone. */
 const TELL_AGAIN_MS = 30 * MINUTE_MS;
+/** So long until a Node is removed again after a failure that goes by itself. */
+const REMOVE_AGAIN_MS = MINUTE_MS / 2;
 
 type Deps = TurnDeps &
   Pick<
@@ -141,16 +144,17 @@ function deletedNodesOf(deps: Deps, ctx: MachineContext): { deleted: Node | unde
   return { deleted: all.find((node) => !isStale(node)), stale };
 }
 
-/** Nothing runs on such a Node, so nothing is drained; a refusal keeps nothing else from being done. */
+/** Nothing runs on such a Node, so nothing is drained; whatever it fails at keeps nothing else from being done. */
 async function removeStale({ nodes, pass, log, signal }: MachineContext, node: Node): Promise<void> {
   const { name } = node.metadata;
   try {
     await nodes?.remove(node, signal);
     log.info({ node: name }, 'removed a deleted node: its machine works as another one');
   } catch (err) {
-    if (!isWorthReporting(err)) throw err;
+    signal.throwIfAborted();
+    if (err instanceof GateClosedError) throw err;
     log.warn({ node: name, err }, 'could not remove a deleted node whose machine works as another one');
-    pass.alsoAfter(TELL_AGAIN_MS, 'a deleted Node to be removed');
+    pass.alsoAfter(isWorthReporting(err) ? TELL_AGAIN_MS : REMOVE_AGAIN_MS, 'a deleted Node to be removed');
   }
 }
 
