@@ -57,6 +57,7 @@ async function pausesBetween(
   watch: (options: WatchOptions) => AsyncGenerator<never>,
   answeredSince: () => Promise<void>,
   continuity?: Continuity,
+  count = PAUSES,
 ): Promise<readonly number[]> {
   const clock = new HastyClock();
   const enough = new AbortController();
@@ -66,7 +67,7 @@ async function pausesBetween(
     selection: {},
     list: () => Promise.resolve({ metadata: { resourceVersion: '1' }, items: [] }),
     watch(options) {
-      if (beginnings.push(clock.monotonicMs()) > PAUSES) enough.abort();
+      if (beginnings.push(clock.monotonicMs()) > count) enough.abort();
       return watch(options);
     },
     answeredSince,
@@ -154,16 +155,14 @@ test('a watch whose place the server has forgotten counts as broken, unless the 
   ]);
 });
 
-test('watches that are refused again and again by a server that answers reads are replaced by lists, until one is opened', async () => {
+test('watches that are refused again and again by a server that answers reads are replaced by lists after a minute, until one is opened', async () => {
   const refused = ['broke', 'watch 50'];
   const listed = ['broke', 'list 70', 'watch 70'];
 
-  expect(await courseOf([...Array.from({ length: 6 }, () => 'refused' as const), 'breaks'], 'same')).toEqual([
+  expect(await courseOf([...Array.from({ length: 9 }, () => 'refused' as const), 'breaks'], 'same')).toEqual([
     'list 70',
     'watch 70',
-    ...refused,
-    ...refused,
-    ...refused,
+    ...Array.from({ length: 6 }, () => refused).flat(),
     ...listed,
     ...listed,
     ...listed,
@@ -236,7 +235,7 @@ test.each([
   { what: 'does not answer', watch: unreachable },
   { what: 'answers as one that starts', watch: starting },
 ])(
-  'lists instead of watches that a server $what, while it answers reads, are made ever more rarely',
+  'lists instead of watches that a server $what, while it answers reads, are made ever more rarely after a minute',
   async ({ watch }) => {
     const continuity = {
       mustList: false,
@@ -244,11 +243,62 @@ test.each([
       untilVerified: () => Promise.resolve('same' as const),
     };
 
-    const pauses = await pausesBetween(watch, atOnce, continuity);
+    const pauses = await pausesBetween(watch, atOnce, continuity, 100);
 
-    expect(pauses.slice(-3)).toEqual(LONGER_AND_LONGER.slice(-3));
+    expect(pauses.slice(-3)).toEqual([30_000, 30_000, 30_000]);
   },
 );
+
+/** What a cache asks for while this is answered until then, and when its watch is open (ms). */
+async function outage(answer: { readonly list?: ApiError; readonly watch?: ApiError }, untilMs: number) {
+  const clock = new HastyClock();
+  const enough = new AbortController();
+  const lists: number[] = [];
+  const beganMs = clock.monotonicMs();
+  const nowMs = (): number => clock.monotonicMs() - beganMs;
+  let [openMs, watches] = [-1, 0];
+  const source: ListWatch<Machine> = {
+    resource: machines,
+    selection: {},
+    list() {
+      lists.push(nowMs());
+      if (lists.length > 1 && answer.list !== undefined && nowMs() < untilMs) return Promise.reject(answer.list);
+      return Promise.resolve({ metadata: { resourceVersion: '1' }, items: [] });
+    },
+    // oxlint-disable-next-line require-yield -- nothing comes of these watches
+    async *watch({ onOpen }) {
+      watches += 1;
+      if (nowMs() < untilMs && answer.watch !== undefined) throw answer.watch;
+      if (nowMs() < untilMs && watches === 1) throw new ApiError(410, 'Expired', 'too old resource version');
+      onOpen?.();
+      openMs = nowMs();
+      enough.abort();
+    },
+    answeredSince: atOnce,
+  };
+  const sink = { keep: <T>(it: T): T => it, replace() {}, deliver() {}, reach() {} };
+  const at = { resourceVersion: () => '1', lastChange: () => '1' };
+  const continuity = { mustList: false, broke: () => undefined, untilVerified: () => Promise.resolve('same' as const) };
+  const how = { clock, continuity, log: silentLogger, streamLists: false, random: () => 0.5 };
+  await new Reflector({ source, sink: { ...sink, ...at }, ...how }).run(enough.signal);
+  return { lists: lists.length, lateMs: openMs - untilMs };
+}
+
+test.each([
+  { what: 'throttles watches', answer: { watch: new ApiError(429, 'TooManyRequests', 'filled') }, untilMs: 12_000 },
+  { what: 'does not serve watches yet', answer: { watch: new ApiError(503, 'Unavailable', 'no') }, untilMs: 50_000 },
+])('a server that $what while it starts has its watches resumed soon after, without a list', async (row) => {
+  const { lists, lateMs } = await outage(row.answer, row.untilMs);
+
+  expect(lists).toBe(1);
+  expect(lateMs).toBeLessThan(2_500);
+});
+
+test('lists that fail for minutes as of a server that starts are not taken for watches that are not opened', async () => {
+  const { lateMs } = await outage({ list: new ApiError(404, 'NotFound', 'not served') }, 170_000);
+
+  expect(lateMs).toBeLessThan(2_500);
+});
 
 /** For how long a cache asks for watches that bring these events, one each, and for the next one. */
 async function secondsOf(

@@ -88,6 +88,8 @@ const SHORTEST_PAUSE_MS = 800;
 const STREAM_TRIES = 2;
 /** Watches in a row that a server may not open, although it has answered reads just before, until it is listed instead. */
 const UNOPENED_TRIES = 3;
+/** And for so long at least: a server that starts opens them within that, and a watch that is resumed passes over nothing. */
+const UNOPENED_MS = 60_000;
 /** Longest pause after what a server answers that is starting, or is restarted behind a load balancer. */
 const STARTING_PAUSE_MS = 2_000;
 /** Failures that are normal while servers restart and networks blink; later ones are warnings. */
@@ -125,6 +127,8 @@ export class Reflector<T extends KubeObject> {
   #isVerified = false;
   /** How many watches in a row were not opened although it had answered reads just before. */
   #unopened = 0;
+  /** When the first of them was not (monotonic). */
+  #unopenedSinceMs = 0;
   /** In the last watch. */
   #hasBookmarks = false;
   #restarting = new AbortController();
@@ -188,7 +192,11 @@ export class Reflector<T extends KubeObject> {
     // A server that has forgotten where we were, although it goes on from there, was restarted: its list says the rest.
     const isLookedInto = isExpired(failure) && this.#isVerified;
     if (round.opened) this.#unopened = 0;
-    else if (failure !== undefined && this.#isVerified) this.#unopened += 1;
+    // Of one that had to be listed first, and was not, the watch was not asked for.
+    else if (failure !== undefined && this.#isVerified && !this.#mustList) {
+      if (this.#unopened === 0) this.#unopenedSinceMs = this.#options.clock.monotonicMs();
+      this.#unopened += 1;
+    }
     this.#isVerified = false;
     if (!isInOrder && !isLookedInto) continuity?.broke();
     const pauseMs = failure === undefined ? 0 : this.#afterFailure(failure, round);
@@ -200,7 +208,8 @@ export class Reflector<T extends KubeObject> {
 
   /** A role without the verb, or a proxy that refuses watches: each attempt costs a list, and is made ever more rarely. */
   get #isUnwatched(): boolean {
-    return this.#unopened >= UNOPENED_TRIES;
+    const forMs = this.#options.clock.monotonicMs() - this.#unopenedSinceMs;
+    return this.#unopened >= UNOPENED_TRIES && forMs >= UNOPENED_MS;
   }
 
   #continue(found: 'same' | 'unknown'): void {
