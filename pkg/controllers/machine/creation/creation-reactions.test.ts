@@ -171,16 +171,24 @@ describe('a creation', () => {
     expect(world.driver.calls).toEqual([...before, 'initialize']);
   });
 
-  test.each(['NotFound', 'Unimplemented'] as const)(
-    'trusts the VM that is recorded when GetMachineStatus says %s, and its Node is older than the Machine',
-    async (code) => {
+  test.each(
+    (['NotFound', 'Unimplemented'] as const).flatMap((code) => [
+      { code, where: 'its Node is older than the Machine', madeAt: '2025-01-01T00:00:00Z', phase: 'Pending' },
+      { code, where: 'its Node was made since', madeAt: '2026-01-01T00:00:05Z', phase: 'Pending' },
+      { code, where: 'there is no target cluster', madeAt: undefined, phase: 'Available' },
+    ]),
+  )(
+    'trusts the VM that is recorded when GetMachineStatus says $code, its status is lost, and $where',
+    async ({ code, madeAt, phase }) => {
       const world = start();
-      world.nodes.cache.put(
-        node((n) => {
-          n.metadata.creationTimestamp = '2025-01-01T00:00:00Z';
-          n.status.conditions = [{ type: 'Ready', status: 'False' }];
-        }),
-      );
+      world.hasTarget = madeAt !== undefined;
+      if (madeAt !== undefined)
+        world.nodes.cache.put(
+          node((n) => {
+            n.metadata.creationTimestamp = madeAt;
+            n.status.conditions = [{ type: 'Ready', status: 'False' }];
+          }),
+        );
       const recorded = world.machines.get('default/m-1') as Machine;
       const labels = { node: 'm-1' };
       world.machines.put({
@@ -192,7 +200,7 @@ describe('a creation', () => {
 
       const { machine: seen } = await run(world);
 
-      expect(seen.status).toMatchObject({ currentStatus: { phase: 'Pending' } });
+      expect(seen.status).toMatchObject({ currentStatus: { phase } });
       expect(world.driver.calls).toEqual(['status']);
     },
   );

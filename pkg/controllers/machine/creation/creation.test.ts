@@ -4,7 +4,7 @@ import { MINUTE, SECOND } from '../../../../test/durations.ts';
 import { type BuiltMachine, machineClass, node, secret } from '../../../../test/builders.ts';
 import type { FakeWorld, PassSeen } from '../../../../test/fakes/machine-world.ts';
 import { newMachineWorld } from '../../../../test/fakes/new-machine-world.ts';
-import { DriverError } from '../../../driver/error.ts';
+import { DriverError, type DriverCode } from '../../../driver/error.ts';
 import { GateClosedError } from '../../../kube/gate/gate.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { INITIALIZE_FAILED } from '../../machine-facts/original-texts.ts';
@@ -702,7 +702,8 @@ describe('a VM that needs initialization', () => {
     expect(world.driver.calls).toEqual(['status', 'create', 'initialize']);
     expect(first.machine.status?.currentStatus?.phase).toBe('Pending');
     expect(world.measured).toContain('initialized 0');
-    expect(world.writes).toBe(2);
+    // The identity, that the VM is to be initialized, and that it is Pending.
+    expect(world.writes).toBe(3);
   });
 
   test('is initialized again after a failure, and not created again', async () => {
@@ -764,21 +765,35 @@ describe('a VM that needs initialization', () => {
     expect(world.driver.calls).toEqual(['status', 'initialize']);
   });
 
-  test.each(['NotFound', 'Unimplemented'] as const)(
-    'is initialized when the process has died just before, also when GetMachineStatus answers %s',
-    async (code) => {
+  test.each<{ answers: readonly DriverCode[] }>([
+    { answers: ['NotFound'] },
+    { answers: ['Unimplemented'] },
+    { answers: ['Unavailable', 'NotFound'] },
+    { answers: ['PermissionDenied', 'Unimplemented'] },
+    { answers: ['Unavailable', 'Unavailable', 'Uninitialized'] },
+  ])(
+    'is initialized when the process has died just before, also when GetMachineStatus answers $answers and its Node becomes healthy',
+    async ({ answers }) => {
       const world = start();
       world.driver.methods.add('InitializeMachine');
       await world.reconcile();
       await world.settle();
       await world.reconcile();
-      expect(world.machines.get('default/m-1')).toMatchObject({ spec: { providerID: 'sim:///m-1' }, status: {} });
+      expect(world.machines.get('default/m-1')).toMatchObject({
+        spec: { providerID: 'sim:///m-1' },
+        status: { lastOperation: { errorCode: 'VMBeingInitialized', state: 'Processing' } },
+      });
 
       world.restart();
-      world.driver.failures['status'] = [new DriverError(code, 'x')];
-      await run(world);
+      world.driver.failures['status'] = answers.map((code) => new DriverError(code, 'x'));
+      for (const _ of answers) {
+        await run(world);
+        world.nodes.cache.put(node());
+        world.clock.advance(MINUTE);
+      }
 
-      expect(world.driver.calls).toEqual(['status', 'create', 'status', 'initialize']);
+      expect(world.driver.calls.at(-1)).toBe('initialize');
+      expect(world.driver.calls.filter((call) => call === 'create')).toHaveLength(1);
     },
   );
 

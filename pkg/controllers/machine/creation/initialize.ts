@@ -1,14 +1,14 @@
 import { phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { toTimestamp } from '../../../base/clock/clock.ts';
 import { repeatableTimeoutMs } from '../../../driver/deadlines.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { next, waitFor } from '../../../work/reconcile/result.ts';
 import { creationTimeoutMsOf } from '../../machine-facts/settings.ts';
-import { failedCallOf, INITIALIZE_FAILED } from '../../machine-facts/original-texts.ts';
+import { isUninitialized } from '../../machine-facts/joining.ts';
+import { INITIALIZE_FAILED } from '../../machine-facts/original-texts.ts';
 import { BEING_INITIALIZED, PREPARATION_FAILED } from '../../machine-facts/status-texts.ts';
-import { restartPhase, setFailure } from '../../machine-facts/status.ts';
+import { isBeingCreated, restartPhase, setFailure } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import { storeDriverState } from '../calls/driver-call.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
@@ -30,7 +30,8 @@ export const initialize = (deps: Deps): MachineStep => ({
   run(ctx) {
     const { machine, observed, launched, resolved, pass } = ctx;
     if (launched?.needsInitialize !== true || resolved === undefined) return next;
-    if (hasToSay(observed)) showProgress(deps, ctx, 'the driver is asked to.');
+    // With the identity, before the call: whatever fails from here on, also in another process, the VM is still to be initialized.
+    if (isBeingCreated(observed) && !isUninitialized(observed)) showProgress(deps, ctx, 'the driver is asked to.');
     if (observed.spec.providerID !== machine.spec.providerID) return waitFor('the identity of the VM to be recorded');
 
     const progress = deps.calls.advance(ctx, {
@@ -88,13 +89,6 @@ function launchedAtMs({ activities, clock }: Deps, { observed }: MachineContext)
   const creation = activities.get(observed.metadata.uid, 'create');
   const agoMs = creation?.state === 'done' ? clock.monotonicMs() - creation.settledAtMs : 0;
   return clock.now() - agoMs;
-}
-
-/** Whether the machine tells of another failure: by that one it would run as soon as its Node is healthy. */
-function hasToSay(observed: Machine): boolean {
-  const { lastOperation } = observed.status ?? {};
-  const isSaid = lastOperation?.errorCode === 'VMBeingInitialized' || failedCallOf(lastOperation) === 'initialize';
-  return phaseOf(observed) === 'CrashLoopBackOff' && !isSaid;
 }
 
 /** What the provider waits for; from when the VM was there is recorded, so that a restart does not give its time anew. */

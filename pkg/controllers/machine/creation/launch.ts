@@ -106,7 +106,7 @@ async function findOrCreate(
   const { methods, idempotentCreate } = await driver.capabilities(signal);
   const canInitialize = methods.has('InitializeMachine');
   await driver.turn(machineClass, signal);
-  const found = await findVM(ctx, machine, resolved, { canInitialize, idempotentCreate }, signal);
+  const found = await findVM(machine, resolved, { canInitialize, idempotentCreate }, signal);
   if (found !== undefined && found !== 'begun') {
     deps.vmClasses.requested(machine, className);
     return found;
@@ -175,7 +175,6 @@ async function markSent(
 
 /** `begun`: there is none that could be told of, but CreateMachine goes on with what is there. */
 async function findVM(
-  ctx: MachineContext,
   machine: Machine,
   { driver, machineClass, secretData }: ResolvedClass,
   { canInitialize, idempotentCreate }: { readonly canInitialize: boolean; readonly idempotentCreate: boolean },
@@ -202,19 +201,9 @@ async function findVM(
     }
     if (reaction === 'create') return undefined;
     if (reaction === 'trust')
-      return { ...recorded, how: 'known', needsInitialize: canInitialize && mayBeUninitialized(ctx, machine) };
+      return { ...recorded, how: 'known', needsInitialize: canInitialize && isUninitialized(machine) };
     throw err;
   }
-}
-
-/**
- * Whether a recorded VM is to be initialized, as far as its Machine says. Of one that was recorded a moment ago nothing was told yet: the process
- * may have died before. A Node that is older than its Machine has a VM that works: that Machine comes from a backup without its status.
- */
-function mayBeUninitialized({ nodes }: MachineContext, machine: Machine): boolean {
-  if (isUninitialized(machine) || phaseOf(machine) !== '') return isUninitialized(machine);
-  const node = nodes?.get(nodeNameOf(machine));
-  return node === undefined || node.metadata.creationTimestamp >= machine.metadata.creationTimestamp;
 }
 
 /** The API server refused what a creation needs beforehand: the bootstrap token. */
