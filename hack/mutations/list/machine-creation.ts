@@ -125,6 +125,13 @@ export const MACHINE_CREATION: readonly Mutation[] = [
     tests: ['node-deleted.test.ts'],
   },
   {
+    in: 'DeletedNodes.isEarly',
+    from: '< ROUND_MS',
+    to: '< 0',
+    why: 'A zone that has just come back loses all machines whose Nodes a cloud controller manager found not ready before.',
+    tests: ['node-deleted.test.ts'],
+  },
+  {
     in: 'ownNode',
     from: 'hadNode(machine)',
     to: 'false',
