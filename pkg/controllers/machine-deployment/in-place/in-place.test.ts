@@ -323,16 +323,10 @@ describe('choosing Nodes', () => {
       chosen: [],
     },
     {
-      title: 'those whose Nodes stay',
-      of: [{ isNodeDeleted: true }, {}, { isNodeDeleted: true }, {}],
+      title: 'those whose Nodes stay, also if nobody replaces the others',
+      of: [{ isNodeDeleted: true }, {}, { isNodeDeleted: true, isNeverReplaced: true }, {}],
       now: { size: 1, available: 1 },
       chosen: ['m-1', 'm-3'],
-    },
-    {
-      title: 'those that work on although their Nodes are deleted, because nobody replaces them',
-      of: [{ isNodeDeleted: true }, { isNodeDeleted: true, isNeverReplaced: true }],
-      now: { size: 3, available: 3 },
-      chosen: ['m-1'],
     },
     {
       title: 'the next once the Node of an updated one was given back',

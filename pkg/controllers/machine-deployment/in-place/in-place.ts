@@ -118,8 +118,8 @@ export function toMove(
  * A Machine of an old set that has failed and is preserved is missing anyway, unless its update made it so: an image that no Machine
  * survives would take one after the other. An updated one counts as unavailable until its Node was given back, for no pod can run there:
  * were none given back, all would end up cordoned. As many as a set is about to delete count as if they were gone: while it deletes hundreds,
- * those that stay would be chosen in their place. Nodes that are left alone, because they refused, that are deleted together with their machine,
- * and those of machines in maintenance, or whose deletion is prepared, are passed over.
+ * those that stay would be chosen in their place. Nodes that are left alone, because they refused, that are deleted, and those of machines in
+ * maintenance, or whose deletion is prepared, are passed over.
  */
 export function toSelect(
   oldSets: readonly { readonly facts: SetFacts; readonly machines: readonly NodeOfMachine[] }[],
@@ -146,8 +146,8 @@ export function toSelect(
   const candidates = all
     .filter((one) => !isUnderway(one) && isCandidate(one) && one.node !== undefined && !isLeftAlone(one.node))
     .filter(({ machine }) => !isUnderMaintenance(machine) && !isUnderPreparation(machine))
-    // Machines go with them, but for those that nobody replaces.
-    .filter(({ machine, node }) => machine.spec?.disableHealthTimeout === true || (node && !isBeingDeleted(node)))
+    // Machines go with them; those that nobody replaces stay, but the machine controller does not drain such a Node.
+    .filter(({ node }) => node !== undefined && !isBeingDeleted(node))
     .toSorted((a, b) => byUpgradeIndex(a.machine, b.machine));
   const [available, others] = [true, false].map((is) =>
     candidates.filter(({ machine }) => isAvailable(machine) === is),
