@@ -366,6 +366,52 @@ describe('the drain of an update in place', () => {
     ]);
   });
 
+  test.each([
+    { what: 'both labels, then the result', others: [CANDIDATE_FOR_UPDATE_LABEL, SELECTED_FOR_UPDATE_LABEL] },
+    { what: 'the selection alone, then all', others: [SELECTED_FOR_UPDATE_LABEL] },
+  ])('that is canceled too late leaves a success in peace: $what', async ({ others }) => {
+    const kept = await ready();
+    for (const label of others) kept.labelNode(label, undefined);
+    await kept.rest();
+    kept.labelNode(UPDATE_RESULT_LABEL, 'successful');
+    await kept.rest();
+    expect([reasonOf(kept), kept.phase]).toEqual(['UpdateSuccessful', 'Running']);
+
+    kept.changeNode((n) => void delete n.spec?.unschedulable);
+    for (const label of [CANDIDATE_FOR_UPDATE_LABEL, UPDATE_RESULT_LABEL]) kept.labelNode(label, undefined);
+    for (let i = 0; i < 4; i++) {
+      await kept.rest();
+      kept.world.clock.advance(10 * MINUTE);
+    }
+
+    expect([reasonOf(kept), kept.phase, kept.node.spec?.unschedulable]).toEqual([
+      'UpdateSuccessful',
+      'Running',
+      undefined,
+    ]);
+  });
+
+  test.each([{ left: [] }, { left: [CANDIDATE_FOR_UPDATE_LABEL] }])(
+    'is not taken for one whose phase was lost, when its labels went at once after the result: left $left',
+    async ({ left }) => {
+      const kept = await ready();
+      kept.labelNode(UPDATE_RESULT_LABEL, 'successful');
+      while (kept.phase !== 'Running') await kept.pass();
+      expect(reasonOf(kept)).toBe('ReadyForUpdate');
+
+      for (const label of [CANDIDATE_FOR_UPDATE_LABEL, SELECTED_FOR_UPDATE_LABEL, UPDATE_RESULT_LABEL]) {
+        kept.labelNode(label, left.some((one) => one === label) ? 'true' : undefined);
+      }
+      await kept.rest();
+
+      expect([reasonOf(kept), kept.phase, kept.node.spec?.unschedulable ?? false]).toEqual([
+        'CandidateForUpdate',
+        'Running',
+        false,
+      ]);
+    },
+  );
+
   // MCM fault 10: the condition advanced although the phase could not be written.
   test('is over for the Node only when the phase was recorded', async () => {
     const kept = await selected();

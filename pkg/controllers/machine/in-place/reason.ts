@@ -51,7 +51,8 @@ export function inPlaceFacts(node: Node, phase: MachinePhase | ''): InPlaceFacts
  * | labels                 | condition                                    | next               |
  * |------------------------|----------------------------------------------|--------------------|
  * | not both, no result    | SelectedForUpdate, and not drained yet       | CandidateForUpdate |
- * | no candidate           | any other                                    |                    |
+ * | not both, no result    | a later one, and no update goes on           | CandidateForUpdate |
+ * | no candidate           | none, CandidateForUpdate, UpdateSuccessful   |                    |
  * | candidate              | none                                         | CandidateForUpdate |
  * | candidate, no result   | UpdateSuccessful, from the last update       | CandidateForUpdate |
  * | selected               | CandidateForUpdate                           | SelectedForUpdate  |
@@ -61,7 +62,7 @@ export function inPlaceFacts(node: Node, phase: MachinePhase | ''): InPlaceFacts
  */
 export function nextReason(facts: InPlaceFacts): InPlaceReason | undefined {
   const { isCandidate, isSelected, result, reason, phase } = facts;
-  if (!isCandidate) return isWithdrawn(facts) ? 'CandidateForUpdate' : undefined;
+  if (!isCandidate && !isEmptied(reason)) return isWithdrawn(facts) ? 'CandidateForUpdate' : undefined;
   if (reason === undefined || reason === '') return 'CandidateForUpdate';
   if (reason === 'UpdateSuccessful' && result === undefined) return 'CandidateForUpdate';
   if (isSelected && reason === 'CandidateForUpdate') return 'SelectedForUpdate';
@@ -71,9 +72,19 @@ export function nextReason(facts: InPlaceFacts): InPlaceReason | undefined {
   return isWithdrawn(facts) ? 'CandidateForUpdate' : undefined;
 }
 
-/** Whether somebody has taken the selection back before the Node was empty. From then on it may be under update already. */
-export function isWithdrawn({ isCandidate, isSelected, reason, phase }: InPlaceFacts): boolean {
-  return reason === 'SelectedForUpdate' && phase !== 'InPlaceUpdating' && !(isCandidate && isSelected);
+/**
+ * Whether somebody has taken the selection back before the Node was empty, or after its machine is as any other again. In between it may be
+ * under update, and its result counts whatever has become of the other labels.
+ */
+export function isWithdrawn({ isCandidate, isSelected, result, reason, phase }: InPlaceFacts): boolean {
+  if (isCandidate && isSelected) return false;
+  if (reason === 'SelectedForUpdate') return phase !== 'InPlaceUpdating';
+  return isEmptied(reason) && result === undefined && (phase === 'Running' || phase === 'Unknown');
+}
+
+/** Whether the Node was drained for an update that has not succeeded yet. */
+function isEmptied(reason: string | undefined): boolean {
+  return reason === 'DrainSuccessful' || reason === 'ReadyForUpdate' || reason === 'UpdateFailed';
 }
 
 const MESSAGES: Record<InPlaceReason, string> = {
