@@ -366,6 +366,36 @@ describe('a Machine that was moved to a set which is no longer that of an update
       changes: [['machines/o-1', unlabelled]],
     },
     {
+      title: 'because the template was set back, so that the new set would make others in its place',
+      moved: { old: ['o-1'], oldSize: 0, now: ['n-1', 'n-2'], nowSize: 3, moved: ['o-1'] },
+      type: 'InPlaceUpdate' as const,
+      changes: [
+        ['machinesets/now', { replicas: 2 }],
+        ['machinesets/old', { replicas: 1 }],
+        ['machines/o-1', unlabelled],
+      ],
+    },
+    {
+      title: 'while the new set lacks more than was moved',
+      moved: { old: ['o-1'], oldSize: 0, now: ['n-1'], nowSize: 4, moved: ['o-1'] },
+      type: 'InPlaceUpdate' as const,
+      changes: [
+        ['machinesets/now', { replicas: 3 }],
+        ['machinesets/old', { replicas: 1 }],
+        ['machines/o-1', unlabelled],
+      ],
+    },
+    {
+      title: 'because the strategy has changed, so that its old set, which may refill again, would make another',
+      moved: { old: ['o-1'], oldSize: 2, now: ['n-1'], nowSize: 0, moved: ['n-1'] },
+      type: 'RollingUpdate' as const,
+      changes: [
+        ['machinesets/now', { replicas: 1 }],
+        ['machinesets/old', { replicas: 1 }],
+        ['machines/n-1', unlabelled],
+      ],
+    },
+    {
       title: 'which is too large besides',
       moved: { old: ['o-1', 'o-2', 'o-3'], oldSize: 1, now: [], moved: ['o-1'] },
       type: 'InPlaceUpdate' as const,
@@ -379,6 +409,21 @@ describe('a Machine that was moved to a set which is no longer that of an update
 
     expect(await counted(late, type)).toEqual({ hasCounted: true, changes });
     expect(await counted(late, type)).toEqual({ hasCounted: false, changes });
+  });
+
+  test('stays when the template is set back before it is counted', async () => {
+    const { deps } = scene({
+      old: ['o-1'],
+      oldSize: 0,
+      now: ['n-1', 'n-2'],
+      nowSize: 3,
+      moved: ['o-1'],
+      unavailable: 0,
+    });
+
+    for (let i = 0; i < 9; i++) await deps.reconcile();
+
+    expect(sizesOf(deps)).toEqual({ old: 1, now: 2 });
   });
 
   test('goes with its MachineDeployment to another size', async () => {

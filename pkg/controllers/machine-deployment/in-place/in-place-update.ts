@@ -1,4 +1,5 @@
 import { SCALE_UP_DISABLED_LABEL, UPDATE_RESULT_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { replicasOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { API_VERSION } from '../../../apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
@@ -122,19 +123,28 @@ async function fillNewest(
 
 /**
  * Ends what was moved to a set that is no longer that of an update in place, because template or strategy have changed since: the set counts its
- * Machines, which from then on are as any others. Until then it would never delete them. Returns whether there were any.
+ * Machines, which from then on are as any others. Until then it would never delete them. As many are taken from the sets that lack them: after a
+ * rollback, the new set would make others in their place, and they would be deleted. Returns whether there were any.
  */
 export async function countMoved(deps: RolloutDeps, observed: Observed, signal: AbortSignal): Promise<boolean> {
   const { deployment, newSet, oldSets, machinesOf } = observed;
   const isInPlace = deployment.spec.strategy?.type === 'InPlaceUpdate';
-  const sizes = new Map<string, number>();
-  const moved = [...oldSets, ...(isInPlace || newSet === undefined ? [] : [newSet])].flatMap((set) => {
+  const moved: Machine[] = [];
+  const sides = [...(newSet === undefined ? [] : [newSet]), ...oldSets].map((set) => {
     const living = machinesOf(set).filter((machine) => !isTerminating(machine));
-    const its = living.filter(isJustUpdated);
-    const size = set.spec.replicas ?? 0;
-    sizes.set(set.metadata.name, size + Math.min(its.length, Math.max(0, living.length - size)));
-    return its;
+    const its = isInPlace && set === newSet ? [] : living.filter(isJustUpdated);
+    moved.push(...its);
+    const size = replicasOf(set);
+    const uncounted = Math.min(its.length, Math.max(0, living.length - size));
+    return { name: set.metadata.name, size: size + uncounted, uncounted, missing: Math.max(0, size - living.length) };
   });
+  let left = sides.reduce((sum, { uncounted }) => sum + uncounted, 0);
+  const sizes = new Map<string, number>();
+  for (const { name, size, missing } of sides) {
+    const less = Math.min(left, missing);
+    left -= less;
+    sizes.set(name, size - less);
+  }
   await resizeSets(deps, observed, { sizes }, signal);
   await unlabelMoved(deps, moved, signal);
   return moved.length > 0;
