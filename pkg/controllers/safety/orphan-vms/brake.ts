@@ -63,6 +63,12 @@ interface Admission {
   readonly isThere: boolean;
 }
 
+/** Groups and levels that have more than their limit, and levels that have by what was proved alone. */
+interface Over {
+  readonly all: ReadonlySet<string>;
+  readonly certain: ReadonlySet<string>;
+}
+
 /** by-class: with those of its group; together: with those of other groups. */
 type Verdict = 'doubted' | 'by-class' | 'together' | 'explained' | 'released' | 'admitted';
 
@@ -89,7 +95,8 @@ const SPENT_MS = 86_400_000;
  * | fewer                                                       | those of forgotten Machines     | yes             |
  *
  * The limits of many small classes would add up to most of an account, and those of many accounts, each of which may be another Secret
- * for the same one, to most of what a driver has: both are levels. What is held or released by its own class does not count there.
+ * for the same one, to most of what a driver has: both are levels. What is held by the limit of its own class, or released by it, does not count
+ * there. What a list shows that is not believed does: in the next look it may be believed, and another one not.
  * A permission was given for VMs that a list showed; it says nothing of one that shows the wrong ones.
  *
  * What one look says of a VM holds in the next ones, whatever they count, as long as it has no Machine:
@@ -98,6 +105,8 @@ const SPENT_MS = 86_400_000;
  * |---------------------|--------------------------------------------------------------------------------------------------------|
  * | held by the limits  | who makes its Machines again one by one, or releases one class of several, has not said that the rest goes |
  * | let go by them      | one that cannot be deleted would use the limit up for ever; it does not count again                    |
+ *
+ * What is too many only with VMs that are deleted already, or that the last list of a class has shown and none has proved, is held in that look alone.
  */
 export class OrphanBrake {
   readonly #deps: Deps;
@@ -130,13 +139,13 @@ export class OrphanBrake {
     const admitted: T[] = [];
     for (const [group, vms] of Map.groupBy(proved, (one) => one.group)) {
       const isDoubted = vms.some((one) => one.isDoubted);
-      const verdicts = new Map(vms.map((one) => [one, isDoubted ? 'doubted' : this.#judge(one, over)] as const));
+      const verdicts = new Map(vms.map((one) => [one, isDoubted ? 'doubted' : this.#judge(one, over.all)] as const));
       for (const [one, verdict] of verdicts) {
-        this.#note(one, verdict, { incomplete, atMs });
+        this.#note(one, verdict, { over, incomplete, atMs });
         if (isHeld(verdict)) held.set(one.vm.providerID, group);
         else admitted.push(one);
       }
-      this.#tell(group, verdicts, over);
+      this.#tell(group, verdicts, over.all);
     }
     const ids = new Set(proved.map(({ vm }) => vm.providerID));
     // After an outage, everything is to be proved again.
@@ -168,10 +177,8 @@ export class OrphanBrake {
     }
   }
 
-  /** Groups and levels that have more than their limit. */
-  #over({ proved, unseen }: Look<Proved>): ReadonlySet<string> {
+  #over({ proved, unseen }: Look<Proved>): Over {
     const ids = new Set(proved.map(({ vm }) => vm.providerID));
-    const doubted = new Set(proved.filter(({ isDoubted }) => isDoubted).map(({ group }) => group));
     const listed = countBy([...this.#places.values()].flatMap(({ group, levels }) => [group, ...levels]));
     const overOf = (ofWhom: readonly string[]): string[] =>
       [...countBy(ofWhom)].filter(([whom, count]) => count > orphanLimit(listed.get(whom) ?? 0)).map(([whom]) => whom);
@@ -181,11 +188,12 @@ export class OrphanBrake {
     const groups = new Set(overOf(counting.map(({ group }) => group)));
     const together = counting.filter((one) => {
       const isByClass = this.#kept.get(one.vm.providerID)?.isByClass === true || this.#deps.forgotten.has(one.vm);
-      return !isByClass && !groups.has(one.group) && !doubted.has(one.group) && this.#releaseOf(one) !== 'given';
+      return !isByClass && !groups.has(one.group) && this.#releaseOf(one) !== 'given';
     });
     const spent = [...this.#admissions.values()].filter((one) => this.#isSpent(one));
     const levels = [...together.flatMap(levelsOf), ...spent.flatMap(({ incomplete }) => incomplete)];
-    return new Set([...groups, ...overOf(levels)]);
+    const certain = together.filter(({ vm: { providerID } }) => ids.has(providerID) || this.#held.has(providerID));
+    return { all: new Set([...groups, ...overOf(levels)]), certain: new Set(overOf(certain.flatMap(levelsOf))) };
   }
 
   #judge(one: Proved, over: ReadonlySet<string>): Verdict {
@@ -202,10 +210,10 @@ export class OrphanBrake {
   #note(
     { vm: { providerID }, ...one }: Proved,
     verdict: Verdict,
-    { incomplete, atMs }: { readonly incomplete: ReadonlySet<string>; readonly atMs: number },
+    { over, incomplete, atMs }: { over: Over; incomplete: ReadonlySet<string>; atMs: number },
   ): void {
-    if (verdict === 'by-class' || verdict === 'together')
-      this.#kept.set(providerID, { isByClass: verdict === 'by-class' });
+    const isTogether = verdict === 'together' && levelsOf(one).some((level) => over.certain.has(level));
+    if (isTogether || verdict === 'by-class') this.#kept.set(providerID, { isByClass: !isTogether });
     // What was let go by lists that are not believed now is judged anew.
     if (isHeld(verdict)) this.#admissions.delete(providerID);
     if (verdict !== 'admitted' || this.#admissions.get(providerID)?.isThere === true) return;

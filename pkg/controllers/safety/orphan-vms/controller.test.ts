@@ -1133,12 +1133,19 @@ describe('too many VMs without a Machine at once', () => {
       expect(await world.held()).toBe(42);
     });
 
+    function namesOf(world: World): readonly string[] {
+      return world.provider.deleted.map(({ metadata }) => metadata.name);
+    }
+
     /** The first VM of a class loses its Machine. */
     function lose(world: World, name: string): void {
       world.machines = (world.machines as Machine[]).filter(({ metadata }) => metadata.name !== `${name}-x0`);
     }
 
-    test('count for a day when they were deleted while a class could not be listed', async () => {
+    test.each([
+      { what: 'could not be listed', listed: NAMES },
+      { what: 'can never be listed', listed: NAMES.slice(0, -1) },
+    ])('count for a day, and hold others no longer, when they were deleted while a class $what', async (row) => {
       const world = start('class', { lost: 0 });
       const loseInTurn = async (names: readonly string[], listed: readonly string[]): Promise<void> => {
         for (const name of names) {
@@ -1153,8 +1160,37 @@ describe('too many VMs without a Machine at once', () => {
       expect([world.provider.deleted.length, await world.held()]).toEqual([5, 2]);
 
       world.clock.advance(86_400_000);
-      await loseInTurn(NAMES.slice(7, 9), NAMES);
-      expect([world.provider.deleted.length, await world.held()]).toEqual([7, 2]);
+      for (let i = 0; i < 2; i++) await lookAt(world, row.listed);
+      expect([new Set(namesOf(world)).size, await world.held()]).toEqual([7, 0]);
+    });
+
+    test('are held although those of the other accounts are not believed in the same look, whichever these are', async () => {
+      const world = start('class', { lost: 1, secretOf: (name) => name });
+      await world.look();
+
+      for (const believed of NAMES) {
+        const others = NAMES.filter((name) => name !== believed);
+        world.distrust = new Map(others.map((name) => [`sim/default/${name}`, 'contradicted']));
+        await lookAt(world, NAMES);
+      }
+
+      expect([namesOf(world), await world.held()]).toEqual([[], 15]);
+    });
+
+    test('are held beside what classes have shown once that cannot be listed since, and not for longer than these exist', async () => {
+      const world = start('class', { lost: 0 });
+      lose(world, 'pool-0');
+      const isOther = ({ metadata }: Machine): boolean => /^pool-1[34]-x[0-2]$/u.test(metadata.name);
+      world.machines = (world.machines as Machine[]).filter((one) => !isOther(one));
+      await world.look();
+      for (let i = 0; i < 3; i++) await lookAt(world, NAMES.slice(0, 13));
+      expect([namesOf(world), await world.held()]).toEqual([[], 1]);
+      expect(world.messages.at(-1)).toMatch(/^More than 10 % of the VMs of all classes .* annotate --overwrite /);
+
+      world.classes.splice(13);
+      await lookAt(world, NAMES.slice(0, 13));
+
+      expect([namesOf(world), await world.held()]).toEqual([['pool-0-x0'], 0]);
     });
 
     test('count also for what cannot be proved yet, because its class could not be listed until just now', async () => {
