@@ -55,7 +55,7 @@ type Verdicts = ReadonlyMap<string, Verdict>;
  * | fewer with ready Nodes, for the first time                                    | doubted        |
  * | one of which GetMachineStatus does not say now that there is no VM            | contradicted   |
  * | one of a class that cannot be listed now, if lists are of the whole cluster   | contradicted   |
- * | others                                                                        | believed       |
+ * | others, also if the driver has no GetMachineStatus                            | believed       |
  *
  * What a class says of its account holds while it cannot be listed, for as long as one of those machines is there, and is in no other list.
  */

@@ -143,6 +143,11 @@ test.each<{ what: string; change: (world: World) => void; suspects: readonly str
     suspects: [],
   },
   {
+    what: 'tells nothing of single machines',
+    change: ({ driver }) => void (driver.notFound = () => new DriverError('Unimplemented', 'no such method')),
+    suspects: ['m-1'],
+  },
+  {
     what: 'says that it is not initialized',
     change: ({ driver }) => void (driver.notFound = () => new DriverError('Uninitialized', 'not yet')),
     suspects: [],
@@ -216,6 +221,10 @@ describe('a machine whose VM the provider does not know', () => {
           machineResource,
           another((m) => (m.metadata.deletionTimestamp = 'now')),
         ),
+    },
+    {
+      but: 'the provider tells nothing of single machines',
+      change: ({ driver }) => void (driver.notFound = () => new DriverError('Unimplemented', 'no such method')),
     },
     {
       but: 'the provider fails to tell',

@@ -124,6 +124,8 @@ export class VanishedVMs {
       return undefined;
     } catch (err) {
       signal.throwIfAborted();
+      // Nobody can say more than the list does; that alone fails no machine.
+      if (DriverError.hasCode(err, 'Unimplemented')) return { machine, proof: undefined };
       if (!DriverError.hasCode(err, 'NotFound')) return undefined;
     }
     return { machine, proof: this.#evidence.see(machine.metadata.uid, key, sight) };
