@@ -30,8 +30,10 @@ export interface MachineClassDeps extends Pick<Caches, 'classes' | 'machines'>, 
   readonly hasLost: (classKey: string) => boolean;
   /** Whether the provider omits VMs of machines: a list without VMs says little then. */
   readonly isDistrusted: (machineClass: MachineClass) => boolean;
-  /** When the last look began that `isDistrusted` is of; Infinity where nobody looks. Monotonic. */
-  readonly lookedMs: () => number;
+  /**
+   * When the last look began that `isDistrusted` is of; -Infinity if that could not list the class, Infinity where nobody looks. Monotonic.
+   */
+  readonly lookedMs: (classKey: string) => number;
   /** How far apart two VM lists must be to prove that no VM is left of a Machine that was let go by force, or has vanished. */
   readonly graceMs: number;
   readonly recorder: ObjectEvents<MachineClass>;
@@ -62,7 +64,7 @@ interface Unused {
 interface EmptyLists {
   readonly firstMs: number;
   readonly lastMs: number;
-  /** The last one that counts: a look that began after it has not distrusted the provider. */
+  /** The last one that counts: a look that began after it has listed the class, too, and has not distrusted the provider. */
   readonly countedMs?: number | undefined;
 }
 
@@ -235,13 +237,13 @@ export class MachineClassController {
       ...unused,
       hasLeft,
       isLeftBehind,
-      empty: isEmpty ? this.#emptyLists(unused, atMs) : undefined,
+      empty: isEmpty ? this.#emptyLists(key, unused, atMs) : undefined,
     });
     return known;
   }
 
-  #emptyLists({ empty }: Unused, atMs: number): EmptyLists {
-    const lookedMs = this.#deps.lookedMs();
+  #emptyLists(key: string, { empty }: Unused, atMs: number): EmptyLists {
+    const lookedMs = this.#deps.lookedMs(key);
     const counting = [atMs, empty?.lastMs ?? Infinity].find((listedMs) => listedMs <= lookedMs);
     return { firstMs: empty?.firstMs ?? atMs, lastMs: atMs, countedMs: counting ?? empty?.countedMs };
   }

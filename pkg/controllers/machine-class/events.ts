@@ -32,7 +32,7 @@ export function releasedAfterEdit(object: MachineClass): ObjectEvent<MachineClas
 }
 
 const COUNTING =
-  'A list does not count while the driver does not list the VMs of Machines of the same provider, or while a cluster cannot be reached. ';
+  'A list does not count while the driver does not list the VMs of Machines, while this class, or that of other VMs in the list, cannot be listed, or while a cluster cannot be reached. ';
 const BY_HAND = `If nothing can list them any more, check that they are gone, and remove finalizer ${MACHINE_FINALIZER}`;
 
 /** The class is being deleted, and stays because the provider has VMs that nobody owns: without it they would be forgotten. */

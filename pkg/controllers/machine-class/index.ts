@@ -3,6 +3,7 @@ import { machineClasses } from '../../kube/client/resource.ts';
 import { MACHINE_LEASE } from '../../kube/leader/names.ts';
 import type { Operator } from '../../operator/operator.ts';
 import type { Controller } from '../../work/reconcile/controller.ts';
+import { accountOf } from '../../driver/account.ts';
 import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import { MACHINE_EVENT_SOURCE } from '../machine-facts/events.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
@@ -20,8 +21,11 @@ interface MachineClassShare {
   readonly owners: Owners;
   readonly late: LateVMs;
   readonly hasLost: MachineClassDeps['hasLost'];
-  /** Whether a provider omits VMs, and when the look began of which that is known. */
-  readonly distrusted: { readonly hasOf: (provider: string) => boolean; readonly lookedMs: number };
+  /** Whether the provider omits VMs in an account, and when the look began of which that is known of a class. */
+  readonly distrusted: {
+    readonly has: (account: string) => boolean;
+    readonly lookedMs: (classKey: string) => number;
+  };
 }
 
 /** Keeps MachineClasses that somebody needs. */
@@ -47,8 +51,8 @@ export function machineClass(
     writer,
     late,
     hasLost,
-    isDistrusted: (one) => distrusted.hasOf(drivers.resolve(one)?.provider ?? ''),
-    lookedMs: () => (controllers.has('safety.orphan-vms') ? distrusted.lookedMs : Infinity),
+    isDistrusted: (one) => distrusted.has(accountOf(drivers.resolve(one)?.provider ?? '', one)),
+    lookedMs: (key) => (controllers.has('safety.orphan-vms') ? distrusted.lookedMs(key) : Infinity),
     graceMs: safety.orphanVMsGraceMs,
     ownerlessVMs: (one, _sinceMs, signal) => findOwnerlessVMs(ownerlessDeps, one, signal),
     recorder: eventsAbout(machineClasses, operator.recorder(MACHINE_EVENT_SOURCE)),

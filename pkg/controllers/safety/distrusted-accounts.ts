@@ -1,4 +1,12 @@
-import { isAccountOf } from '../../driver/account.ts';
+/** What a look says of VM lists. */
+interface LookAtLists {
+  /** Accounts whose lists it does not believe. */
+  readonly accounts: Iterable<string>;
+  /** When it began; monotonic. */
+  readonly lookedMs: number;
+  /** Keys of the classes that it could list. */
+  readonly listed: Iterable<string>;
+}
 
 /**
  * Accounts whose provider the last look of the orphan loop does not believe, because it omits VMs. Written by that, read where a list decides
@@ -6,21 +14,24 @@ import { isAccountOf } from '../../driver/account.ts';
  */
 export class DistrustedAccounts {
   #accounts: ReadonlySet<string> = new Set();
+  #listed: ReadonlySet<string> = new Set();
   #lookedMs = -Infinity;
 
-  /** `lookedMs`: when that look began; monotonic. */
-  replace(accounts: Iterable<string>, lookedMs: number): void {
+  replace({ accounts, lookedMs, listed }: LookAtLists): void {
     this.#accounts = new Set(accounts);
+    this.#listed = new Set(listed);
     this.#lookedMs = lookedMs;
   }
 
-  /** When the look began of which this is: what was listed later may be wrong all the same. */
-  get lookedMs(): number {
-    return this.#lookedMs;
+  /**
+   * When the look began of which this is: what was listed later may be wrong all the same. -Infinity for a class that it could not list: who has
+   * seen nothing has found nothing wrong.
+   */
+  lookedMs(classKey: string): number {
+    return this.#listed.has(classKey) ? this.#lookedMs : -Infinity;
   }
 
-  /** Whether one of a provider is: the Secrets of its classes may all be of one account. */
-  hasOf(provider: string): boolean {
-    return [...this.#accounts].some((account) => isAccountOf(account, provider));
+  has(account: string): boolean {
+    return this.#accounts.has(account);
   }
 }

@@ -450,20 +450,43 @@ test.each([
     row.failing,
     row.examined.map(() => 'uid'),
   ]);
-  expect(world.distrusted.hasOf('sim')).toBe(true);
+  expect(world.distrusted.has(row.distrusted[0])).toBe(true);
 });
 
-test('when a look began that does not distrust an account is known, but not of one that failed', async () => {
+test.each([
+  { listScope: 'class', isDistrusted: false },
+  { listScope: 'cluster', isDistrusted: true },
+] as const)(
+  'lists of the scope $listScope of another account than a distrusted one are distrusted: $isDistrusted',
+  async (row) => {
+    const world = new World();
+    world.provider.listScope = row.listScope;
+    world.distrust = new Map([['sim/default/other', 'blind']]);
+
+    await world.look();
+
+    expect(world.distrusted.has('sim/default/other')).toBe(true);
+    expect(world.distrusted.has('sim/default/secret-1')).toBe(row.isDistrusted);
+  },
+);
+
+test('when a look began that does not distrust an account is known of classes that it could list, but not of a look that failed', async () => {
   const world = new World();
-  expect(world.distrusted.lookedMs).toBe(-Infinity);
+  const looked = (): number => world.distrusted.lookedMs('default/class-1');
+  expect(looked()).toBe(-Infinity);
   await world.look();
   const lookedMs = world.clock.monotonicMs();
-  expect(world.distrusted.lookedMs).toBe(lookedMs);
+  expect([looked(), world.distrusted.lookedMs('default/other')]).toEqual([lookedMs, -Infinity]);
 
   world.clock.advance(GRACE_MS);
   world.machines = new Error('no answer');
   await world.look();
-  expect(world.distrusted.lookedMs).toBe(lookedMs);
+  expect(looked()).toBe(lookedMs);
+
+  world.machines = [];
+  world.provider.listed = FAILURE;
+  await world.look();
+  expect(looked()).toBe(-Infinity);
 });
 
 test('the machines of a class that cannot be listed count for its account, too', async () => {
@@ -485,7 +508,7 @@ test('what GetMachineStatus says in a look counts before a VM without Machine is
   await world.look();
 
   expect([world.provider.deleted, world.events]).toEqual([[], ['OrphanVMsHeld']]);
-  expect(world.distrusted.hasOf('sim')).toBe(true);
+  expect(world.distrusted.has('sim/default/secret-1')).toBe(true);
 });
 
 test('machines of a driver that cannot list are asked for by themselves, and looked at again soon', async () => {

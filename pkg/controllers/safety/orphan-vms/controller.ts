@@ -157,7 +157,9 @@ export class OrphanVMsController {
     const { suspects, doubted } = await this.#examine(unlisted, distrust, sight, signal);
     const gone = new Set([...suspects, ...doubted].map(({ machine }) => machine.metadata.uid));
     const contradicted = blindAccounts.contradict(unlisted, gone, beside);
-    distrusted.replace(contradicted.keys(), nowMs);
+    const doubtful = seen.lists.filter((list) => isDistrusted(list, contradicted)).map(accountOfList);
+    const listed = seen.lists.map(({ key }) => key);
+    distrusted.replace({ accounts: [...contradicted.keys(), ...doubtful], lookedMs: nowMs, listed });
     this.#judgeVMs(vms, identities, contradicted, sight, unseen);
     await vanished.fail(suspects, signal);
     leftNodes.examine(seen, sight, unseen);
