@@ -256,17 +256,24 @@ describe('a class that is being deleted', () => {
     expect(world.client.writes).not.toEqual([]);
   });
 
-  test.each<{ what: string; begin: (world: World) => unknown }>([
+  test.each<{ what: string; begin: (world: World) => unknown; holdMs: number; events: readonly string[] }>([
     {
       what: 'a list has shown VMs',
       begin(world) {
         world.answer = 'some';
         return world.pass();
       },
+      holdMs: LONGEST_HOLD_MS,
+      events: ['VMsLeft'],
     },
-    { what: 'a Machine has vanished', begin: (world) => world.lost.add(KEY) },
+    {
+      what: 'a Machine has vanished',
+      begin: (world) => world.lost.add(KEY),
+      holdMs: LONGEST_HOLD_MS - 60_000 - 1,
+      events: [],
+    },
   ])(
-    'stays, if $what, until a look for VMs without a Machine has followed two empty lists, and says so',
+    'stays, if $what, until a look for VMs without a Machine has followed two empty lists; says so: $events',
     async (row) => {
       const world = leaving('none');
       const { clock } = world;
@@ -276,9 +283,9 @@ describe('a class that is being deleted', () => {
 
       expect(await world.emptyLists()).toEqual([0, 0]);
       world.lookedMs = clock.monotonicMs() - 1;
-      clock.advance(LONGEST_HOLD_MS);
+      clock.advance(row.holdMs);
       await world.pass();
-      expect([world.client.writes, world.events]).toEqual([[], ['VMsLeft']]);
+      expect([world.client.writes, world.events]).toEqual([[], row.events]);
 
       world.lookedMs = clock.monotonicMs();
       clock.advance(1);
@@ -286,6 +293,18 @@ describe('a class that is being deleted', () => {
       expect(world.client.writes).toHaveLength(1);
     },
   );
+
+  test('of which a Machine has vanished goes after the longest hold, and says so, if no look follows lists without VMs', async () => {
+    const world = leaving('none');
+    world.lost.add(KEY);
+    world.lookedMs = -Infinity;
+
+    await world.pass();
+    world.clock.advance(LONGEST_HOLD_MS);
+    await world.pass();
+
+    expect([world.client.writes.length, world.events]).toEqual([1, ['VMsMayBeLeft']]);
+  });
 
   test.each<{ what: string; meanwhile: (world: World) => unknown; events: readonly string[] }>([
     { what: 'and an edit, which may have been of its account,', meanwhile: () => undefined, events: ['VMsMayBeLeft'] },

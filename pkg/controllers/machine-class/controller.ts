@@ -14,7 +14,15 @@ import type { Operator } from '../../operator/operator.ts';
 import { CLASS_INDEX } from '../../operator/indexes/class-index.ts';
 import { forcedRemovalsOf } from '../vms/forced-removals.ts';
 import type { LateVMs } from '../vms/late-vms.ts';
-import { inUse, leftVMs, releasedAfterEdit, releasedUnproven, unconfirmed, vanishedMachines } from './events.ts';
+import {
+  inUse,
+  leftVMs,
+  releasedAfterEdit,
+  releasedUncounted,
+  releasedUnproven,
+  unconfirmed,
+  vanishedMachines,
+} from './events.ts';
 import { decideFinalizer, LONGEST_HOLD_MS, type FinalizerDecision, type LeftoverVMs } from './finalizer-decision.ts';
 
 export interface MachineClassDeps extends Pick<Caches, 'classes' | 'machines'>, Pick<Operator, 'clock' | 'log'> {
@@ -122,6 +130,7 @@ export class MachineClassController {
       ownerless,
       waitedMs: sinceMs === undefined ? 0 : this.#deps.clock.monotonicMs() - sinceMs,
       emptyForMs: empty?.countedMs === undefined ? undefined : empty.countedMs - empty.firstMs,
+      uncountedForMs: empty === undefined ? 0 : empty.lastMs - (empty.countedMs ?? empty.firstMs),
       graceMs: this.#deps.graceMs,
     });
   }
@@ -147,7 +156,8 @@ export class MachineClassController {
     }
     if (decision === 'remove-unproven') {
       const minutes = Math.round(this.#waitedMs(key, machineClass) / MINUTE_MS);
-      this.#deps.recorder.event(releasedUnproven(machineClass, minutes));
+      const released = ownerless === 'none' ? releasedUncounted : releasedUnproven;
+      this.#deps.recorder.event(released(machineClass, minutes));
     }
     if (decision === 'remove' && this.#unused.get(key)?.isLeftBehind === true)
       this.#deps.recorder.event(releasedAfterEdit(machineClass));

@@ -23,6 +23,14 @@ export function releasedUnproven(object: MachineClass, waitedMinutes: number): O
   return { object, type: 'Warning', reason: 'VMsMayBeLeft', message };
 }
 
+/** The same although lists are empty: Machines have vanished before their VMs, and no look for VMs without a Machine has confirmed the lists. */
+export function releasedUncounted(object: MachineClass, waitedMinutes: number): ObjectEvent<MachineClass> {
+  const message =
+    `Released after ${waitedMinutes} minutes although Machines of this class vanished before the deletion of their VMs was confirmed, and lists without VMs did not count because ` +
+    'a cluster could not be reached, or this class could not be listed by the check for VMs without a Machine: check the provider for VMs of this class, and delete them';
+  return { object, type: 'Warning', reason: 'VMsMayBeLeft', message };
+}
+
 /** The class is let go although VMs that nobody owns were listed before it was edited, perhaps in another account. */
 export function releasedAfterEdit(object: MachineClass): ObjectEvent<MachineClass> {
   const message =

@@ -13,6 +13,7 @@ const unused: ClassState = {
   ownerless: undefined,
   waitedMs: 0,
   emptyForMs: undefined,
+  uncountedForMs: 0,
   graceMs: 60_000,
 };
 const used: ClassState = { ...unused, hasMachines: true };
@@ -81,6 +82,31 @@ test.each([
     what: 'no VM in two lists after another had shown some',
     state: { ...deleting, hasLeft: true, ownerless: 'none', emptyForMs: 60_000 },
     want: 'remove',
+  },
+  {
+    what: 'no VM in lists that have not counted for long after a Machine vanished',
+    state: { ...lost, ownerless: 'none', uncountedForMs: LONGEST_HOLD_MS },
+    want: 'remove-unproven',
+  },
+  {
+    what: 'no VM in lists that have not counted for less long after a Machine vanished',
+    state: { ...lost, ownerless: 'none', emptyForMs: 0, uncountedForMs: LONGEST_HOLD_MS - 1 },
+    want: 'wait',
+  },
+  {
+    what: 'no VM in lists that have not counted for less than two graces after a Machine vanished',
+    state: { ...lost, ownerless: 'none', uncountedForMs: LONGEST_HOLD_MS, graceMs: LONGEST_HOLD_MS },
+    want: 'wait',
+  },
+  {
+    what: 'no VM in lists that have not counted for long after a Machine vanished from a class that is not deleted',
+    state: { ...lost, isDeleting: false, ownerless: 'none', uncountedForMs: LONGEST_HOLD_MS },
+    want: 'wait',
+  },
+  {
+    what: 'no VM in lists that have not counted for long after another had shown some',
+    state: { ...lost, hasLeft: true, ownerless: 'none', uncountedForMs: 10 * LONGEST_HOLD_MS },
+    want: 'wait',
   },
   { what: 'driver cannot list after a Machine vanished', state: { ...lost, ownerless: 'unsupported' }, want: 'remove' },
   {

@@ -25,6 +25,8 @@ export interface ClassState {
   readonly waitedMs: number;
   /** How long lists in a row have shown no VM: from the begin of the first to the begin of the last. Undefined when the last one did not. */
   readonly emptyForMs: number | undefined;
+  /** For how long such lists have not counted, because no look for VMs without a Machine has followed them. */
+  readonly uncountedForMs: number;
   /** How far apart two lists must be to prove that no VM is left. */
   readonly graceMs: number;
 }
@@ -50,18 +52,24 @@ export const LONGEST_HOLD_MS = 10 * MINUTE_MS;
  *
  * Where a Machine was let go by force, or a list has shown VMs, it is kept until two lists in a row, some time apart, show no VM, however long
  * that takes: a list that is wrong once would have its VM forgotten, and a provider that does not answer meanwhile has not deleted it. So it is
- * where one vanished, but no longer than others while nothing can be learned. Else one list is enough, because each Machine went only after
- * its VM.
+ * where one vanished, but no longer than others while nothing can be learned, be it because no list that is empty counts. Else one list is
+ * enough, because each Machine went only after its VM.
  */
 export function decideFinalizer(state: ClassState): FinalizerDecision {
   const { hasMachines, isHeld, isDeleting, isUnconfirmed, mayComeLate } = state;
-  const { hasLost, hasLeft, ownerless, waitedMs, emptyForMs, graceMs } = state;
+  const { hasLost, hasLeft, ownerless, waitedMs, emptyForMs, uncountedForMs, graceMs } = state;
   const isProved = emptyForMs !== undefined && emptyForMs >= graceMs;
   if (hasMachines) return isHeld || isDeleting ? 'leave' : 'add';
   if (!isHeld) return 'leave';
   if (ownerless === undefined) return 'ask';
   if (isUnconfirmed) return isProved ? 'remove' : 'wait';
   if (ownerless === 'unsupported') return 'remove';
-  if (ownerless === 'none') return mayComeLate || ((hasLost || hasLeft) && !isProved) ? 'wait' : 'remove';
+  if (ownerless === 'none') {
+    if (mayComeLate) return 'wait';
+    if (isProved || !(hasLost || hasLeft)) return 'remove';
+    // Looks are a grace apart.
+    const isUncounted = uncountedForMs >= Math.max(LONGEST_HOLD_MS, 2 * graceMs);
+    return isUncounted && isDeleting && !hasLeft ? 'remove-unproven' : 'wait';
+  }
   return ownerless === 'unknown' && isDeleting && waitedMs >= LONGEST_HOLD_MS ? 'remove-unproven' : 'wait';
 }
