@@ -15,9 +15,10 @@ export async function reportingFailures<T>(
   } catch (err) {
     const error = failureOf(err);
     if (!(error instanceof DriverError)) throw error;
-    const { code, retryAfterMs, terminal, result } = error;
+    const { code, lastKnownState, retryAfterMs, terminal, result } = error;
     throw new DriverError(code, withoutSecrets(error.detail, secretData), {
       terminal,
+      ...(lastKnownState === undefined ? {} : { lastKnownState: withoutSecrets(lastKnownState, secretData) }),
       ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
       ...(result === undefined ? {} : { result }),
       cause: error,

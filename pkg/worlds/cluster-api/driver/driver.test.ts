@@ -5,6 +5,7 @@ import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import { MemoryClient } from '../../../../test/memory-client.ts';
 import { DELETION_HOOK } from '../api/keys.ts';
 import type { KubeObject } from '../../../apis/meta.ts';
+import type { DriverError } from '../../../driver/error.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { apiVersionOf, customResourceDefinitions, providerResource, secrets } from '../../../kube/client/resource.ts';
 import { clusterAPIClusters, clusterAPIMachines } from '../api/resources.ts';
@@ -81,6 +82,24 @@ test.each([
     });
   },
 );
+
+test('a deletion of several calls ends with success, also in another process; that nothing is left of another machine does not', async () => {
+  const client = new MemoryClient();
+  client.put(clusterAPIMachines, { metadata: { ...made(MACHINE).metadata, ...GOING } });
+  const going = (await driverOf(client)
+    .deleteMachine(REQUEST, CALL)
+    .catch((err: unknown) => err)) as DriverError;
+  expect(going).toMatchObject({ code: 'Aborted', lastKnownState: expect.stringContaining(uid) });
+
+  const ask = async (lastKnownState: string | undefined): Promise<unknown> => {
+    const { status } = REQUEST.machine;
+    const request = { ...REQUEST, machine: { ...REQUEST.machine, status: { ...status, lastKnownState } } };
+    return await driverOf(new MemoryClient()).deleteMachine(request, CALL);
+  };
+  expect(await ask(going.lastKnownState)).toEqual({ lastKnownState: undefined });
+  await expect(ask(undefined)).rejects.toMatchObject({ code: 'NotFound' });
+  await expect(ask(going.lastKnownState?.replace(uid, 'another'))).rejects.toMatchObject({ code: 'NotFound' });
+});
 
 /** A Machine of ours that our hook holds. */
 const held = (more: object = {}): KubeObject => {

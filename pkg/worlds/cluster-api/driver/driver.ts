@@ -67,6 +67,18 @@ const CAPABILITIES: Capabilities = {
 type Subject = Pick<Marks, 'cluster' | 'machineName' | 'machineUID'> & { readonly namespace: string };
 
 /**
+ * Of a machine whose objects a call before has found and is deleting. When none is left, that is no VM that is missing: the cluster of the driver is
+ * the same for all classes, and so is the namespace.
+ */
+function deletionState({ namespace, machineUID }: Subject): string {
+  return `deleting the objects of machine ${machineUID} in namespace ${namespace}`;
+}
+
+function lastKnownStateOf({ machine }: MachineRequest): string | undefined {
+  return 'status' in machine ? machine.status?.lastKnownState : undefined;
+}
+
+/**
  * A driver whose VMs are Machines of Cluster API, on whatever infrastructure provider: it makes them with all that they name, and takes
  * them away. Whoever looks after them, our controller or Cluster API itself, makes no difference to it. It remembers nothing but, for a minute,
  * which kinds of providers there are: names are the machine's, and labels say whose an object is.
@@ -142,6 +154,8 @@ export class ClusterAPIDriver implements Driver {
       const subject = await this.#subject(request, call);
       if (subject === undefined) throw notFound(identityOf(request, call));
       const world = this.#world(subject.namespace, call);
+      const goingOn = deletionState(subject);
+      const wasGoingOn = lastKnownStateOf(request) === goingOn;
       let pieces = await this.#ours(world, subject, request);
       const known = machineIn(pieces);
       const asked = new Set<string>();
@@ -150,21 +164,22 @@ export class ClusterAPIDriver implements Driver {
         const next = nextRemoval(strays?.found ?? pieces);
         if (next.kind === 'done') {
           requireNothingHidden(identityOf(request, call), strays?.lost ?? []);
-          if (asked.size === 0) throw notFound(identityOf(request, call));
+          if (asked.size === 0 && !wasGoingOn) throw notFound(identityOf(request, call));
           return { lastKnownState: undefined };
         }
         const { piece } = next;
         const step = `${next.kind} ${piece.object.metadata.uid}`;
         if (next.kind !== 'wait' && asked.has(step)) {
           const what = next.kind === 'delete' ? 'not being deleted' : `held by annotation ${DELETION_HOOK}`;
-          throw new DriverError('Aborted', `${piece.what} still exists, and ${what}: check which webhook blocks it`);
+          const text = `${piece.what} still exists, and ${what}: check which webhook blocks it`;
+          throw new DriverError('Aborted', text, { lastKnownState: goingOn });
         }
         asked.add(step);
         if (next.kind === 'release') await this.#release(piece, call);
         const left = next.kind === 'delete' ? await this.#remove(piece, call) : piece.object;
         if (next.kind !== 'release' && left !== undefined) {
           const why = piece.part === 'machine' ? deletionText(left) : '';
-          throw new DriverError('Aborted', `${piece.what} is being deleted${why}`);
+          throw new DriverError('Aborted', `${piece.what} is being deleted${why}`, { lastKnownState: goingOn });
         }
         pieces = await this.#ours(world, subject, request, known);
       }
