@@ -85,7 +85,7 @@ describe('the demo', () => {
     { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'using ', code: 130 },
     { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'control plane ready', code: 130 },
     { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'starting the manager', code: 130 },
-    { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'Pending', code: 130 },
+    { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'waiting for 1 machine', code: 130 },
   ] as const)('ends in one line, with code $code, when $what after "$when"', async ({ signal, when, code }) => {
     await using program = demo('--machines', '1');
     await program.says(when, UP_MS);
