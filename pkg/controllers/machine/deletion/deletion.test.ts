@@ -298,6 +298,35 @@ describe('the Node of a deleted machine', () => {
     expect(world.machines.get(KEY)).toBeUndefined();
   });
 
+  test.each<{ code: DriverCode; how: string; drains: readonly boolean[] }>([
+    { code: 'OutOfRange', how: '', drains: [false] },
+    { code: 'Uninitialized', how: '', drains: [false] },
+    { code: 'NotFound', how: '', drains: [] },
+    { code: 'OutOfRange', how: ' and the deletion is forced', drains: [true] },
+    { code: 'Unavailable', how: ' and the deletion is forced', drains: [true] },
+    { code: 'NotFound', how: ' and the deletion is forced', drains: [] },
+  ])(
+    'that is older than its Machine, as after a restore, is drained unless the provider has no VM: $code$how',
+    async ({ code, how, drains }) => {
+      const world = start((m) => {
+        m.spec.providerID = 'sim:///m-1';
+        m.metadata.labels = { node: 'm-1', ...(how !== '' && { 'force-deletion': 'True' }) };
+      });
+      world.nodes.cache.put(
+        node((n) => {
+          Object.assign(n.metadata, { resourceVersion: '2', creationTimestamp: '2025-01-01T00:00:00Z' });
+          n.spec.providerID = 'sim:///m-1';
+        }),
+      );
+      world.driver.failures['status'] = [new DriverError(code, 'x')];
+
+      await run(world);
+
+      expect(world.drains.requests.map(({ force }) => force)).toEqual(drains);
+      expect(world.driver.calls).toEqual(drains.length === 0 ? ['status', 'delete'] : ['status']);
+    },
+  );
+
   test('is asked for again when the provider does not know', async () => {
     const world = start(anonymous);
     world.nodes.cache.remove('m-1');

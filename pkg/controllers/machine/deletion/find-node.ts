@@ -13,18 +13,19 @@ import { isAt, isForced } from './cursor.ts';
 import { begunNamesakes } from './namesake-vms.ts';
 import { readClass } from './read-class.ts';
 
-/** Answers that say as much as can be known: the drain finds out whether there is a Node, the driver deletes what is left. */
-const ENOUGH: ReadonlySet<DriverCode> = new Set(['NotFound', 'Unimplemented', 'Uninitialized', 'OutOfRange']);
-/** Those of them that speak for what is recorded. */
-const VOUCHING: ReadonlySet<DriverCode> = new Set(['Unimplemented', 'Uninitialized']);
+/**
+ * Answers besides NotFound that say as much as can be known, and speak for what is recorded: the drain finds out whether there is a Node, the driver
+ * deletes what is left. OutOfRange: several VMs.
+ */
+const VOUCHING: ReadonlySet<DriverCode> = new Set(['Unimplemented', 'Uninitialized', 'OutOfRange']);
 
 type Deps = Pick<Collaborators, 'namesakes' | 'activities' | 'calls' | 'claims' | 'cursor' | 'resolveClass'>;
 
 /**
  * Finds out the Node's name: from label `node`, from Nodes that show the machine's name or provider id, and only then from
  * the provider. Without its class a machine goes on with what is known. Of a Node that is older than the Machine, its record proves nothing: it may
- * be a copy of another namespace's. The provider is asked, and without its answer the Node is left alone. A deletion that is forced waits for no
- * answer after the first.
+ * be a copy of another namespace's. The provider is asked, and the Node is left alone if it has no VM. A deletion that is forced waits for no answer
+ * after the first.
  */
 export const findNode = (deps: Deps): MachineStep => ({
   name: 'find-node',
@@ -103,10 +104,11 @@ function ask(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): StepResu
   return next;
 }
 
-/** What an error says as well as an answer would; undefined: nothing, and it is asked again. */
+/** What an error says as well as an answer would; undefined: nothing, and it is asked again, unless `isLast`: then what is recorded stands. */
 function answerIn({ code, result }: DriverError, isLast: boolean): ActivityResults['status'] | undefined {
+  if (code === 'NotFound') return { isMissing: true };
   if (VOUCHING.has(code)) return { ...result };
-  return ENOUGH.has(code) || isLast ? { isMissing: true } : undefined;
+  return isLast ? {} : undefined;
 }
 
 /** Whether the driver says that there is no VM; one that knows names only may find that of a namesake too. Throws what else it does not know. */
@@ -115,7 +117,7 @@ async function isNotFound(told: Promise<unknown>): Promise<boolean> {
     await told;
     return false;
   } catch (err) {
-    if (DriverError.hasCode(err, ...ENOUGH)) return err.code === 'NotFound';
+    if (DriverError.hasCode(err, 'NotFound', ...VOUCHING)) return err.code === 'NotFound';
     throw err;
   }
 }
