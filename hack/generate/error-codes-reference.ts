@@ -93,9 +93,9 @@ const OPERATION_MEANINGS: Readonly<Record<OperationCode, Meaning & { readonly op
       'Find the other one with `kubectl get machines -A --field-selector metadata.name=NAME`, and delete the one that is not needed. The Node of the other one is not touched.',
   },
   PreparationFailed: {
-    operation: 'Create',
+    operation: 'Create, Delete',
     cause:
-      'The API server rejects a prerequisite of the creation: reading the Secret of the class, or writing the bootstrap token.',
+      'The API server rejects a prerequisite: reading the Secret of the class or, for a creation, writing the bootstrap token.',
     remedy: 'Allow the request in the message.',
   },
   VMBeingCreated: {

@@ -4,7 +4,8 @@ import { isBeingDeleted } from '../../../apis/meta.ts';
 import { parseGoBool } from '../../../apis/go-bool.ts';
 import { CONTROL } from '../../../kube/gate/gate.ts';
 import { requeue, type StepResult } from '../../../work/reconcile/result.ts';
-import { setFailure, setOperation, wasNeverRequested } from '../../machine-facts/status.ts';
+import type { OperationCode } from '../../machine-facts/operation-codes.ts';
+import { codeInDeletion, setFailure, setOperation, wasNeverRequested } from '../../machine-facts/status.ts';
 import { deletionStageOf, describeStage, hasReached, type DeletionStage } from '../../machine-facts/deletion-stage.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext } from '../context.ts';
@@ -69,8 +70,8 @@ export class DeletionCursor {
   }
 
   /** Shows why the copy stays at a stage; much the same text again is no write. True when it is news. */
-  stay(ctx: MachineContext, stage: DeletionStage, text: string): boolean {
-    this.#report(ctx, 'Failed', stage, text);
+  stay(ctx: MachineContext, stage: DeletionStage, text: string, errorCode?: OperationCode): boolean {
+    this.#report(ctx, 'Failed', stage, text, errorCode);
     return ctx.machine.status.lastOperation?.description !== ctx.observed.status?.lastOperation?.description;
   }
 
@@ -82,13 +83,16 @@ export class DeletionCursor {
     this.#report(ctx, 'Processing', stage, text);
   }
 
-  #report({ machine }: MachineContext, state: 'Failed' | 'Processing', stage: DeletionStage, text: string): void {
+  #report(
+    { machine }: MachineContext,
+    state: 'Failed' | 'Processing',
+    stage: DeletionStage,
+    text: string,
+    errorCode?: OperationCode,
+  ): void {
     const told = { type: 'Delete', state, description: describeStage(stage, text) } as const;
-    setFailure(
-      machine,
-      wasNeverRequested(machine) ? { ...told, errorCode: 'NeverAsked' } : told,
-      this.#deps.clock.now(),
-    );
+    const code = codeInDeletion(machine, errorCode);
+    setFailure(machine, code === undefined ? told : { ...told, errorCode: code }, this.#deps.clock.now());
   }
 
   /**

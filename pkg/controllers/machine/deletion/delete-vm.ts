@@ -208,8 +208,8 @@ function goesOn(ctx: MachineContext, { error, forMs }: CallFailure): boolean {
 }
 
 /** Whether a failure was told: any, before Aborted; before a NotFound that is not believed, just that. */
-function wasTold({ observed }: MachineContext, error: DriverError): boolean {
-  const { state, description } = observed.status?.lastOperation ?? {};
+function wasTold({ machine }: MachineContext, error: DriverError): boolean {
+  const { state, description } = machine.status.lastOperation ?? {};
   if (state !== 'Failed') return false;
   return error.code === 'Aborted' || description === describeStage('delete-vm', failureText(error));
 }

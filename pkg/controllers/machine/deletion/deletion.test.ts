@@ -692,7 +692,11 @@ describe('departure: a missing MachineClass is told of and blocks only what need
     world.secretFailure = new ApiError(403, 'Forbidden', 'secrets is forbidden');
     for (let i = 0; i < 3; i++) await expect(run(world)).resolves.toHaveProperty('error', world.secretFailure);
 
-    expect(operationOf(world)).toMatchObject({ state: 'Failed', description: `${text} ${row.stage}` });
+    expect(operationOf(world)).toMatchObject({
+      state: 'Failed',
+      errorCode: 'PreparationFailed',
+      description: `${text} ${row.stage}`,
+    });
     expect(world.events.map(({ message }) => message)).toEqual([text]);
 
     world.secretFailure = undefined;
@@ -700,13 +704,57 @@ describe('departure: a missing MachineClass is told of and blocks only what need
     expect(world.machines.get(KEY)).toBeUndefined();
   });
 
-  test('says nothing of a Secret that the API server does not show for a moment', async () => {
-    const world = start((m) => void (m.metadata.labels = {}));
+  test('forgets that its Secret could not be read once it can: Aborted after that is no failure', async () => {
+    const world = start((m) => {
+      m.status.currentStatus.phase = 'Terminating';
+      m.status.lastOperation = { type: 'Delete', state: 'Processing', description: 'Initiate VM deletion' };
+    });
     world.nodes.cache.remove('m-1');
-    world.secretFailure = new ApiError(0, 'Unreachable', 'connection refused');
+    world.secretFailure = new ApiError(403, 'Forbidden', 'secrets is forbidden');
     await run(world);
+    expect(operationOf(world)?.state).toBe('Failed');
+    world.secretFailure = undefined;
+    world.driver.failures['delete'] = [
+      new DriverError('Aborted', 'it goes on'),
+      new DriverError('Aborted', 'it goes on'),
+    ];
+    const states: (string | undefined)[] = [];
+    for (let i = 0; i < 3; i++) {
+      await world.reconcile();
+      states.push(operationOf(world)?.state);
+      await run(world);
+      states.push(operationOf(world)?.state);
+      world.clock.advance(10 * SECOND);
+    }
 
-    expect([operationOf(world)?.state, world.events]).toEqual(['Processing', []]);
+    expect(states).toEqual(['Processing', 'Processing', 'Processing', 'Processing', 'Processing', undefined]);
+    expect(world.events.map(({ reason }) => reason)).toEqual(['InvalidClass', 'VMDeleted']);
+  });
+
+  test.each([
+    { code: 0, what: 'does not answer', times: 3, told: [] },
+    { code: 503, what: 'asks for patience', times: 3, told: [] },
+    { code: 500, what: 'cannot read it, once', times: 1, told: [] },
+    { code: 500, what: 'cannot read it', times: 2, told: ['InvalidClass'] },
+  ])('says of a Secret only what lasts: the API server $what', async ({ code, times, told }) => {
+    const world = start((m) => {
+      m.metadata.labels = {};
+      m.status.currentStatus.phase = 'Terminating';
+      m.status.lastOperation = {
+        type: 'Delete',
+        state: 'Processing',
+        description: 'Set machine status to termination. Now, getting VM Status',
+      };
+    });
+    world.nodes.cache.remove('m-1');
+    for (let outage = 0; outage < 2; outage++) {
+      world.secretFailure = new ApiError(code, 'Failed', 'etcdserver: leader changed');
+      for (let i = 0; i < times; i++) await world.reconcile();
+      expect(operationOf(world)?.state).toBe(told.length === 0 ? 'Processing' : 'Failed');
+      expect(world.events.map(({ reason }) => reason).slice(outage)).toEqual(told);
+      world.secretFailure = undefined;
+      await world.reconcile();
+    }
   });
 
   test('ends at once when the machine has waited for its class from the beginning', async () => {

@@ -19,7 +19,10 @@ import { readClass } from './read-class.ts';
  */
 const VOUCHING: ReadonlySet<DriverCode> = new Set(['Unimplemented', 'Uninitialized', 'OutOfRange']);
 
-type Deps = Pick<Collaborators, 'namesakes' | 'activities' | 'calls' | 'claims' | 'cursor' | 'resolveClass'>;
+type Deps = Pick<
+  Collaborators,
+  'namesakes' | 'activities' | 'calls' | 'claims' | 'cursor' | 'reportedOnce' | 'resolveClass'
+>;
 
 /**
  * Finds out the Node's name: from label `node`, from Nodes that show the machine's name or provider id, and only then from
