@@ -50,7 +50,8 @@ const MEANINGS: Readonly<Record<Exclude<DriverCode, 'OK'>, Meaning>> = {
   Aborted: { cause: 'The operation was interrupted, or is still in progress.', remedy: 'None: the call is retried.' },
   OutOfRange: {
     cause: 'Several VMs match one machine.',
-    remedy: 'None: an orphan collection starts immediately and removes VMs without a Machine.',
+    remedy:
+      'None: an orphan collection starts immediately and removes VMs without a Machine. If it may not delete, see OrphanVMsHeld; a machine in creation is then replaced after its creation timeout.',
   },
   Unimplemented: {
     cause: 'The driver does not implement this method.',
