@@ -1,9 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { SECOND } from '../../../../test/durations.ts';
-import { machine, type BuiltMachine } from '../../../../test/builders.ts';
+import { machine, machineClass, type BuiltMachine } from '../../../../test/builders.ts';
 import type { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { newMachineWorld } from '../../../../test/fakes/new-machine-world.ts';
+import type { LastOperation } from '../../../apis/machine/v1alpha1/machine.ts';
 import { DriverError } from '../../../driver/error.ts';
 import type { MachineStep } from '../context.ts';
 
@@ -202,6 +203,46 @@ describe('a CreateMachine without answer, at a driver that may make a second VM'
       expect(creations(world)).toBe(2);
     },
   );
+
+  test.each([
+    {
+      what: 'says so once the class is corrected, in place of the failure',
+      isCorrected: true,
+      shown: {
+        state: 'Processing',
+        errorCode: 'VMBeingCreated',
+        description: 'did not report whether it created a VM. Unless one appears, it is repeated',
+      },
+    },
+    {
+      what: 'keeps its failure while nothing is corrected',
+      isCorrected: false,
+      shown: { state: 'Failed', errorCode: 'Internal', description: 'the image does not exist' },
+    },
+  ])('$what', async ({ isCorrected, shown }) => {
+    const world = start();
+    world.driver.failures['create'] = [new DriverError('Internal', 'the image does not exist')];
+    await run(world);
+    const operation = (): LastOperation | undefined => world.machines.get(KEY)?.status?.lastOperation;
+    expect(operation()).toMatchObject({ state: 'Failed', description: expect.stringContaining('the image') });
+
+    if (isCorrected) {
+      const { finalizers } = world.classes.get('default/class-1')?.metadata ?? {};
+      world.classes.put(
+        machineClass((c) => Object.assign(c.metadata, { finalizers, generation: 7, resourceVersion: '77' })),
+      );
+    }
+    for (let i = 0; i < 7; i++) {
+      await run(world);
+      world.clock.advance(15 * SECOND);
+      expect(operation()).toMatchObject({ ...shown, description: expect.stringContaining(shown.description) });
+    }
+    expect(creations(world)).toBe(1);
+    world.clock.advance(30 * SECOND);
+    await run(world);
+
+    expect(creations(world)).toBe(2);
+  });
 
   test('is over when a VM is told of without a name for its Node, and not repeated before 2 minutes', async () => {
     const world = start();

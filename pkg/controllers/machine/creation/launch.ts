@@ -49,13 +49,15 @@ export const launch = (deps: Deps): MachineStep => ({
     const progress = deps.calls.advance(ctx, call);
     if (progress.kind === 'waiting') return progress.result;
     // The driver shows no VM, but no answer to a CreateMachine says that there is none, and the provider may be slow to show it.
-    if (progress.answer === undefined)
+    if (progress.answer === undefined) {
+      if (!deps.calls.hasFailed(ctx, resolved, 'create')) showUnanswered(deps, ctx);
       return deps.calls.postpone(
         ctx,
         call,
         deps.unanswered.checkMs(ctx.machine),
         'the VM of a CreateMachine call without a clear answer to appear',
       );
+    }
     deps.unanswered.ended(ctx.machine, undefined, deps.clock.monotonicMs());
     ctx.launched = progress.answer;
     return next;
@@ -221,6 +223,14 @@ function showProgress({ clock }: Pick<Deps, 'clock'>, { machine }: MachineContex
   const description = `${BEING_CREATED}${error.detail}`;
   const errorCode = 'VMBeingCreated';
   setFailure(machine, { type: 'Create', state: 'Processing', errorCode, description }, clock.now());
+}
+
+/** Of a call that was made of something else, such as a class that was corrected since, the failure is over although the next call has to wait. */
+function showUnanswered({ clock }: Pick<Deps, 'clock'>, { machine, observed }: MachineContext): void {
+  if (failedCallOf(observed.status?.lastOperation) !== 'create') return;
+  const description = `${BEING_CREATED}the last CreateMachine call did not report whether it created a VM. Unless one appears, it is repeated after 2 minutes.`;
+  const told = { type: 'Create', state: 'Processing', errorCode: 'VMBeingCreated', description } as const;
+  setFailure(machine, failureOfCreation(observed, told), clock.now());
 }
 
 /** How a failure shows on the copy. The same again is no write and no Event. */
