@@ -128,7 +128,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
     preservation(given),
     maintenance(given),
     orphanedMarks(given),
-    settled,
+    settled(given),
     awaitName(given),
     resolve(given),
     beginNamed(given),

@@ -191,6 +191,23 @@ describe('health', () => {
     expect(world.activities.hasResult('default/m-1')).toBe(row.isKept);
   });
 
+  test('a machine that runs does not keep what a call told that was on its way when it came to run', async () => {
+    const description = 'Could not prepare the creation of the VM: no';
+    const last = { type: 'Create', state: 'Failed', errorCode: 'PreparationFailed', description } as const;
+    const world = start({ phase: 'CrashLoopBackOff', last });
+    const { uid } = current(world).metadata;
+    let answer: () => void = () => undefined;
+    const asked = new Promise<undefined>((resolve) => (answer = () => resolve(undefined)));
+    world.activities.startOrGet({ uid, key: 'default/m-1', account: 'sim' }, 'create', () => asked);
+    expect((await world.reconcile()).machine.status?.currentStatus?.phase).toBe('Running');
+
+    answer();
+    await world.settle();
+    await world.reconcile();
+
+    expect(world.activities.hasResult('default/m-1')).toBe(false);
+  });
+
   test('tells of a machine that names no Node any more, where none shows its name', async () => {
     const world = start({ phase: 'Running', noLabel: true, noNode: true });
     const { events } = await world.reconcile();
