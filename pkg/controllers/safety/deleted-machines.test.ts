@@ -42,6 +42,24 @@ test.each([
   expect(gone.of(late)?.name).toBe(isIts ? 'gone' : undefined);
 });
 
+test('a VM that was not deleted after all takes nothing along of its twin, which was', () => {
+  const gone = new DeletedMachines();
+  const one = { name: 'gone', nodeName: 'n-gone' };
+  gone.add({ ...one, providerID: 'sim:///stays' });
+  gone.add({ ...one, providerID: 'sim:///gone' });
+
+  gone.forgetVM('sim:///stays');
+
+  expect([gone.has('sim:///stays'), gone.has('sim:///gone')]).toEqual([false, true]);
+  const late = node((n) => {
+    n.metadata.labels[MACHINE_NAME_LABEL] = 'gone';
+    n.spec.providerID = '';
+  });
+  expect(gone.of(late)?.providerID).toBe('sim:///gone');
+  gone.forgetVM('sim:///gone');
+  expect(gone.of(late)).toBeUndefined();
+});
+
 test('a name alone is not believed of a Node that was there before the machine', () => {
   const gone = new DeletedMachines();
   gone.add({ name: 'gone', nodeName: 'n-gone', providerID: 'sim:///gone', createdAt: '2026-01-02T00:00:00Z' });

@@ -62,6 +62,15 @@ export class DeletedMachines {
     }
   }
 
+  /** This VM was not deleted after all. Another one of its name, such as its twin, may have been. */
+  forgetVM(providerID: string): void {
+    const one = this.#byProviderID.get(providerID);
+    if (one === undefined) return;
+    this.#byProviderID.delete(providerID);
+    if (this.#byName.get(one.name) === one) this.#byName.delete(one.name);
+    if (this.#byNodeName.get(one.nodeName) === one) this.#byNodeName.delete(one.nodeName);
+  }
+
   /** The cluster was set back: Machines that have gone may be there again. */
   clear(): void {
     this.#byProviderID.clear();

@@ -22,6 +22,7 @@ async function collect({
   namesake,
   providerID = VM.providerID,
   failure,
+  failures = [failure],
 }: {
   isDryRun?: boolean;
   isOwned?: boolean;
@@ -31,6 +32,8 @@ async function collect({
   namesake?: string;
   providerID?: string;
   failure?: Error;
+  /** Of as many deletions, one after the other. */
+  failures?: readonly (Error | undefined)[];
 }) {
   const driver = new FakeDriver();
   let isFoundOwned = isOwned;
@@ -38,7 +41,6 @@ async function collect({
   driver.nextTurn = new Promise((resolve) => {
     begin = resolve;
   });
-  if (failure !== undefined) driver.failures = { delete: [failure] };
   if (namesake !== undefined) driver.vms.set('m-1', { providerID: namesake, nodeName: 'm-1', addresses: [] });
   const told: string[] = [];
   const activities = new ActivityRegistry({
@@ -60,12 +62,15 @@ async function collect({
   });
   const access = { key: 'default/class-1', machineClass: machineClass(), driver, secretData: {} };
   const lists = { isListed: () => true, accessOf: () => access };
-  collector.collect({ vm: { ...VM, providerID }, access, ...lists, proof: { first: SIGHT, second: SIGHT } });
-  for (let i = 0; i < 30; i++) await Promise.resolve();
-  isFoundOwned = isOwnedAfterTurn;
-  begin();
-  for (let i = 0; i < 30; i++) await Promise.resolve();
-  collector.settle();
+  for (const one of failures) {
+    driver.failures = one === undefined ? {} : { delete: [one] };
+    collector.collect({ vm: { ...VM, providerID }, access, ...lists, proof: { first: SIGHT, second: SIGHT } });
+    for (let i = 0; i < 30; i++) await Promise.resolve();
+    isFoundOwned = isOwnedAfterTurn;
+    begin();
+    for (let i = 0; i < 30; i++) await Promise.resolve();
+    collector.settle();
+  }
   return { calls: driver.calls, told };
 }
 
@@ -103,6 +108,18 @@ test.each([
     options: { failure: new DriverError('NotFound', 'gone') },
     calls: ['delete'],
     told: ['OrphanVMDeleted', 'collected'],
+  },
+  {
+    title: 'that its driver does not find again, although it is listed, was not deleted',
+    options: { failures: [new DriverError('NotFound', 'gone'), new DriverError('NotFound', 'gone')] },
+    calls: ['delete', 'delete'],
+    told: ['OrphanVMDeleted', 'collected', 'stays', 'OrphanVMDeletionFailed'],
+  },
+  {
+    title: 'that was deleted, and has come again with its ID, may be gone already once more',
+    options: { failures: [new DriverError('NotFound', 'gone'), undefined, new DriverError('NotFound', 'gone')] },
+    calls: ['delete', 'delete', 'delete'],
+    told: Array.from({ length: 3 }, () => ['OrphanVMDeleted', 'collected']).flat(),
   },
   {
     title: 'that could not be deleted is told of',

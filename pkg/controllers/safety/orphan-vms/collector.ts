@@ -88,8 +88,11 @@ export class Collector {
       if (activity?.state === 'running') continue;
       this.#running.delete(providerID);
       this.#deps.activities.forget(providerID, 'delete');
-      if (activity?.state !== 'failed') this.#deleted(collection);
-      else if (DriverError.hasCode(activity.error, 'NotFound')) this.#notFound(collection, activity.error);
+      if (activity?.state !== 'failed') {
+        // IDs that are made of names come again.
+        this.#unfound.delete(providerID);
+        this.#deleted(collection);
+      } else if (DriverError.hasCode(activity.error, 'NotFound')) this.#notFound(collection, activity.error);
       else this.#failed(collection, activity.error);
     }
     return this.#running.size;

@@ -191,7 +191,7 @@ class World {
       isOwned: () => this.isOwned,
       namesakeOf: () => this.namesake,
       collected: ({ machineName: name, providerID }) => this.gone.add({ name, nodeName: name, providerID }),
-      stays: ({ machineName: name, providerID }) => this.gone.forget({ name, nodeName: name, providerID }),
+      stays: ({ providerID }) => this.gone.forgetVM(providerID),
     });
     const left = {
       gone: this.gone,

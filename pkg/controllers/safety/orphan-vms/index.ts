@@ -109,7 +109,7 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
       // Nobody has recorded what its Node is called.
       gone.addLate({ name: machineName, nodeName: machineName, providerID });
     },
-    stays: ({ providerID, machineName: name }) => gone.forget({ name, nodeName: name, providerID }),
+    stays: ({ providerID }) => gone.forgetVM(providerID),
   });
   const leftBehind = new LeftBehind(ORPHAN_VMS_KEY, {
     ...given,
