@@ -55,6 +55,17 @@ describe('a Node whose VM is being deleted', () => {
     expect(world.nodes.patches).not.toContainEqual(CORDON);
   });
 
+  test('is cordoned also if it cannot be marked', async () => {
+    const world = whenItsVMIsDeleted(LATER);
+    const patch = world.nodes.patch.bind(world.nodes);
+    world.nodes.patch = (of, change) =>
+      'metadata' in change ? Promise.reject(new ApiError(403, 'Forbidden', 'refused')) : patch(of, change);
+
+    for (let i = 0; i < 3; i++) await world.reconcile();
+
+    expect(world.nodes.patches).toEqual([{ spec: { unschedulable: true } }]);
+  });
+
   test('goes with it also if it cannot be cordoned', async () => {
     const world = whenItsVMIsDeleted(LATER);
     world.driver.failures['delete'] = [];

@@ -9,10 +9,11 @@ import { isAt } from './cursor.ts';
 
 /** It is uncordoned should its machine be kept after all, as after a restore of the control cluster. */
 const MARK = { [CORDONED_BY_MAINTENANCE_ANNOTATION]: 'true' };
+const CORDON = { unschedulable: true };
 
 /**
  * Cordons a Node that registered after the deletion was requested, while the deletion of its VM is retried: no drain has seen it, and no pod is
- * to be started on it. That it cannot be cordoned does not keep the VM.
+ * to be started on it. It is cordoned also where it cannot be marked, and the VM goes where it cannot be cordoned.
  */
 export const cordonLateNode = ({ cursor }: Pick<Collaborators, 'cursor'>): MachineStep => ({
   name: 'cordon-late-node',
@@ -22,17 +23,27 @@ export const cordonLateNode = ({ cursor }: Pick<Collaborators, 'cursor'>): Machi
     if (!isAt(ctx, 'delete-vm') || nodes === undefined || cursor.isNodeAbandoned(ctx)) return next;
     for (const node of nodes.ofMachine(machine)) {
       if (!isLate(node, machine) || node.spec?.unschedulable === true) continue;
-      try {
-        await nodes.patch(node, { metadata: { annotations: MARK }, spec: { unschedulable: true } }, signal);
-        log.info({ node: node.metadata.name }, 'cordoned a node that registered late');
-      } catch (err) {
-        if (!(err instanceof ApiError)) throw err;
-        log.debug({ node: node.metadata.name, err }, 'could not cordon a node that registered late');
-      }
+      const marked = { metadata: { annotations: MARK }, spec: CORDON };
+      let err = await refusalOf(() => nodes.patch(node, marked, signal));
+      if (err !== undefined && !signal.aborted)
+        err = await refusalOf(() => nodes.patch(node, { spec: CORDON }, signal));
+      const { name } = node.metadata;
+      if (err === undefined) log.info({ node: name }, 'cordoned a node that registered late');
+      else log.debug({ node: name, err }, 'could not cordon a node that registered late');
     }
     return next;
   },
 });
+
+async function refusalOf(patch: () => Promise<unknown>): Promise<ApiError | undefined> {
+  try {
+    await patch();
+    return undefined;
+  } catch (err) {
+    if (err instanceof ApiError) return err;
+    throw err;
+  }
+}
 
 function isLate(node: Node, { metadata: { deletionTimestamp } }: Machine): boolean {
   return deletionTimestamp !== undefined && node.metadata.creationTimestamp > deletionTimestamp;
