@@ -58,16 +58,15 @@ export function isInUpdate({ metadata: { labels = {} } }: Node): boolean {
 }
 
 /** Reasons of condition `InPlaceUpdate` with which a Node is kept empty, whatever its labels say. */
-const EMPTY_FOR_UPDATE: ReadonlySet<string | undefined> = new Set([
-  'SelectedForUpdate',
-  'DrainSuccessful',
-  'ReadyForUpdate',
-  'UpdateFailed',
-]);
+const UNDERWAY: ReadonlySet<string | undefined> = new Set(['SelectedForUpdate', 'DrainSuccessful', 'ReadyForUpdate']);
+/** Reasons that stay behind: they count for as long as the label of the result is there, too. */
+const OVER: ReadonlySet<string | undefined> = new Set(['UpdateSuccessful', 'UpdateFailed']);
 
-/** Whether an update in place needs the Node cordoned: from when it was chosen until it is given back. */
+/** Whether an update in place needs the Node cordoned: from when it was chosen until it is given back, or its labels are gone. */
 export function isEmptyForUpdate(node: Node): boolean {
-  return isInUpdate(node) || EMPTY_FOR_UPDATE.has(nodeConditionOf(node, 'InPlaceUpdate')?.reason);
+  const reason = nodeConditionOf(node, 'InPlaceUpdate')?.reason;
+  const hasResult = node.metadata.labels?.[UPDATE_RESULT_LABEL] !== undefined;
+  return isInUpdate(node) || UNDERWAY.has(reason) || (hasResult && OVER.has(reason));
 }
 
 /** Whether the Node was updated in place and its machine is well again. */

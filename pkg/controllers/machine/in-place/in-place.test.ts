@@ -412,6 +412,16 @@ describe('the drain of an update in place', () => {
     },
   );
 
+  test('keeps its cordon after a success until the Node is given back, also without the selection', async () => {
+    const kept = await ready();
+    kept.labelNode(SELECTED_FOR_UPDATE_LABEL, undefined);
+    kept.labelNode(UPDATE_RESULT_LABEL, 'successful');
+
+    await kept.rest();
+
+    expect([reasonOf(kept), kept.phase, kept.node.spec?.unschedulable]).toEqual(['UpdateSuccessful', 'Running', true]);
+  });
+
   // MCM fault 10: the condition advanced although the phase could not be written.
   test('is over for the Node only when the phase was recorded', async () => {
     const kept = await selected();

@@ -485,6 +485,31 @@ describe('a machine in maintenance', () => {
     expect(isCordoned(kept)).toBe(false);
   });
 
+  test('that ends uncordons a Node whose update in place had failed, if its labels are gone', async () => {
+    const kept = new KeptMachine();
+    const labels = ['candidate-for-update', 'selected-for-update', 'update-result'];
+    const label = (value: string | undefined, ...names: readonly string[]): void =>
+      names.forEach((name) => kept.labelNode(`node.machine.sapcloud.io/${name}`, value));
+    label('true', 'candidate-for-update', 'selected-for-update');
+    await kept.rest();
+    await kept.endDrains();
+    await kept.rest();
+    label('failed', 'update-result');
+    await kept.rest();
+    label(undefined, ...labels);
+    kept.annotateMachine(ASKED, 'true');
+    await kept.rest();
+    await kept.endDrains();
+    await kept.rest();
+    expect([shown(kept), isCordoned(kept)]).toEqual(['True InMaintenance', true]);
+
+    kept.annotateMachine(ASKED, undefined);
+    await kept.rest();
+
+    expect([kept.phase, kept.condition('InPlaceUpdate')?.reason]).toEqual(['InPlaceUpdateFailed', 'UpdateFailed']);
+    expect([shown(kept), isCordoned(kept)]).toEqual(['False NotInMaintenance', false]);
+  });
+
   test('does nothing to its Node while the cluster is out of reach', async () => {
     const kept = new KeptMachine();
     kept.annotateMachine(ASKED, 'true');
