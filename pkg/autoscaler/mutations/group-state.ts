@@ -51,8 +51,9 @@ export function isReplacedBySet(machine: Machine, nowMs: number): boolean {
  * | another old set, as after a rollback | Machines with a Node: others went for them before they came | the others, and for each that is going |
  *
  * They are never more than may be unavailable. A frozen MachineDeployment empties old sets without raising the new one: there, whatever is not
- * filled is yet to come. In place a Node is chosen as soon as one more may be unavailable, and one whose update fails is emptied; with Manual a
- * person chooses, whatever the size is. A Recreate creates as many as are wanted when all are gone.
+ * filled is yet to come. In place a Node is chosen as soon as one more may be unavailable, and one whose update fails is emptied, while Machines
+ * of its old set that have not joined stay: any old set is as another one; with Manual a person chooses, whatever the size is. A Recreate
+ * creates as many as are wanted when all are gone.
  */
 export function owedBy(
   sight: Pick<GroupSources, 'targets' | 'machines'>,
@@ -68,7 +69,7 @@ export function owedBy(
   const most = Math.max(joined, ...ofOld);
   const old = facts.oldSets.map(({ size, named }, i) => {
     const left = Math.max(0, size - named);
-    const filled = ofOld[i] === most ? left : Math.min(left, ofOld[i] ?? 0);
+    const filled = ofOld[i] === most && type !== 'InPlaceUpdate' ? left : Math.min(left, ofOld[i] ?? 0);
     return { filled, toCome: left - filled };
   });
   const filledByOld = old.reduce((sum, { filled }) => sum + filled, 0);

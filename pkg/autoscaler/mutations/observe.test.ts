@@ -114,7 +114,13 @@ describe('a rollout', () => {
       want: 0,
     },
     { title: 'nothing when it is complete', sets: [three], want: 0 },
-    { title: 'what an update in place has emptied', sets: [setOf('new', 1), left], strategy: inPlace, want: 1 },
+    {
+      title: 'what an update in place has emptied',
+      sets: [setOf('new', 1), left],
+      machines: working(left, 3),
+      strategy: inPlace,
+      want: 1,
+    },
     { title: 'nothing in place where a person chooses', sets: [setOf('new', 1), left], strategy: manual, want: 0 },
     { title: 'nothing of a Recreate', sets: [three, old], strategy: { type: 'Recreate' } as const, want: 0 },
     {

@@ -40,6 +40,8 @@ interface Start {
   readonly isPending?: boolean;
   /** One of the old set has failed, is preserved, and has no Node. */
   readonly isOneKept?: boolean;
+  /** One of the old set has not become a Node. */
+  readonly isOneComing?: boolean;
 }
 
 /** A rollout whose new Machines never come, and an autoscaler that takes back what does not come. */
@@ -58,6 +60,7 @@ class StuckRollout {
     isPaused = false,
     isPending = false,
     isOneKept = false,
+    isOneComing = false,
   }: Start) {
     this.#isPending = isPending;
     const owner = machineDeployment(({ metadata, spec }) => {
@@ -85,11 +88,12 @@ class StuckRollout {
       machine(({ metadata, status }) => {
         if (isOneKept && i === 0)
           status.currentStatus = { phase: 'Failed', preserveExpiryTime: '2027-01-01T00:00:00Z' };
+        if (isOneComing && i === 0) status.currentStatus = { phase: 'Pending' };
         Object.assign(metadata, { name, uid: name, labels: { ...metadata.labels, pool: 'a', node: name } });
         metadata.ownerReferences = [controllerReference(old, API_VERSION, 'MachineSet')];
       }),
     );
-    const joined = names.slice(isOneKept ? 1 : 0);
+    const joined = names.slice(isOneKept || isOneComing ? 1 : 0);
     const nodes = joined.map((name) => node(({ metadata }) => void Object.assign(metadata, { name, uid: name })));
     const world = new DeploymentWorld(owner, {
       sets: sizes[2] === undefined ? [now, old] : [now, old, other],
@@ -263,6 +267,15 @@ test.each<Start & { title: string; increase?: number; want: { replicas: number; 
     sizes: [5, 1],
     isPending: true,
     want: { replicas: 6, working: 5 },
+  },
+  {
+    title: 'in place of which an update has failed, and whose old set has a Machine that has not joined either',
+    strategy: inPlace('Auto', 1),
+    replicas: 5,
+    sizes: [5, 2],
+    isPending: true,
+    isOneComing: true,
+    want: { replicas: 5, working: 4 },
   },
   {
     title: 'in place whose new set has its whole size',
