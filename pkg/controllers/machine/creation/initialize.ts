@@ -31,7 +31,10 @@ export const initialize = (deps: Deps): MachineStep => ({
     const { machine, observed, launched, resolved, pass } = ctx;
     if (launched?.needsInitialize !== true || resolved === undefined) return next;
     // With the identity, before the call: whatever fails from here on, also in another process, the VM is still to be initialized.
-    if (isBeingCreated(observed) && !isUninitialized(observed)) showProgress(deps, ctx, 'the driver is asked to.');
+    if (isBeingCreated(observed) && !isUninitialized(observed)) {
+      showProgress(deps, ctx, 'the driver is asked to.');
+      return waitFor('it to be recorded that the VM is to be initialized');
+    }
     if (observed.spec.providerID !== machine.spec.providerID) return waitFor('the identity of the VM to be recorded');
 
     const progress = deps.calls.advance(ctx, {
