@@ -1,7 +1,7 @@
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { MINUTE_MS } from '../../../base/clock/clock.ts';
+import { fromTimestamp, MINUTE_MS } from '../../../base/clock/clock.ts';
 import { hasToJoin } from '../../machine-facts/joining.ts';
 import { isReady, readySince } from '../../machine-facts/node-health.ts';
 import type { Collaborators } from '../collaborators.ts';
@@ -15,7 +15,7 @@ const ROUND_MS = 5 * MINUTE_MS;
  * of a deletion that the watch has not delivered to this process it does not know that, and never will.
  */
 export class DeletedNodes {
-  readonly #clock: Pick<Collaborators['clock'], 'monotonicMs'>;
+  readonly #clock: Collaborators['clock'];
   /** The deletionTimestamp of those that were, by UID: a cluster that is set back may see one deleted twice. */
   readonly #ready = new Map<string, string>();
   /** The same of those that had become ready again just before. */
@@ -32,7 +32,8 @@ export class DeletedNodes {
     const { uid } = current.metadata;
     const before = old?.metadata.uid === uid ? old : undefined;
     if (!isReady(current) || (before !== undefined && !wasInterrupted(before, current))) return;
-    if (!machines().some((machine) => (before === undefined ? phaseOf(machine) === 'Unknown' : hasRun(machine))))
+    const nowWallMs = this.#clock.now();
+    if (!machines().some((machine) => (before === undefined ? isJustWell(machine, nowWallMs) : hasRun(machine))))
       return;
     const nowMs = this.#clock.monotonicMs();
     this.#returned.delete(uid);
@@ -84,4 +85,13 @@ function isOf(deletions: ReadonlyMap<string, string>, { metadata: { uid, deletio
 
 function hasRun(machine: Machine): boolean {
   return phaseOf(machine) !== 'Pending' && !hasToJoin(machine);
+}
+
+/** Whether the machine is still unhealthy, or a process before has found a moment ago that it is no longer. */
+function isJustWell(machine: Machine, nowMs: number): boolean {
+  if (phaseOf(machine) === 'Unknown') return true;
+  const { currentStatus, lastOperation } = machine.status ?? {};
+  const isWell = lastOperation?.type === 'HealthCheck' && lastOperation.state === 'Successful';
+  const sinceMs = fromTimestamp(currentStatus?.lastUpdateTime) ?? -Infinity;
+  return phaseOf(machine) === 'Running' && isWell && nowMs - sinceMs < ROUND_MS;
 }
