@@ -12,8 +12,8 @@ import { needlessVMs } from '../../hack/bench/report.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 /**
- * API requests about one machine, its Node and its token, by scenario: 9, 19 and 8 with a driver that initializes VMs, and a few more of ten machines for conflicts. What its
- * owners and Events cost falls with the fleet.
+ * API requests about one machine, its Node and its token, by scenario: 9, 19 and 8 with a driver that initializes VMs, and a few more of ten
+ * machines for conflicts. What its owners and Events cost falls with the fleet.
  */
 const BUDGETS: Readonly<Record<string, number>> = { create: 9.8, roll: 19.8, zero: 8.8 };
 const isAboutMachines = ([key]: readonly [string, number]): boolean => /^\w+ (machines|nodes|secrets)\b/.test(key);

@@ -202,7 +202,12 @@ export class Reflector<T extends KubeObject> {
     const pauseMs = failure === undefined ? 0 : this.#afterFailure(failure, round);
     if (pauseMs > 0) await this.#pause(pauseMs, isUnanswered(failure) && !this.#isUnwatched, signal);
     if (continuity === undefined || isLookedInto) return;
-    this.#continue(await continuity.untilVerified(signal));
+    const { clock } = this.#options;
+    const brokeMs = clock.monotonicMs();
+    const found = await continuity.untilVerified(signal);
+    // While the server does not answer, nothing is refused.
+    this.#unopenedSinceMs += clock.monotonicMs() - brokeMs;
+    this.#continue(found);
     this.#isVerified = true;
   }
 
