@@ -249,8 +249,12 @@ test.each([
   },
 );
 
-/** What a cache asks for while this is answered until then, and when its watch is open (ms). */
-async function outage(answer: { readonly list?: ApiError; readonly watch?: ApiError }, untilMs: number) {
+/** What a cache asks for while this is answered until then, and when its watch is open (ms). The first verification takes a while. */
+async function outage(
+  answer: { readonly list?: ApiError; readonly watch?: ApiError },
+  untilMs: number,
+  { verifiedAfterMs = 0 } = {},
+) {
   const clock = new HastyClock();
   const enough = new AbortController();
   const lists: number[] = [];
@@ -278,7 +282,12 @@ async function outage(answer: { readonly list?: ApiError; readonly watch?: ApiEr
   };
   const sink = { keep: <T>(it: T): T => it, replace() {}, deliver() {}, reach() {} };
   const at = { resourceVersion: () => '1', lastChange: () => '1' };
-  const continuity = { mustList: false, broke: () => undefined, untilVerified: () => Promise.resolve('same' as const) };
+  let verifications = 0;
+  const untilVerified = async (): Promise<'same'> => {
+    if ((verifications += 1) === 2) await clock.sleep(verifiedAfterMs, enough.signal);
+    return 'same';
+  };
+  const continuity = { mustList: false, broke: () => undefined, untilVerified };
   const how = { clock, continuity, log: silentLogger, streamLists: false, random: () => 0.5 };
   await new Reflector({ source, sink: { ...sink, ...at }, ...how }).run(enough.signal);
   return { lists: lists.length, lateMs: openMs - untilMs };
@@ -289,6 +298,14 @@ test.each([
   { what: 'does not serve watches yet', answer: { watch: new ApiError(503, 'Unavailable', 'no') }, untilMs: 50_000 },
 ])('a server that $what while it starts has its watches resumed soon after, without a list', async (row) => {
   const { lists, lateMs } = await outage(row.answer, row.untilMs);
+
+  expect(lists).toBe(1);
+  expect(lateMs).toBeLessThan(2_500);
+});
+
+test('a server that throttles watches while it starts is not listed because one was refused just before its outage', async () => {
+  const throttled = { watch: new ApiError(429, 'TooManyRequests', 'filled') };
+  const { lists, lateMs } = await outage(throttled, 132_000, { verifiedAfterMs: 120_000 });
 
   expect(lists).toBe(1);
   expect(lateMs).toBeLessThan(2_500);

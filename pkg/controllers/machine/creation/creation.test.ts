@@ -706,6 +706,22 @@ describe('a VM that needs initialization', () => {
     expect(world.writes).toBe(3);
   });
 
+  test('is not initialized before it is recorded that it is to be, also when that is refused', async () => {
+    const world = start();
+    world.driver.methods.add('InitializeMachine');
+    await world.reconcile();
+    await world.settle();
+    world.writer.failures.push(undefined, new ApiError(500, 'InternalError', 'a webhook of machines/status fails'));
+    await world.reconcile();
+    world.writer.failures.push(new ApiError(500, 'InternalError', 'a webhook of machines/status fails'));
+    await world.reconcile();
+    await world.settle();
+    expect(world.driver.calls).toEqual(['status', 'create']);
+
+    await run(world);
+    expect(world.driver.calls).toEqual(['status', 'create', 'initialize']);
+  });
+
   test('is initialized again after a failure, and not created again', async () => {
     const world = start();
     world.driver.methods.add('InitializeMachine');

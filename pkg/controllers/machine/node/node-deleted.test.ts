@@ -803,6 +803,14 @@ describe('a Node that was ready when it was deleted', () => {
   });
 
   const wasSilent = (zone: Zone): void => zone.say('m-1', SILENT, { isDeleted: false });
+  /** Another process has found so, at that time. */
+  const isWellSince =
+    (lastUpdateTime: string) =>
+    (zone: Zone): void =>
+      zone.put('m-1', 'Running', ({ status }) => {
+        status.currentStatus.lastUpdateTime = lastUpdateTime;
+        status.lastOperation = { type: 'HealthCheck', state: 'Successful', description: 'It has re-joined.' };
+      });
   test.each<{ what: string; before: (zone: Zone) => void; phase?: MachinePhase; isGone?: boolean; want: string[] }>([
     {
       what: 'was ready all the time',
@@ -815,6 +823,12 @@ describe('a Node that was ready when it was deleted', () => {
     {
       what: 'was ready before too, but by its time not in between',
       before: (zone) => zone.say('m-1', readySince('2025-12-30T00:00:00Z'), { isDeleted: false }),
+      want: [],
+    },
+    { what: 'has had a machine that is well again for hours', before: isWellSince(EARLIER), want: ['m-1'] },
+    {
+      what: 'has a machine that has just been found well again by another process',
+      before: isWellSince(START),
       want: [],
     },
     { what: 'was first seen when its machine was Unknown', before: () => undefined, phase: 'Unknown', want: [] },
