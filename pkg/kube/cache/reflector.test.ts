@@ -304,8 +304,8 @@ test.each([
 });
 
 test('a server that throttles watches while it starts is not listed because one was refused just before its outage', async () => {
-  const throttled = { watch: new ApiError(429, 'TooManyRequests', 'filled') };
-  const { lists, lateMs } = await outage(throttled, 132_000, { verifiedAfterMs: 120_000 });
+  const refused = { watch: new ApiError(429, 'TooManyRequests', 'filled') };
+  const { lists, lateMs } = await outage(refused, 132_000, { verifiedAfterMs: 120_000 });
 
   expect(lists).toBe(1);
   expect(lateMs).toBeLessThan(2_500);
