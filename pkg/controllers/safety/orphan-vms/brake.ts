@@ -177,13 +177,14 @@ export class OrphanBrake {
     }
   }
 
-  #over({ proved, unseen }: Look<Proved>): Over {
+  #over({ proved }: Look<Proved>): Over {
     const ids = new Set(proved.map(({ vm }) => vm.providerID));
     const listed = countBy([...this.#places.values()].flatMap(({ group, levels }) => [group, ...levels]));
     const overOf = (ofWhom: readonly string[]): string[] =>
       [...countBy(ofWhom)].filter(([whom, count]) => count > orphanLimit(listed.get(whom) ?? 0)).map(([whom]) => whom);
+    // Also of a class that was listed again only just now: what it has lost is not proved yet.
     const counting = [...this.#candidates.values()].filter(
-      (one) => (ids.has(one.vm.providerID) || unseen.has(one.access.key)) && this.#counts(one),
+      (one) => (ids.has(one.vm.providerID) || this.#unproved.has(one.access.key)) && this.#counts(one),
     );
     const groups = new Set(overOf(counting.map(({ group }) => group)));
     const together = counting.filter((one) => {
