@@ -390,8 +390,8 @@ describe('a Machine that was moved to a set which is no longer that of an update
       moved: { old: ['o-1'], oldSize: 2, now: ['n-1'], nowSize: 0, moved: ['n-1'] },
       type: 'RollingUpdate' as const,
       changes: [
-        ['machinesets/now', { replicas: 1 }],
         ['machinesets/old', { replicas: 1 }],
+        ['machinesets/now', { replicas: 1 }],
         ['machines/n-1', unlabelled],
       ],
     },
@@ -409,6 +409,19 @@ describe('a Machine that was moved to a set which is no longer that of an update
 
     expect(await counted(late, type)).toEqual({ hasCounted: true, changes });
     expect(await counted(late, type)).toEqual({ hasCounted: false, changes });
+  });
+
+  test('is given up by its old set before its new one counts it, so that nothing is lost if only that is written', async () => {
+    const { deps, run } = scene({ old: ['o-1'], oldSize: 2, now: ['n-1'], nowSize: 0, moved: ['n-1'] });
+    const sizesWritten = () =>
+      deps.client.writes.flatMap(({ what, body }) => {
+        const { replicas } = (body as { spec?: { replicas?: number } }).spec ?? {};
+        return replicas === undefined ? [] : [`${what} ${replicas}`];
+      });
+
+    for (let i = 0; i < 5 && sizesWritten().length === 0; i++) await run();
+
+    expect(sizesWritten()).toEqual(['machinesets/old 1', 'machinesets/now 1']);
   });
 
   test('stays when the template is set back before it is counted', async () => {

@@ -57,7 +57,7 @@ export async function inPlaceUpdate(deps: RolloutDeps, pass: DeploymentPass): Pr
   if ((await markNodesOfRollout(deps, pass, marks)).hasMore) return AGAIN;
 
   const settled = withoutRaises(settledSizes(now, old), facts, isFrozen);
-  if (await resizeSets(deps, observed, { sizes: settled }, signal)) return stop;
+  if (await resizeSets(deps, observed, { sizes: settled, lessFirst: true }, signal)) return stop;
   if ((await settle(deps, pass, now)).hasMore) return AGAIN;
 
   const size = sizeInPlace(facts.newSet, facts.oldSets, limits);
@@ -109,7 +109,7 @@ async function fillNewest(
   if (newest === undefined) return false;
   const others = old.filter((side) => side !== newest);
   const settled = withoutRaises(settledSizes(newest, others), facts, isFrozen);
-  if (await resizeSets(deps, observed, { sizes: settled }, signal)) return true;
+  if (await resizeSets(deps, observed, { sizes: settled, lessFirst: true }, signal)) return true;
 
   const its = others.map((side) => side.facts);
   const size = sizeInPlace(newest.facts, its, { ...limits, surge: 0 });
@@ -145,7 +145,7 @@ export async function countMoved(deps: RolloutDeps, observed: Observed, signal: 
     left -= less;
     sizes.set(name, size - less);
   }
-  await resizeSets(deps, observed, { sizes }, signal);
+  await resizeSets(deps, observed, { sizes, lessFirst: true }, signal);
   await unlabelMoved(deps, moved, signal);
   return moved.length > 0;
 }

@@ -19,16 +19,23 @@ import type { Observed } from '../observed.ts';
  * A set is told of the autoscaler's change in the same write as its size: were it told earlier, it would delete the chosen
  * Machines and create others in their place before it learns that it has to shrink; were it told later, a crash in between
  * would make it shrink twice.
+ *
+ * `lessFirst`: what Machines were moved from is written before what they were moved to. Should only the first write succeed, nothing is deleted, also
+ * after a rollback: moved Machines that are not counted yet stay, and the set that lacks them has given up their replicas.
  */
 export async function resizeSets(
   { writer, recorder, targets }: Pick<MachineDeploymentDeps, 'writer' | 'recorder' | 'targets'>,
   observed: Pick<Observed, 'deployment' | 'newSet' | 'oldSets' | 'machinesOf' | 'untold'>,
-  { sizes, noted = [] }: { sizes: Resizes; noted?: readonly string[] },
+  { sizes, noted = [], lessFirst = false }: { sizes: Resizes; noted?: readonly string[]; lessFirst?: boolean },
   signal: AbortSignal,
 ): Promise<boolean> {
   const { deployment, newSet, oldSets } = observed;
   let hasWritten = false;
-  for (const set of newSet === undefined ? oldSets : [newSet, ...oldSets]) {
+  const sets = newSet === undefined ? oldSets : [newSet, ...oldSets];
+  const shrinks = ({ metadata: { name }, spec }: MachineSet): boolean =>
+    (sizes.get(name) ?? Infinity) < (spec.replicas ?? 0);
+  const ordered = lessFirst ? sets.toSorted((a, b) => Number(shrinks(b)) - Number(shrinks(a))) : sets;
+  for (const set of ordered) {
     const { name } = set.metadata;
     const from = set.spec.replicas ?? 0;
     const to = sizes.get(name) ?? from;
