@@ -722,6 +722,22 @@ describe('a VM that needs initialization', () => {
     expect(world.driver.calls).toEqual(['status', 'create', 'initialize']);
   });
 
+  test('is initialized when the process has died before it was recorded that it is to be, and GetMachineStatus does not find it yet', async () => {
+    const world = start();
+    world.driver.methods.add('InitializeMachine');
+    await world.reconcile();
+    await world.settle();
+    world.writer.failures.push(undefined, new ApiError(0, 'Unreachable', 'the process dies'));
+    await world.reconcile();
+    expect(world.machines.get('default/m-1')).toMatchObject({ spec: { providerID: 'sim:///m-1' } });
+
+    world.restart();
+    world.driver.failures['status'] = [new DriverError('NotFound', 'not shown yet')];
+    await run(world);
+
+    expect(world.driver.calls).toEqual(['status', 'create', 'status', 'initialize']);
+  });
+
   test('is initialized again after a failure, and not created again', async () => {
     const world = start();
     world.driver.methods.add('InitializeMachine');

@@ -108,7 +108,7 @@ async function findOrCreate(
   const { methods, idempotentCreate } = await driver.capabilities(signal);
   const canInitialize = methods.has('InitializeMachine');
   await driver.turn(machineClass, signal);
-  const found = await findVM(machine, resolved, { canInitialize, idempotentCreate }, signal);
+  const found = await findVM(ctx, machine, resolved, { canInitialize, idempotentCreate }, signal);
   if (found !== undefined && found !== 'begun') {
     deps.vmClasses.requested(machine, className);
     return found;
@@ -177,6 +177,7 @@ async function markSent(
 
 /** `begun`: there is none that could be told of, but CreateMachine goes on with what is there. */
 async function findVM(
+  ctx: Pick<MachineContext, 'nodes'>,
   machine: Machine,
   { driver, machineClass, secretData }: ResolvedClass,
   { canInitialize, idempotentCreate }: { readonly canInitialize: boolean; readonly idempotentCreate: boolean },
@@ -203,9 +204,15 @@ async function findVM(
     }
     if (reaction === 'create') return undefined;
     if (reaction === 'trust')
-      return { ...recorded, how: 'known', needsInitialize: canInitialize && isUninitialized(machine) };
+      return { ...recorded, how: 'known', needsInitialize: canInitialize && mayBeUninitialized(ctx, machine) };
     throw err;
   }
+}
+
+/** Whether a recorded VM is to be initialized: its Machine says so, or the process has died before it could, and no Node shows that the VM works. */
+function mayBeUninitialized({ nodes }: Pick<MachineContext, 'nodes'>, machine: Machine): boolean {
+  const saysNothing = phaseOf(machine) === '' && nodes !== undefined && nodes.get(nodeNameOf(machine)) === undefined;
+  return saysNothing || isUninitialized(machine);
 }
 
 /** The API server refused what a creation needs beforehand: the bootstrap token. */
