@@ -23,7 +23,7 @@ function counted(requests: readonly string[]): Record<string, number> {
 }
 
 describe('a Machine on a real API server', () => {
-  test('becomes a Node with 8 requests, and goes with 9', async () => {
+  test('becomes a Node with 9 requests, and goes with 9', async () => {
     await using world = await MachineWorld.open();
     world.takeRequests();
     const name = await world.create();
@@ -45,7 +45,7 @@ describe('a Machine on a real API server', () => {
       'create secrets 201': 1,
       'delete secrets 200': 1,
       'patch machines 200': 1,
-      'patch machines/status 200': 2,
+      'patch machines/status 200': 3, // that the VM is to be initialized, is Pending, is Running
       'patch nodes 200': 1,
       [EVENT]: 2,
     });
