@@ -8,6 +8,9 @@ import { conditionOf } from '../work/reconcile/conditions.ts';
 import type { Barrier, DrainCondition, DrainRequest } from './drain.ts';
 import { cachedNode, readNode } from './node.ts';
 
+/** Annotation of a Node whose cordon is ours, and is lifted should its machine be kept. */
+export const CORDON_MARK = { [CORDONED_BY_MAINTENANCE_ANNOTATION]: 'true' };
+
 /** Writes of one thing to a Node that others keep changing; kubelets and controllers write Nodes all the time. */
 const WRITE_TRIES = 5;
 
@@ -59,8 +62,7 @@ function cordonPatch(node: Node): Patch | undefined {
 /** Only of a Node that nobody else has cordoned meanwhile: the cordon would be theirs. */
 function markedCordonPatch(node: Node): Patch | undefined {
   if (node.spec?.unschedulable === true) return undefined;
-  const annotations = { [CORDONED_BY_MAINTENANCE_ANNOTATION]: 'true' };
-  return mergePatchIfUnchanged(node, { metadata: { annotations }, spec: { unschedulable: true } });
+  return mergePatchIfUnchanged(node, { metadata: { annotations: CORDON_MARK }, spec: { unschedulable: true } });
 }
 
 function taintPatch(

@@ -39,6 +39,22 @@ async function killDuring(world: FakeWorld): Promise<void> {
 }
 
 const creations = (world: FakeWorld): number => world.driver.calls.filter((call) => call === 'create').length;
+
+/** Passes for two minutes make no second call, and those of the minute after that make one. */
+async function expectRepeatedAfterTwoMinutes(world: FakeWorld, eachPass = async (): Promise<void> => undefined) {
+  for (let i = 0; i < 8; i++) {
+    await run(world);
+    await eachPass();
+    world.clock.advance(14 * SECOND);
+  }
+  expect(creations(world)).toBe(1);
+  for (let i = 0; i < 3; i++) {
+    await run(world);
+    world.clock.advance(15 * SECOND);
+  }
+
+  expect(creations(world)).toBe(2);
+}
 const annotations = (world: FakeWorld): Record<string, string> => world.machines.get(KEY)?.metadata.annotations ?? {};
 
 describe('a CreateMachine without answer, at a driver that may make a second VM', () => {
@@ -93,18 +109,9 @@ describe('a CreateMachine without answer, at a driver that may make a second VM'
     const world = start();
     world.driver.failures['create'] = [new DriverError('DeadlineExceeded', 'no answer', { unanswered: true })];
 
-    for (let i = 0; i < 8; i++) {
-      await run(world);
+    await expectRepeatedAfterTwoMinutes(world, async () => {
       expect((await world.reconcile()).result).toMatchObject({ kind: 'requeue' });
-      world.clock.advance(14 * SECOND);
-    }
-    expect(creations(world)).toBe(1);
-    for (let i = 0; i < 3; i++) {
-      await run(world);
-      world.clock.advance(15 * SECOND);
-    }
-
-    expect(creations(world)).toBe(2);
+    });
   });
 
   test('looks again after 15 seconds', async () => {
@@ -190,17 +197,7 @@ describe('a CreateMachine without answer, at a driver that may make a second VM'
       const world = start();
       world.driver.failures['create'] = [new DriverError(code, 'the provider did not say')];
 
-      for (let i = 0; i < 8; i++) {
-        await run(world);
-        world.clock.advance(14 * SECOND);
-      }
-      expect(creations(world)).toBe(1);
-      for (let i = 0; i < 3; i++) {
-        await run(world);
-        world.clock.advance(15 * SECOND);
-      }
-
-      expect(creations(world)).toBe(2);
+      await expectRepeatedAfterTwoMinutes(world);
     },
   );
 
@@ -253,17 +250,7 @@ describe('a CreateMachine without answer, at a driver that may make a second VM'
       return creations(world) === 1 ? { ...vm, nodeName: '' } : vm;
     };
 
-    for (let i = 0; i < 8; i++) {
-      await run(world);
-      world.clock.advance(14 * SECOND);
-    }
-    expect(creations(world)).toBe(1);
-    for (let i = 0; i < 3; i++) {
-      await run(world);
-      world.clock.advance(15 * SECOND);
-    }
-
-    expect(creations(world)).toBe(2);
+    await expectRepeatedAfterTwoMinutes(world);
   });
 
   test('opens no class that its provider has nothing for, while its VM is looked for', async () => {

@@ -1,14 +1,12 @@
-import { CORDONED_BY_MAINTENANCE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
+import { CORDON_MARK } from '../../../drain/cordon.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { next } from '../../../work/reconcile/result.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
 import { isAt } from './cursor.ts';
 
-/** It is uncordoned should its machine be kept after all, as after a restore of the control cluster. */
-const MARK = { [CORDONED_BY_MAINTENANCE_ANNOTATION]: 'true' };
 const CORDON = { unschedulable: true };
 
 /**
@@ -23,7 +21,7 @@ export const cordonLateNode = ({ cursor }: Pick<Collaborators, 'cursor'>): Machi
     if (!isAt(ctx, 'delete-vm') || nodes === undefined || cursor.isNodeAbandoned(ctx)) return next;
     for (const node of nodes.ofMachine(machine)) {
       if (!isLate(node, machine) || node.spec?.unschedulable === true) continue;
-      const marked = { metadata: { annotations: MARK }, spec: CORDON };
+      const marked = { metadata: { annotations: CORDON_MARK }, spec: CORDON };
       let err = await refusalOf(() => nodes.patch(node, marked, signal));
       if (err !== undefined && !signal.aborted)
         err = await refusalOf(() => nodes.patch(node, { spec: CORDON }, signal));
