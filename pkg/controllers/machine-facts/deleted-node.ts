@@ -1,6 +1,6 @@
-import type { Node, NodeCondition } from '../../apis/wire.ts';
+import type { Node } from '../../apis/wire.ts';
 import { fromTimestamp } from '../../base/clock/clock.ts';
-import { isReady } from './node-health.ts';
+import { isReady, readySince } from './node-health.ts';
 
 /**
  * Whether a deleted Node was not ready then, or is not now: it may have been deleted by somebody who does not see its VM. Follows from the
@@ -8,7 +8,7 @@ import { isReady } from './node-health.ts';
  */
 export function wasDeletedUnready(node: Node): boolean {
   if (!isReady(node)) return true;
-  const readyMs = fromTimestamp(readyOf(node)?.lastTransitionTime);
+  const readyMs = fromTimestamp(readySince(node));
   const deletedMs = fromTimestamp(node.metadata.deletionTimestamp);
   // Both are whole seconds: of the same one nobody knows.
   return readyMs !== undefined && deletedMs !== undefined && readyMs >= deletedMs;
@@ -16,11 +16,7 @@ export function wasDeletedUnready(node: Node): boolean {
 
 /** When a deleted Node was deleted, or became ready or not ready since. */
 export function deletedOrChangedMs(node: Node): number | undefined {
-  const times = [node.metadata.deletionTimestamp, readyOf(node)?.lastTransitionTime];
+  const times = [node.metadata.deletionTimestamp, readySince(node)];
   const known = times.map((one) => fromTimestamp(one)).filter((one) => one !== undefined);
   return known.length === 0 ? undefined : Math.max(...known);
-}
-
-function readyOf({ status }: Node): NodeCondition | undefined {
-  return status?.conditions?.find(({ type }) => type === 'Ready');
 }

@@ -12,12 +12,17 @@ export function hasToJoin({ status }: Pick<Machine, 'status'>): boolean {
   return type === 'Create' && state !== 'Successful';
 }
 
+/** Whether the machine has been Running, and is not about to join again. */
+export function hasRun(machine: Pick<Machine, 'status'>): boolean {
+  return phaseOf(machine) !== 'Pending' && !hasToJoin(machine);
+}
+
 /**
  * Whether the machine is Running once its Node is healthy, whatever it has failed at. One that has to join needs a VM that its driver has initialized,
  * if it has that step, and a Node on which pods are scheduled, and which stays: else a rollout would drain Nodes that work for those that do not.
  */
 export function runsOnceHealthy(machine: Pick<Machine, 'status'>, node: Node): boolean {
-  if (phaseOf(machine) !== 'Pending' && !hasToJoin(machine)) return true;
+  if (hasRun(machine)) return true;
   return !isUninitialized(machine) && !isBeingSetUp(node) && !isBeingDeleted(node);
 }
 

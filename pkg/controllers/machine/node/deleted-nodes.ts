@@ -2,7 +2,7 @@ import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp, MINUTE_MS } from '../../../base/clock/clock.ts';
-import { hasToJoin } from '../../machine-facts/joining.ts';
+import { hasRun } from '../../machine-facts/joining.ts';
 import { isReady, readySince } from '../../machine-facts/node-health.ts';
 import type { Collaborators } from '../collaborators.ts';
 
@@ -81,10 +81,6 @@ function wasInterrupted(old: Node, current: Node): boolean {
 
 function isOf(deletions: ReadonlyMap<string, string>, { metadata: { uid, deletionTimestamp } }: Node): boolean {
   return deletionTimestamp !== undefined && deletions.get(uid) === deletionTimestamp;
-}
-
-function hasRun(machine: Machine): boolean {
-  return phaseOf(machine) !== 'Pending' && !hasToJoin(machine);
 }
 
 /** Whether the machine is still unhealthy, or a process before has found a moment ago that it is no longer. */
