@@ -2,7 +2,6 @@ import { describe, expect, test } from '@jest/globals';
 
 import { node, type BuiltNode } from '../../test/builders.ts';
 import { MemoryClient } from '../../test/memory-client.ts';
-import { MemoryInformer } from '../../test/memory-informer.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { ApiError } from '../kube/client/errors.ts';
 import { nodes } from '../kube/client/resource.ts';
@@ -18,7 +17,7 @@ const clock = new FakeClock();
 function scene(live: BuiltNode, barrier: DrainRequest['barrier']) {
   const client = new MemoryClient();
   client.put(nodes, live);
-  const target = { cluster: 'target', reader: client, writer: client, nodes: new MemoryInformer([node()]) };
+  const target = { cluster: 'target', reader: client, writer: client };
   const { name, uid } = node().metadata;
   // Only what a barrier needs of a drain.
   const request = {
@@ -40,7 +39,7 @@ describe('the barrier of a taint', () => {
   test('goes over the list that was read live, and fails when that has changed', async () => {
     const { client, request } = scene(tainted, { taint: TAINT });
 
-    expect(await raiseBarrier(request, clock, signal)).toBe(true);
+    expect(await raiseBarrier(request, node(), clock, signal)).toBeDefined();
 
     expect(client.writes).toMatchObject([{ resourceVersion: '6', body: { spec: { taints: [OTHER, TAINT] } } }]);
   });
@@ -49,7 +48,7 @@ describe('the barrier of a taint', () => {
     const { client, request } = scene(tainted, { taint: TAINT });
     client.failures.push(new ApiError(409, 'Conflict', 'changed'));
 
-    expect(await raiseBarrier(request, clock, signal)).toBe(true);
+    expect(await raiseBarrier(request, node(), clock, signal)).toBeDefined();
 
     expect(client.writes).toHaveLength(2);
   });
@@ -60,7 +59,7 @@ describe('the barrier of a taint', () => {
       { taint: TAINT },
     );
 
-    expect(await raiseBarrier(request, clock, signal)).toBe(true);
+    expect(await raiseBarrier(request, node(), clock, signal)).toBeDefined();
 
     expect(client.writes).toEqual([]);
   });
@@ -72,7 +71,7 @@ describe('a marked cordon', () => {
   test('says that it is ours, and fails when the Node has changed meanwhile', async () => {
     const { client, request } = scene(node(), 'marked-cordon');
 
-    expect(await raiseBarrier(request, clock, signal)).toBe(true);
+    expect(await raiseBarrier(request, node(), clock, signal)).toBeDefined();
 
     const { resourceVersion } = node().metadata;
     expect(client.writes).toMatchObject([
@@ -87,7 +86,7 @@ describe('a marked cordon', () => {
     );
     client.failures.push(new ApiError(409, 'Conflict', 'changed'));
 
-    expect(await raiseBarrier(request, clock, signal)).toBe(true);
+    expect(await raiseBarrier(request, node(), clock, signal)).toBeDefined();
 
     expect(client.writes).toHaveLength(1);
   });
@@ -99,7 +98,7 @@ describe('the cordon of a deletion', () => {
   test('says that it is ours', async () => {
     const { client, request } = scene(node(), 'deletion-cordon');
 
-    expect(await raiseBarrier(request, clock, signal)).toBe(true);
+    expect(await raiseBarrier(request, node(), clock, signal)).toBeDefined();
 
     expect(client.writes).toMatchObject([{ body: { metadata: { annotations: { [MARK]: 'true' } } } }]);
   });
@@ -108,7 +107,7 @@ describe('the cordon of a deletion', () => {
     const { client, request } = scene(node(), 'deletion-cordon');
     client.failures.push(new ApiError(403, 'Forbidden', 'no such annotation here'));
 
-    expect(await raiseBarrier(request, clock, signal)).toBe(true);
+    expect(await raiseBarrier(request, node(), clock, signal)).toBeDefined();
 
     expect(client.writes.at(-1)?.body).toMatchObject({ spec: { unschedulable: true } });
     expect(client.writes.at(-1)?.body).not.toHaveProperty(['metadata', 'annotations']);
@@ -120,9 +119,8 @@ test.each(['cordon', 'marked-cordon', 'deletion-cordon'] as const)(
   async (barrier) => {
     const { client, request } = scene(node(), barrier);
     const cordoned = node((n) => void (n.spec.unschedulable = true));
-    const target = { ...request.target, nodes: new MemoryInformer([cordoned]) };
 
-    expect(await raiseBarrier({ ...request, target }, clock, signal)).toBe(true);
+    expect(await raiseBarrier(request, cordoned, clock, signal)).toBeDefined();
 
     expect(client.writes).toMatchObject([{ body: { spec: { unschedulable: true } } }]);
   },
@@ -130,19 +128,28 @@ test.each(['cordon', 'marked-cordon', 'deletion-cordon'] as const)(
 
 test('the condition of a Node is written once', async () => {
   const { client, request } = scene(node(), 'cordon');
-  expect(await announce(request, clock, signal)).toBe(true);
+  expect(await announce(request, node(), clock, signal)).toBeDefined();
   expect(client.writes).toMatchObject([{ what: 'nodes/m-1/status', body: { status: { conditions: [CONDITION] } } }]);
 
   const told = node((n) => void n.status.conditions.push(CONDITION));
   const again = scene(told, 'cordon');
-  const target = { ...again.request.target, nodes: new MemoryInformer([told]) };
-  await announce({ ...again.request, target }, clock, signal);
+  await announce(again.request, told, clock, signal);
   expect(again.client.writes).toEqual([]);
+});
+
+test('a cordon that must find the Node unchanged goes over what the condition left, not over what the cache shows', async () => {
+  const { client, request } = scene(node(), 'deletion-cordon');
+
+  const told = (await announce(request, node(), clock, signal)) ?? node();
+  await raiseBarrier(request, told, clock, signal);
+
+  expect(told.metadata.resourceVersion).not.toBe(node().metadata.resourceVersion);
+  expect(client.writes).toMatchObject([{}, { resourceVersion: told.metadata.resourceVersion }]);
 });
 
 test('a Node that is gone has no barrier', async () => {
   const { client, request } = scene(node(), 'cordon');
   client.failures.push(new ApiError(404, 'NotFound', 'gone'));
 
-  expect(await raiseBarrier(request, clock, signal)).toBe(false);
+  expect(await raiseBarrier(request, node(), clock, signal)).toBeUndefined();
 });

@@ -6,7 +6,7 @@ import { mergePatchIfUnchanged, strategicPatch, type Patch } from '../kube/clien
 import { nodes } from '../kube/client/resource.ts';
 import { conditionOf } from '../work/reconcile/conditions.ts';
 import type { Barrier, DrainCondition, DrainRequest } from './drain.ts';
-import { cachedNode, readNode } from './node.ts';
+import { readNode } from './node.ts';
 
 /** Annotation of a Node whose cordon is ours, and is lifted should its machine be kept. */
 export const CORDON_MARK = { [CORDONED_BY_MAINTENANCE_ANNOTATION]: 'true' };
@@ -14,22 +14,31 @@ export const CORDON_MARK = { [CORDONED_BY_MAINTENANCE_ANNOTATION]: 'true' };
 /** Writes of one thing to a Node that others keep changing; kubelets and controllers write Nodes all the time. */
 const WRITE_TRIES = 5;
 
-/** Sets the requested condition on the Node, if any. False when the Node is gone. Throws ApiError, GateClosedError. */
-export function announce(request: DrainRequest, clock: Clock, signal: AbortSignal): Promise<boolean> {
-  const { nodeCondition } = request;
-  if (nodeCondition === undefined) return Promise.resolve(true);
-  return write(request, (node) => conditionPatch(node, nodeCondition, clock), cachedNode(request), signal);
-}
+/**
+ * One write to the Node of a drain, which is made from the Node as it was last seen. Resolves to the Node as it is then: the next write is
+ * made from that, because a cache that does not show our own write yet would have it refused. Undefined when the Node is gone. Throws
+ * ApiError, GateClosedError.
+ */
+type NodeWrite = (request: DrainRequest, seen: Node, clock: Clock, signal: AbortSignal) => Promise<Node | undefined>;
 
-/** Keeps new pods off the Node. False when the Node is gone. Throws ApiError, GateClosedError. */
-export function raiseBarrier(request: DrainRequest, clock: Clock, signal: AbortSignal): Promise<boolean> {
+/** Sets the requested condition on the Node, if any. */
+export const announce: NodeWrite = async (request, seen, clock, signal) => {
+  const { nodeCondition } = request;
+  if (nodeCondition === undefined) return seen;
+  return await write(request, (node) => conditionPatch(node, nodeCondition, clock), seen, signal);
+};
+
+/** Keeps new pods off the Node. */
+export const raiseBarrier: NodeWrite = async (request, seen, clock, signal) => {
   const { barrier } = request;
-  if (barrier === 'cordon') return write(request, cordonPatch, schedulableNode(request), signal);
-  if (barrier === 'deletion-cordon') return cordonForDeletion(request, signal);
-  if (barrier === 'marked-cordon') return write(request, markedCordonPatch, schedulableNode(request), signal);
+  // A cordon that was seen may have been lifted since, which a live read tells.
+  const schedulable = seen.spec?.unschedulable === true ? undefined : seen;
+  if (barrier === 'cordon') return await write(request, cordonPatch, schedulable, signal);
+  if (barrier === 'deletion-cordon') return await cordonForDeletion(request, schedulable, signal);
+  if (barrier === 'marked-cordon') return await write(request, markedCordonPatch, schedulable, signal);
   // Taints have no merge key: the whole list is written, over a list that was read live.
-  return write(request, (node) => taintPatch(node, barrier.taint, clock), undefined, signal);
-}
+  return await write(request, (node) => taintPatch(node, barrier.taint, clock), undefined, signal);
+};
 
 function conditionPatch(node: Node, wanted: DrainCondition, clock: Clock): Patch | undefined {
   const present = conditionOf(node.status?.conditions, wanted.type);
@@ -40,19 +49,17 @@ function conditionPatch(node: Node, wanted: DrainCondition, clock: Clock): Patch
 }
 
 /** A deletion does not wait for the mark. */
-async function cordonForDeletion(request: DrainRequest, signal: AbortSignal): Promise<boolean> {
+async function cordonForDeletion(
+  request: DrainRequest,
+  seen: Node | undefined,
+  signal: AbortSignal,
+): Promise<Node | undefined> {
   try {
-    return await write(request, markedCordonPatch, schedulableNode(request), signal);
+    return await write(request, markedCordonPatch, seen, signal);
   } catch (err) {
     if (!(err instanceof ApiError) || signal.aborted) throw err;
-    return await write(request, cordonPatch, schedulableNode(request), signal);
+    return await write(request, cordonPatch, seen, signal);
   }
-}
-
-/** The Node from the cache, unless it is cordoned there: that may have been lifted since, which a live read tells. */
-function schedulableNode(request: DrainRequest): Node | undefined {
-  const cached = cachedNode(request);
-  return cached?.spec?.unschedulable === true ? undefined : cached;
 }
 
 function cordonPatch(node: Node): Patch | undefined {
@@ -77,26 +84,25 @@ function taintPatch(
 }
 
 /**
- * Sends the patch that `build` makes of the Node, first of `known`, then of live reads for as long as preconditions fail.
+ * Sends the patch that `build` makes of the Node, first of the one that was seen, then of live reads for as long as preconditions fail.
  * A patch is refused when the Node changed or when its name belongs to another; the live read tells which.
  */
 async function write(
   request: DrainRequest,
   build: (node: Node) => Patch | undefined,
-  known: Node | undefined,
+  seen: Node | undefined,
   signal: AbortSignal,
-): Promise<boolean> {
-  let node = known;
+): Promise<Node | undefined> {
+  let node = seen;
   for (let tries = 1; ; tries++) {
     node ??= await readNode(request, signal);
-    if (node === undefined) return false;
+    if (node === undefined) return undefined;
     const patch = build(node);
-    if (patch === undefined) return true;
+    if (patch === undefined) return node;
     try {
-      await request.target.writer.patch('change', nodes, { name: request.nodeName }, patch, { signal });
-      return true;
+      return await request.target.writer.patch('change', nodes, { name: request.nodeName }, patch, { signal });
     } catch (err) {
-      if (isNotFound(err)) return false;
+      if (isNotFound(err)) return undefined;
       if (!ApiError.is(err, 'Conflict', 'Invalid') || tries === WRITE_TRIES) throw err;
       node = undefined;
     }

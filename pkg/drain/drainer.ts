@@ -181,16 +181,17 @@ class DrainRun {
   /** False when the Node is gone. A forced drain does not depend on a Node that cannot be written. */
   async #prepareNode(signal: AbortSignal): Promise<boolean> {
     const { request, clock } = this.#deps;
-    if (cachedNode(request) === undefined && (await readNode(request, signal)) === undefined) return false;
+    let node = cachedNode(request) ?? (await readNode(request, signal));
     for (const write of [announce, raiseBarrier]) {
+      if (node === undefined) return false;
       try {
-        if (!(await write(request, clock, signal))) return false;
+        node = await write(request, node, clock, signal);
       } catch (err) {
         if (signal.aborted || !request.force) throw err;
         this.#log.warn({ err }, 'continued a forced drain without marking the node');
       }
     }
-    return true;
+    return node !== undefined;
   }
 
   async #sendAway(pods: readonly Pod[], signal: AbortSignal): Promise<void> {

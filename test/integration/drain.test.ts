@@ -7,7 +7,9 @@ import { ApiError } from '../../pkg/kube/client/errors.ts';
 import { DrainLimits } from '../../pkg/drain/limits.ts';
 import type { RequestRecord } from '../../pkg/kube/client/transport.ts';
 import { eventually } from '../expect/eventually.ts';
-import { connect } from '../env/environment.ts';
+import { privateApiServer } from '../env/api-server.ts';
+import { connect, WITHOUT_KUBELETS } from '../env/environment.ts';
+import { MemoryInformer } from '../memory-informer.ts';
 import { DrainCluster } from './drain-cluster.ts';
 import { httpProxyFor } from './kube-session.ts';
 
@@ -110,6 +112,20 @@ describe('a drain', () => {
     expect(second).toEqual(['list pods']);
     const count = (isOne: (request: RequestRecord) => boolean): number => cluster.sent.filter(isOne).length;
     expect(count(({ verb }) => verb === 'get')).toBe(count(({ code }) => code === 409) + 1);
+  });
+
+  test('has its marked cordon accepted at once while the cache does not show yet what it has told the node', async () => {
+    await using server = await privateApiServer(WITHOUT_KUBELETS);
+    await using cluster = await DrainCluster.open({ connection: server.connection });
+    const node = await cluster.node();
+    const request = cluster.request(node, { nodeCondition: condition, barrier: 'deletion-cordon' });
+    const late = new MemoryInformer([await cluster.get<Node>(`/api/v1/nodes/${node.metadata.name}`)]);
+
+    await cluster.drain({ ...request, target: { ...cluster.target, nodes: late } }, never);
+
+    const writes = cluster.sent.filter(({ verb }) => verb === 'patch').map(({ code }) => code);
+    const looks = cluster.sent.filter(({ verb, resource }) => verb === 'get' && resource === 'nodes');
+    expect({ writes, looks }).toEqual({ writes: [200, 200], looks: [] });
   });
 
   test('keeps new pods off by a taint when asked to, beside the taints that are there', async () => {
