@@ -115,7 +115,8 @@ export class OrphanVMsController {
 
   /** One look; resolves with the time until the next one. */
   async #check(nowMs: number, signal: AbortSignal): Promise<number> {
-    const { classes, vanished, removed, forgotten, distrusted, clock, periodMs, graceMs, metrics } = this.#deps;
+    const { classes, machines, vanished, removed, forgotten, distrusted, clock, periodMs, graceMs, metrics } =
+      this.#deps;
     const { orphans, missingVMs, leftNodes, leftBehind, blindAccounts, silentClasses } = this.#deps;
     // Before the first request: who vanishes or gets a VM from now on is judged by the next look.
     const missed = removed.drainMissed();
@@ -171,7 +172,8 @@ export class OrphanVMsController {
     if (unseen.size === 0) metrics.lastLook.set(clock.now() / 1_000);
 
     const found = [orphans, missingVMs, blindAccounts, leftNodes, leftBehind].reduce((sum, { size }) => sum + size, 0);
-    if (found + departed.length > 0 || this.#isClassLeaving()) return Math.min(graceMs, periodMs);
+    if (found + departed.length > 0 || classes.list().some((one) => isLeaving(one, machines)))
+      return Math.min(graceMs, periodMs);
     return unseen.size > 0 ? Math.min(FAILED_RETRY_MS, periodMs) : periodMs;
   }
 
@@ -206,16 +208,6 @@ export class OrphanVMsController {
     for (const one of proved.filter(isAgain)) collector.collect(one);
     const anew = proved.filter((one) => !isAgain(one));
     for (const one of brake.admit({ ...look, proved: anew })) collector.collect(one);
-  }
-
-  /** Whether a class without Machines waits for its last VM: what its lists say counts only with a look after them. */
-  #isClassLeaving(): boolean {
-    const { classes, machines } = this.#deps;
-    const isLeaving = (one: MachineClass): boolean =>
-      isBeingDeleted(one) &&
-      hasFinalizer(one, MACHINE_FINALIZER) &&
-      machines.byIndex(CLASS_INDEX, keyOf(one)).length === 0;
-    return classes.list().some(isLeaving);
   }
 
   /** The classes that could not be listed. */
@@ -285,6 +277,12 @@ export class OrphanVMsController {
       this.#deps.log.warn(fields, 'ignored VMs of other namespaces');
     }
   }
+}
+
+/** Whether a class without Machines waits for its last VM: what its lists say counts only with a look after them. */
+export function isLeaving(machineClass: MachineClass, machines: Pick<Collaborators['machines'], 'byIndex'>): boolean {
+  if (!isBeingDeleted(machineClass) || !hasFinalizer(machineClass, MACHINE_FINALIZER)) return false;
+  return machines.byIndex(CLASS_INDEX, keyOf(machineClass)).length === 0;
 }
 
 /**

@@ -1,18 +1,23 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { machine, node, type BuiltMachine } from '../../../../test/builders.ts';
+import { machine, machineClass, node, type BuiltMachine } from '../../../../test/builders.ts';
+import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
+import { CLASS_INDEX, classIndex } from '../../../operator/indexes/class-index.ts';
+import { MACHINE_INDEXES } from '../../../operator/indexes/machine-indexes.ts';
+import type { IndexFunctions } from '../../../kube/cache/store.ts';
 import type { ChangeHandler, Informer } from '../../../kube/cache/lister.ts';
 import { silentLogger } from '../../../base/log/logger.ts';
 import { hold, type ReplacementHoldKind } from '../../machine-facts/replacement-hold.ts';
 import { RemovedMachines } from '../removed-machines.ts';
 import { DeletedMachines } from '../deleted-machines.ts';
 import { OwnerlessVMs } from '../ownerless-vms.ts';
-import { wakeOrphanVMs } from './wake.ts';
+import { type OrphanVMsWakeDeps, wakeOrphanVMs } from './wake.ts';
+
+const INDEXES: IndexFunctions<Machine> = { ...MACHINE_INDEXES, [CLASS_INDEX]: classIndex };
 
 /** Tells of Machines as a cache does, and counts how often that makes the loop look. */
-function watching(leads: boolean, others: readonly Machine[] = []) {
+function watching(leads: boolean, others: readonly Machine[] = [], oneClass = machineClass()) {
   const handlers: ChangeHandler<Machine>[] = [];
   const seen = { looks: 0, warnings: 0 };
   let hastened = 0;
@@ -24,9 +29,9 @@ function watching(leads: boolean, others: readonly Machine[] = []) {
   wakeOrphanVMs({
     machines: {
       ...({ onChange: (handler: ChangeHandler<Machine>) => void handlers.push(handler) } as Informer<Machine>),
-      byIndex: (_index, providerID) => others.filter(({ spec }) => spec.providerID === providerID),
+      byIndex: (index, key) => others.filter((one) => INDEXES[index]?.(one).includes(key)),
     },
-    classes: { onChange: () => undefined } as unknown as Informer<MachineClass>,
+    classes: { onChange: () => undefined, get: () => oneClass } as unknown as OrphanVMsWakeDeps['classes'],
     queue: { add: () => undefined, addAfter: () => undefined },
     controller: { hurry: () => void (seen.looks += 1), hasten: () => void (hastened += 1) },
     trust: { trustedForMs: () => (leads ? 1 : 0) },
@@ -223,4 +228,26 @@ test('a Machine that begins to be kept because its zone is unhealthy has the nex
   for (const [i, current] of told.entries()) tell(told[i - 1], current);
 
   expect([hastened(), seen.looks]).toEqual([1, 0]);
+});
+
+test.each<{ what: string; isDeleting?: boolean; finalizers?: string[]; others?: readonly Machine[]; soon: number }>([
+  { what: 'its class is being deleted and has no other', soon: 1 },
+  {
+    what: 'its class has another',
+    others: [machine((m) => void Object.assign(m.metadata, { name: 'm-2', uid: 'uid-2' }))],
+    soon: 0,
+  },
+  { what: 'its class is not being deleted', isDeleting: false, soon: 0 },
+  { what: 'its class is kept by others alone', finalizers: ['example.com/other'], soon: 0 },
+])('a Machine that goes in order makes $soon looks soon when $what', (row) => {
+  const { isDeleting = true, finalizers = [MACHINE_FINALIZER], others, soon } = row;
+  const deletionTimestamp = isDeleting ? '2026-01-01T00:00:00Z' : undefined;
+  const oneClass = machineClass((c) => void Object.assign(c.metadata, { deletionTimestamp, finalizers }));
+  const { tell, seen, removed, hastened } = watching(true, others, oneClass);
+  removed.deletingVM(machine().metadata.uid);
+  removed.deletedVM(machine().metadata.uid);
+
+  tell(machine(), undefined);
+
+  expect([hastened(), seen.looks]).toEqual([soon, 0]);
 });

@@ -6,9 +6,10 @@ import type { Informer, Lister } from '../../../kube/cache/lister.ts';
 import type { Trust } from '../../../kube/gate/leader-gate.ts';
 import { reportsSeveralVMs } from '../../machine-facts/original-texts.ts';
 import { holdOf } from '../../machine-facts/replacement-hold.ts';
+import { classIndex } from '../../../operator/indexes/class-index.ts';
 import type { Queue } from '../../../work/workqueue/queue.ts';
 import { remainsOf } from '../deleted-machines.ts';
-import type { OrphanVMsController, OrphanVMsDeps } from './controller.ts';
+import { isLeaving, type OrphanVMsController, type OrphanVMsDeps } from './controller.ts';
 
 export const ORPHAN_VMS_KEY = 'orphan-vms';
 
@@ -17,7 +18,7 @@ const GATHER_MS = 1_000;
 
 export interface OrphanVMsWakeDeps extends Pick<OrphanVMsDeps, 'removed' | 'gone' | 'ownerless' | 'log'> {
   readonly machines: Informer<Machine> & Pick<Lister<Machine>, 'byIndex'>;
-  readonly classes: Informer<MachineClass>;
+  readonly classes: Informer<MachineClass> & Pick<Lister<MachineClass>, 'get'>;
   readonly queue: Queue;
   readonly controller: Pick<OrphanVMsController, 'hurry' | 'hasten'>;
   /**
@@ -29,7 +30,8 @@ export interface OrphanVMsWakeDeps extends Pick<OrphanVMsDeps, 'removed' | 'gone
 
 /**
  * Looks now, when a Machine vanishes otherwise than by us, when one begins to tell of several VMs, and when a class is about to go that
- * may still be needed to reach its VMs. Machines that go in order cost no look.
+ * may still be needed to reach its VMs; soon, when that has no Machine any more, because its lists count only with a look after them. Other
+ * Machines that go in order cost no look.
  */
 export function wakeOrphanVMs(deps: OrphanVMsWakeDeps): void {
   const { machines, classes, queue, controller, trust, removed, gone, ownerless, log } = deps;
@@ -37,6 +39,15 @@ export function wakeOrphanVMs(deps: OrphanVMsWakeDeps): void {
     controller.hurry();
     queue.addAfter(ORPHAN_VMS_KEY, GATHER_MS);
   };
+  const lookSoon = (): void => {
+    controller.hasten();
+    queue.addAfter(ORPHAN_VMS_KEY, GATHER_MS);
+  };
+  const isOfLeaving = (machine: Machine): boolean =>
+    classIndex(machine).some((key) => {
+      const machineClass = classes.get(key);
+      return machineClass !== undefined && isLeaving(machineClass, machines);
+    });
   queue.add(ORPHAN_VMS_KEY);
   removed.onLateEnd((machine, departure) => {
     const fields = fieldsOf(machine);
@@ -51,10 +62,8 @@ export function wakeOrphanVMs(deps: OrphanVMsWakeDeps): void {
   });
   machines.onChange((old, current) => {
     if (current !== undefined && hasSeveralVMs(current) && (old === undefined || !hasSeveralVMs(old))) look();
-    if (current !== undefined && isKeptInZone(current) && (old === undefined || !isKeptInZone(old))) {
-      controller.hasten();
-      queue.addAfter(ORPHAN_VMS_KEY, GATHER_MS);
-    }
+    if (current !== undefined && isKeptInZone(current) && (old === undefined || !isKeptInZone(old))) lookSoon();
+    if (old !== undefined && isOfLeaving(old)) lookSoon();
     if (old === undefined || old.metadata.uid === current?.metadata.uid) return;
     const level = trust.trustedForMs([]) > 0 ? 'warn' : 'debug';
     const fields = fieldsOf(old);
