@@ -35,8 +35,10 @@ export interface Proved extends OrphanCandidate {
 
 export interface Look<T extends Proved> {
   readonly proved: readonly T[];
-  /** All VMs without a Machine, whether proved or not. */
+  /** All VMs without a Machine, whether proved or not, but for those that were deleted. */
   readonly candidates: Iterable<OrphanCandidate>;
+  /** IDs of these: they are listed still. */
+  readonly deleted: ReadonlySet<string>;
   /** All VMs that the lists show. */
   readonly shown: Iterable<Pick<OrphanCandidate, 'vm' | 'access' | 'group'>>;
   /** Classes that could not be listed: of these counts, and is held, what their last list has shown. Of deleted ones nothing is. */
@@ -156,7 +158,7 @@ export class OrphanBrake {
   }
 
   /** Takes what a look shows, and forgets what was of VMs that have a Machine now. */
-  #take({ candidates, shown, unseen, atMs }: Look<Proved>): void {
+  #take({ candidates, deleted, shown, unseen, atMs }: Look<Proved>): void {
     for (const [key, sinceMs] of this.#unproved) {
       if (sinceMs === Infinity) this.#unproved.set(key, atMs);
       else if (atMs - sinceMs >= this.#deps.graceMs) this.#unproved.delete(key);
@@ -171,7 +173,7 @@ export class OrphanBrake {
     this.#places = new Map([...[...this.#places].filter(([id, { by }]) => isLast(id, by)), ...places]);
     for (const id of places.keys()) if (!this.#candidates.has(id)) this.#kept.delete(id);
     for (const [id, admission] of this.#admissions) {
-      const isThere = admission.isThere && this.#candidates.has(id);
+      const isThere = admission.isThere && (this.#candidates.has(id) || deleted.has(id));
       if (isThere || this.#isSpent(admission)) this.#admissions.set(id, { ...admission, isThere });
       else this.#admissions.delete(id);
     }

@@ -1558,6 +1558,20 @@ describe('too many VMs without a Machine at once', () => {
       expect(await world.held()).toBe(4);
     });
 
+    test('although the provider has deleted them, and lists them still', async () => {
+      const world = new World();
+      world.provider.listed = vms(3);
+      await world.looksUntilDeleted();
+      world.provider.failure = new DriverError('NotFound', 'no such VM');
+      world.clock.advance(GRACE_MS);
+      await world.look();
+
+      // The fourth is proved in the look that finds out that the others stay.
+      expect(await deletedOf(world, 4)).toEqual(new Set([...THREE, 'lost-3']));
+      expect(world.events).toContain('OrphanVMDeletionFailed');
+      expect(await world.held()).toBe(0);
+    });
+
     test.each<{ what: string; change: (world: World) => void }>([
       {
         what: 'their list was not believed',

@@ -189,7 +189,9 @@ export class OrphanVMsController {
     const candidates = judged.get('none') ?? [];
     this.#reportMismatches(judged.get('other-id') ?? [], unseen);
     // A VM that we have deleted is still listed for a moment, and frees its place all the same.
-    const present = candidates.filter(({ vm }) => !gone.has(vm.providerID));
+    const ids = new Set(candidates.map(({ vm }) => vm.providerID));
+    const deleted = new Set([...ids].filter((id) => gone.has(id)));
+    const present = candidates.filter(({ vm }) => !deleted.has(vm.providerID));
     ownerless.replace(present.map(({ vm }) => vm));
     const proved: (Collection & Proved)[] = [];
     for (const one of candidates) {
@@ -197,8 +199,8 @@ export class OrphanVMsController {
       const isDoubted = one.shownBy.some((list) => isDistrusted(list, distrust));
       if (proof !== undefined) proved.push({ ...one, proof, isDoubted });
     }
-    orphans.keep(new Set(candidates.map(({ vm }) => vm.providerID)), unseen);
-    this.#collect({ proved, candidates: present, shown: vms.values(), unseen, atMs: sight.atMs });
+    orphans.keep(ids, unseen);
+    this.#collect({ proved, candidates: present, deleted, shown: vms.values(), unseen, atMs: sight.atMs });
   }
 
   /** What was deleted before and is listed still is deleted once more, unless the list is not believed. */
