@@ -7,6 +7,7 @@ import { keyOf, type KubeObject } from '../../pkg/apis/meta.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
 import { machineDeploymentController } from '../../pkg/controllers/machine-deployment/controller.ts';
 import type { MachineDeploymentDeps } from '../../pkg/controllers/machine-deployment/step.ts';
+import { Moves } from '../../pkg/controllers/machine-deployment/in-place/moves.ts';
 import { NodeMarker } from '../../pkg/controllers/machine-deployment/node-marks/node-marker.ts';
 import { observeDeployment, type Observed } from '../../pkg/controllers/machine-deployment/observed.ts';
 import { machineSetController } from '../../pkg/controllers/machine-set/controller.ts';
@@ -139,6 +140,7 @@ export class DeploymentWorld extends ControllerWorld implements MachineDeploymen
   isLeadingMachines = true;
   readonly leadsMachines = (): boolean => this.isLeadingMachines;
   readonly marker = new NodeMarker(this);
+  readonly moves = new Moves(this);
   #controller: ReturnType<typeof machineDeploymentController> | undefined;
 
   constructor(deployment: MachineDeployment, others: Omit<WorldObjects, 'deployments'> = {}) {

@@ -141,7 +141,7 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
     why: 'A set counts as tainted while Nodes of it are left alone.',
   },
   {
-    in: 'couldNotMarkNodes',
+    in: 'answersOf',
     from: 'MAX_ANSWERS)',
     to: '1)',
     why: 'Of Nodes that refused for several reasons one reason is told.',

@@ -20,6 +20,7 @@ import { OwnerStatuses } from '../replicas/owner-status.ts';
 import { releaseSet } from '../replicas/release.ts';
 import type { Collaborators, DeploymentPass, DeploymentStep, MachineDeploymentDeps } from './step.ts';
 import { countMoved, endBegunUpdates, inPlaceUpdate } from './in-place/in-place-update.ts';
+import { Moves } from './in-place/moves.ts';
 import { NodeMarker } from './node-marks/node-marker.ts';
 import { Replacements } from './node-marks/replacements.ts';
 import { observeDeployment, type Observed } from './observed.ts';
@@ -47,8 +48,9 @@ export function machineDeploymentController(
   const kind = { kind: 'MachineDeployment', resource: machineDeployments, objects: deps.machineDeployments } as const;
   const statuses = new OwnerStatuses({ ...deps, ...kind, conditionsOf, finalizer });
   const marker = new NodeMarker(deps);
+  const moves = new Moves(deps);
   const replacements = new Replacements(deps);
-  const given: Collaborators = { ...deps, finalizer, marker, replacements, statuses };
+  const given: Collaborators = { ...deps, finalizer, marker, moves, replacements, statuses };
   const shown = status(given);
   return new OwnerController<MachineDeployment, DeploymentPass>({
     objects: deps.machineDeployments,
@@ -75,6 +77,7 @@ export function machineDeploymentController(
     dueInMs: ({ key, object, isRollout }) => [
       isRollout === true ? deadlineCheckMs(deps.machineDeployments.get(key) ?? object, deps.clock.now()) : undefined,
       marker.dueInMs(key),
+      moves.dueInMs(key),
       replacements.dueInMs(key),
     ],
     forget(key) {

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import { machineDeployment } from '../../../test/builders.ts';
 import { ApiError } from '../../kube/client/errors.ts';
-import { couldNotMarkNodes } from './events.ts';
+import { couldNotMarkNodes, couldNotMoveMachines } from './events.ts';
 
 const forbidden = (name: string): ApiError => new ApiError(403, 'Forbidden', `nodes "${name}" is forbidden`);
 const refused = (name: string, cause: unknown = forbidden(name)): { name: string; cause: unknown } => ({ name, cause });
@@ -31,5 +31,11 @@ test.each([
 ])('$what that could not be marked are all told of in one Event', ({ nodes, told }) => {
   expect(couldNotMarkNodes(machineDeployment(), nodes).message).toBe(
     `Could not update ${told}. The rollout continues and the update is retried`,
+  );
+});
+
+test('a Machine that could not be moved is told of in the same words', () => {
+  expect(couldNotMoveMachines(machineDeployment(), [refused('m-1', new Error('no'))]).message).toBe(
+    'Could not update 1 machine(s) for the rollout: m-1: no. The rollout continues and the update is retried',
   );
 });

@@ -5,7 +5,6 @@ import { messageOf } from '../../driver/errno.ts';
 import { ApiError } from '../../kube/client/errors.ts';
 import { reasonFor } from '../machine-facts/node-refusal.ts';
 import type { ObjectEvent } from '../replicas/events.ts';
-import type { RefusedNode } from './node-marks/node-marker.ts';
 
 /** Source component of these Events, as in the original. */
 export const MACHINE_DEPLOYMENT_EVENT_SOURCE = 'machine-controller-manager';
@@ -56,26 +55,44 @@ export function releasedMachines<T extends KubeObject>(
 
 const MAX_ANSWERS = 3;
 
+/** An object that refused a change, and what was answered. */
+export interface RefusedChange {
+  readonly name: string;
+  readonly cause: unknown;
+}
+
 /** Nodes that refused what a rollout puts on them, told once for each: what was answered, with the name of a Node for each answer. */
 export function couldNotMarkNodes(
   object: MachineDeployment,
-  refused: readonly RefusedNode[],
+  nodes: readonly RefusedChange[],
 ): ObjectEvent<MachineDeployment> {
-  const byAnswer = Map.groupBy(refused, ({ name, cause }) =>
-    cause instanceof ApiError ? reasonFor(cause, name) : messageOf(cause),
-  );
-  const answers = [...byAnswer].map(([answer, nodes]) => `${someOf(nodes)}: ${answer}`).toSorted();
-  const told = answers.slice(0, MAX_ANSWERS).join('; ');
-  const others = answers.length > MAX_ANSWERS ? `; and ${answers.length - MAX_ANSWERS} other answers` : '';
-  const message =
-    `Could not update ${refused.length} node(s) for the rollout: ${told}${others}. ` +
-    'The rollout continues and the update is retried';
+  const message = `Could not update ${nodes.length} node(s) for the rollout: ${answersOf(nodes)}. ${RETRIED}`;
   return { object, type: 'Warning', reason: 'NodeUpdateFailed', message };
 }
 
-function someOf(nodes: readonly RefusedNode[]): string {
-  const [first = ''] = nodes.map(({ name }) => name).toSorted();
-  return nodes.length === 1 ? first : `${first} and ${nodes.length - 1} more`;
+/** The same of Machines that an update in place moves. */
+export function couldNotMoveMachines(
+  object: MachineDeployment,
+  machines: readonly RefusedChange[],
+): ObjectEvent<MachineDeployment> {
+  const message = `Could not update ${machines.length} machine(s) for the rollout: ${answersOf(machines)}. ${RETRIED}`;
+  return { object, type: 'Warning', reason: 'MachineUpdateFailed', message };
+}
+
+const RETRIED = 'The rollout continues and the update is retried';
+
+function answersOf(refused: readonly RefusedChange[]): string {
+  const byAnswer = Map.groupBy(refused, ({ name, cause }) =>
+    cause instanceof ApiError ? reasonFor(cause, name) : messageOf(cause),
+  );
+  const answers = [...byAnswer].map(([answer, those]) => `${someOf(those)}: ${answer}`).toSorted();
+  const others = answers.length > MAX_ANSWERS ? `; and ${answers.length - MAX_ANSWERS} other answers` : '';
+  return `${answers.slice(0, MAX_ANSWERS).join('; ')}${others}`;
+}
+
+function someOf(refused: readonly RefusedChange[]): string {
+  const [first = ''] = refused.map(({ name }) => name).toSorted();
+  return refused.length === 1 ? first : `${first} and ${refused.length - 1} more`;
 }
 
 export function rolledBack(object: MachineDeployment, revision: number): ObjectEvent<MachineDeployment> {

@@ -7,6 +7,7 @@ import type { Step } from '../../work/reconcile/result.ts';
 import type { OwnerPass } from '../replicas/owner-controller.ts';
 import type { OwnerDeps } from '../replicas/owner-deps.ts';
 import type { OwnerStatuses } from '../replicas/owner-status.ts';
+import type { Moves } from './in-place/moves.ts';
 import type { NodeMarker } from './node-marks/node-marker.ts';
 import type { Replacements } from './node-marks/replacements.ts';
 import type { Observed } from './observed.ts';
@@ -28,6 +29,7 @@ export interface MachineDeploymentDeps extends OwnerDeps {
 export interface Collaborators extends MachineDeploymentDeps {
   readonly finalizer: Finalizer<MachineDeployment>;
   readonly marker: NodeMarker;
+  readonly moves: Moves;
   readonly replacements: Replacements;
   readonly statuses: OwnerStatuses<MachineDeployment>;
 }

@@ -14,7 +14,8 @@ import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerReference } from '../../../work/reconcile/ownership.ts';
 import { stop } from '../../../work/reconcile/result.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
-import { nodes } from '../../../kube/client/resource.ts';
+import { mergePatch } from '../../../kube/client/patch.ts';
+import { machineDeployments, nodes } from '../../../kube/client/resource.ts';
 import { AGAIN } from '../rollout/rollout.ts';
 import { countMoved, endBegunUpdates, inPlaceUpdate } from './in-place-update.ts';
 
@@ -449,6 +450,98 @@ describe('a Machine that was moved to a set which is no longer that of an update
     expect(deps.machineSets.get('default/old')?.spec.replicas).toBe(0);
     expect(deps.machines.get('default/o-1')?.metadata.labels).not.toHaveProperty([UPDATE_RESULT_LABEL]);
   });
+});
+
+describe('a Machine that may not be changed', () => {
+  test('stops neither a rollout nor scaling of another strategy by its label, is counted once, and is told of once', async () => {
+    const { deps, deployment } = scene({ old: [], oldSize: 0, now: ['n-1', 'n-2', 'n-3'], nowSize: 2, moved: ['n-1'] });
+    const isRefusing = refuse(deps, 'machines/n-1');
+    const strategy = { type: 'RollingUpdate' as const, rollingUpdate: { maxSurge: 1, maxUnavailable: 1 } };
+    const run = async (replicas: number) => {
+      const given = deps.machineDeployments.list()[0] ?? deployment;
+      deps.client.wrote(machineDeployments, { ...given, spec: { ...given.spec, strategy, replicas } });
+      for (let i = 0; i < 9; i++) await deps.reconcile();
+      return sizesOf(deps);
+    };
+
+    expect(await run(6)).toEqual({ old: 0, now: 6 });
+    expect(await run(2)).toEqual({ old: 0, now: 2 });
+
+    expect(deps.events.filter((reason) => reason === 'MachineUpdateFailed')).toHaveLength(1);
+    expect(JSON.stringify(deps.client.writes).split(UPDATE_RESULT_LABEL)).toHaveLength(2);
+
+    isRefusing.now = false;
+    await deps.clock.advanceAsync(1_000);
+    await deps.reconcile();
+    const { afterMs } = (await deps.reconcile()) as { afterMs: number };
+    expect(afterMs).toBeLessThan(10_000);
+    await deps.clock.advanceAsync(afterMs);
+    expect(await run(2)).toEqual({ old: 0, now: 2 });
+    expect(deps.machines.get('default/n-1')?.metadata.labels).not.toHaveProperty([UPDATE_RESULT_LABEL]);
+  });
+
+  test('is counted once by the new set of an update in place, which shrinks all the same', async () => {
+    const now = ['n-1', 'n-2', 'n-3'];
+    const { deps, run } = scene({ old: [], oldSize: 0, now, nowSize: 2, updated: ['n-1'], moved: ['n-1'], surge: 1 });
+    const isRefusing = refuse(deps, 'machines/n-1');
+
+    for (let i = 0; i < 9; i++) await run();
+
+    expect(sizesOf(deps)).toEqual({ old: 0, now: 2 });
+    expect(deps.targetClient.writes.map(({ what }) => what)).toEqual(['nodes/n-1']);
+
+    isRefusing.now = false;
+    await deps.clock.advanceAsync(10_000);
+    await run();
+    expect(deps.machines.get('default/n-1')?.metadata.labels).not.toHaveProperty([UPDATE_RESULT_LABEL]);
+  });
+
+  test('stays where it is, and another one that is updated takes its place in the new set', async () => {
+    const { deps, run } = scene({ old: ['o-1', 'o-2'], now: ['n-1'], updated: ['o-1', 'o-2'], surge: 1 });
+    refuse(deps, 'machines/o-1');
+
+    expect(await run()).toEqual(stop);
+    await run();
+
+    const moves = deps.client.writes.filter(({ what }) => what.startsWith('machines/'));
+    expect(moves.map(({ what }) => what)).toEqual(['machines/o-1', 'machines/o-2']);
+    expect(deps.events).toEqual(['MachineUpdateFailed']);
+  });
+
+  test('is not taken for one that is counted when it moves again', async () => {
+    const { deps, deployment } = scene({ old: ['o-1'], now: [], moved: ['o-1'] });
+    const { signal } = passOver(deployment);
+    const its = deps.machines.list();
+    deps.client.failures.push(FORBIDDEN);
+    await deps.moves.end(deployment, its, signal);
+    expect(its.map((one) => deps.moves.isCounted(one))).toEqual([true, false]);
+
+    await deps.moves.move(deployment, its, (one) => mergePatch(one, {}), signal);
+
+    expect(its.map((one) => deps.moves.isCounted(one))).toEqual([false, false]);
+  });
+
+  test('is told of also if another one has changed meanwhile, for which the pass is repeated', async () => {
+    const { deps, run } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1', 'o-2'] });
+    deps.client.failures.push(FORBIDDEN, CONFLICT);
+
+    await expect(run()).rejects.toBe(CONFLICT);
+
+    expect(deps.events).toEqual(['MachineUpdateFailed']);
+  });
+
+  /** Refuses changes of the label of a Machine while `now`. */
+  function refuse({ client }: DeploymentWorld, what: string): { now: boolean } {
+    const isRefusing = { now: true };
+    const patch = client.patch.bind(client);
+    client.patch = (intent, resource, ref, change, options) => {
+      const isRefused =
+        what === `${resource.plural}/${ref.name}` && JSON.stringify(change.body).includes(UPDATE_RESULT_LABEL);
+      if (isRefused && isRefusing.now) client.failures.unshift(FORBIDDEN);
+      return patch(intent, resource, ref, change, options);
+    };
+    return isRefusing;
+  }
 });
 
 describe('while it is paused', () => {

@@ -5,7 +5,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { mergePatch, mergePatchIfUnchanged, type Patch } from '../../../kube/client/patch.ts';
-import { machines, machineSets } from '../../../kube/client/resource.ts';
+import { machineSets } from '../../../kube/client/resource.ts';
 import { controllerReference } from '../../../work/reconcile/ownership.ts';
 import { stop, type StepResult } from '../../../work/reconcile/result.ts';
 import { recordedNodeOf } from '../../machine-facts/recorded-node.ts';
@@ -56,7 +56,11 @@ export async function inPlaceUpdate(deps: RolloutDeps, pass: DeploymentPass): Pr
   const marks = { taint: true, candidate: newSet.metadata.name };
   if ((await markNodesOfRollout(deps, pass, marks)).hasMore) return AGAIN;
 
-  const settled = withoutRaises(settledSizes(now, old), facts, isFrozen);
+  const settled = withoutRaises(
+    settledSizes(now, old, (one) => deps.moves.isCounted(one)),
+    facts,
+    isFrozen,
+  );
   if (await resizeSets(deps, observed, { sizes: settled, lessFirst: true }, signal)) return stop;
   if ((await settle(deps, pass, now)).hasMore) return AGAIN;
 
@@ -108,7 +112,11 @@ async function fillNewest(
   const newest = now ?? old.toSorted((a, b) => byAge(a.facts, b.facts)).at(-1);
   if (newest === undefined) return false;
   const others = old.filter((side) => side !== newest);
-  const settled = withoutRaises(settledSizes(newest, others), facts, isFrozen);
+  const settled = withoutRaises(
+    settledSizes(newest, others, (one) => deps.moves.isCounted(one)),
+    facts,
+    isFrozen,
+  );
   if (await resizeSets(deps, observed, { sizes: settled, lessFirst: true }, signal)) return true;
 
   const its = others.map((side) => side.facts);
@@ -124,7 +132,7 @@ async function fillNewest(
 /**
  * Ends what was moved to a set that is no longer that of an update in place, because template or strategy have changed since: the set counts its
  * Machines, which from then on are as any others. Until then it would never delete them. As many are taken from the sets that lack them: after a
- * rollback, the new set would make others in their place, and they would be deleted. Returns whether there were any.
+ * rollback, the new set would make others in their place, and they would be deleted. Returns whether anything was written.
  */
 export async function countMoved(deps: RolloutDeps, observed: Observed, signal: AbortSignal): Promise<boolean> {
   const { deployment, newSet, oldSets, machinesOf } = observed;
@@ -135,7 +143,8 @@ export async function countMoved(deps: RolloutDeps, observed: Observed, signal: 
     const its = isInPlace && set === newSet ? [] : living.filter(isJustUpdated);
     moved.push(...its);
     const size = replicasOf(set);
-    const uncounted = Math.min(its.length, Math.max(0, living.length - size));
+    const isUncounted = (machine: Machine): boolean => !deps.moves.isCounted(machine);
+    const uncounted = Math.min(its.filter(isUncounted).length, Math.max(0, living.length - size));
     return { name: set.metadata.name, size: size + uncounted, uncounted, missing: Math.max(0, size - living.length) };
   });
   let left = sides.reduce((sum, { uncounted }) => sum + uncounted, 0);
@@ -145,14 +154,8 @@ export async function countMoved(deps: RolloutDeps, observed: Observed, signal: 
     left -= less;
     sizes.set(name, size - less);
   }
-  await resizeSets(deps, observed, { sizes, lessFirst: true }, signal);
-  await unlabelMoved(deps, moved, signal);
-  return moved.length > 0;
-}
-
-async function unlabelMoved({ writer }: RolloutDeps, moved: readonly Machine[], signal: AbortSignal): Promise<void> {
-  const unlabel = (machine: Machine) => mergePatch(machine, { metadata: { labels: { [UPDATE_RESULT_LABEL]: null } } });
-  await patchEach(writer, machines, moved, unlabel, signal);
+  const hasResized = await resizeSets(deps, observed, { sizes, lessFirst: true }, signal);
+  return (await deps.moves.end(deployment, moved, signal)) || hasResized;
 }
 
 /** Gives the Nodes back that were updated to another template than that of `newSet`; without it, all that were updated. */
@@ -169,7 +172,7 @@ function releaseOutdated(
   return deps.marker.write(observed.deployment, outdated, releaseOutdatedNode, signal);
 }
 
-/** Moves the updated Machines for which the new set has a place; returns whether there are any. */
+/** Moves the updated Machines for which the new set has a place; returns whether any was moved. */
 async function moveUpdated(
   deps: RolloutDeps,
   { observed, signal }: DeploymentPass,
@@ -177,11 +180,14 @@ async function moveUpdated(
   newSet: MachineSet,
   itsFacts: SetFacts,
 ): Promise<boolean> {
-  const { limits, isFrozen } = observed;
-  const moving = isFrozen ? [] : toMove(old, itsFacts, limits);
-  const owned = moving.map(({ machine }) => machine);
-  await patchEach(deps.writer, machines, owned, (machine) => movePatch(machine, newSet), signal);
-  return moving.length > 0;
+  const { deployment, limits, isFrozen } = observed;
+  if (isFrozen) return false;
+  const movable = old.map((side) => ({
+    ...side,
+    machines: side.machines.filter(({ machine }) => !deps.moves.isLeftAlone(machine)),
+  }));
+  const moving = toMove(movable, itsFacts, limits).map(({ machine }) => machine);
+  return await deps.moves.move(deployment, moving, (machine) => movePatch(machine, newSet), signal);
 }
 
 /** Old sets that still count. */
@@ -220,9 +226,10 @@ async function stopRefilling(deps: RolloutDeps, old: readonly Side[], signal: Ab
 
 /** Ends what was moved earlier, once the new set counts it. A Node that refuses to be given back, or is kept empty for a maintenance or its deletion, holds up nothing else. */
 async function settle(deps: RolloutDeps, { observed, signal }: DeploymentPass, now: Side): Promise<Marked> {
-  const counted = now.machines.length <= now.facts.size ? now.machines : [];
-  const labelled = counted.map(({ machine }) => machine).filter(isJustUpdated);
-  await unlabelMoved(deps, labelled, signal);
+  const labelled = now.machines.map(({ machine }) => machine).filter(isJustUpdated);
+  const hasAll = now.machines.length <= now.facts.size;
+  const counted = labelled.filter((machine) => hasAll || deps.moves.isCounted(machine));
+  await deps.moves.end(observed.deployment, counted, signal);
   const needless = now.machines.filter(isNeedlessCandidate).map(({ machine }) => machine);
   const due = now.machines.filter((one) => isToBeReleased(one) && !isEmptied(one.machine));
   const released = await deps.marker.write(observed.deployment, due, releaseUpdatedNode, signal);

@@ -143,7 +143,7 @@ describe('sizes that follow from where the machines are', () => {
     const newSet = { facts: facts('new', now), machines: newMachines };
     const oldSet = { facts: facts('old', size), machines: Array.from({ length: left }, () => made({})) };
 
-    expect(Object.fromEntries(settledSizes(newSet, [oldSet]))).toEqual(sizes);
+    expect(Object.fromEntries(settledSizes(newSet, [oldSet], () => false))).toEqual(sizes);
   });
 });
 

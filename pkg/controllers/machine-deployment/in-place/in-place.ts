@@ -73,13 +73,17 @@ export function isNeedlessCandidate({ node }: NodeOfMachine): boolean {
   return isCandidate({ node }) && node?.metadata.labels?.[SELECTED_FOR_UPDATE_LABEL] === undefined;
 }
 
-/** The sizes that follow from where Machines are: moved ones are counted by the new set, and by their old one no more. */
+/**
+ * The sizes that follow from where Machines are: moved ones are counted by the new set, and by their old one no more. `isCounted`: it was,
+ * although its label could not be taken off.
+ */
 export function settledSizes(
   newSet: { readonly facts: SetFacts; readonly machines: readonly NodeOfMachine[] },
   oldSets: readonly { readonly facts: SetFacts; readonly machines: readonly NodeOfMachine[] }[],
+  isCounted: (machine: Machine) => boolean,
 ): Resizes {
   const sizes = new Map<string, number>();
-  const moved = newSet.machines.filter(({ machine }) => isJustUpdated(machine)).length;
+  const moved = newSet.machines.filter(({ machine }) => isJustUpdated(machine) && !isCounted(machine)).length;
   const surplus = newSet.machines.length - newSet.facts.size;
   if (moved > 0 && surplus > 0) sizes.set(newSet.facts.name, newSet.facts.size + Math.min(moved, surplus));
   for (const { facts, machines } of oldSets) {

@@ -2,17 +2,16 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
 import { keyOf, refOf } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { MINUTE_MS } from '../../../base/clock/clock.ts';
 import { GateClosedError } from '../../../kube/gate/gate.ts';
 import { ignoreNotFound, isConflict, isNotFound } from '../../../kube/client/errors.ts';
 import { machines as machineResource, nodes } from '../../../kube/client/resource.ts';
 import type { Target } from '../../../kube/targets/targets.ts';
-import { Backoff } from '../../../work/workqueue/backoff.ts';
 import { recordedNodeOf } from '../../machine-facts/recorded-node.ts';
 import { isHeldOtherwise } from '../../machine-facts/rollout-marks.ts';
 import { atOnce } from '../../replicas/at-once.ts';
 import type { MachineDeploymentDeps } from '../step.ts';
-import { couldNotMarkNodes } from '../events.ts';
+import { couldNotMarkNodes, type RefusedChange } from '../events.ts';
+import { Refusals } from './refusals.ts';
 import { markNode, missingNodeMarks, type RolloutMarks } from './rollout-node-marks.ts';
 
 /** How many Nodes are written at once, and at most in one pass: scaling must not wait behind a thousand Nodes. */
@@ -21,10 +20,6 @@ const NODES_A_PASS = 100;
 /** A kubelet writes its Node too: how often a write that met a change is decided anew before the Node counts as refused. */
 const CONFLICT_TRIES = 5;
 const CONFLICT_PAUSE_MS = 50;
-/** How long a refused Node is left alone. */
-const RETRIES = { baseMs: 5_000, maxMs: 5 * MINUTE_MS };
-/** A Node that nobody asked for so long after it was due is forgotten. */
-const FORGET_AFTER_MS = 10 * MINUTE_MS;
 
 type NodeMarkerDeps = Pick<
   MachineDeploymentDeps,
@@ -43,21 +38,10 @@ export interface NodeOfMachine {
   readonly node: Node | undefined;
 }
 
-export interface RefusedNode {
-  readonly name: string;
-  readonly cause: unknown;
-}
-
 export const ALL_MARKED: Marked = { hasMore: false, isDone: true };
 
 export function bothMarked(a: Marked, b: Marked): Marked {
   return { hasMore: a.hasMore || b.hasMore, isDone: a.isDone && b.isDone };
-}
-
-interface Refusal {
-  readonly owner: string;
-  readonly times: number;
-  readonly notBeforeMs: number;
 }
 
 /** One write of a rollout to a Node, decided over the Node as it is given: as the cache has it, and after a Conflict as a live read shows it. */
@@ -65,7 +49,7 @@ export type NodeWrite = (target: Target, node: Node, signal: AbortSignal) => Pro
 
 export interface Written extends Marked {
   /** The Nodes that refused for the first time: an Event has told of them. */
-  readonly newRefusals: readonly RefusedNode[];
+  readonly newRefusals: readonly RefusedChange[];
 }
 
 interface Work {
@@ -80,13 +64,11 @@ interface Work {
  */
 export class NodeMarker {
   readonly #deps: NodeMarkerDeps;
-  readonly #backoff: Backoff;
-  /** By UID of the Node. */
-  readonly #refusals = new Map<string, Refusal>();
+  readonly #refusals: Refusals;
 
   constructor(deps: NodeMarkerDeps) {
     this.#deps = deps;
-    this.#backoff = new Backoff({ ...RETRIES, random: deps.random });
+    this.#refusals = new Refusals(deps);
   }
 
   /** Writes what is missing on the Nodes of `machines`, as far as the cache shows it; as `write` otherwise. */
@@ -124,14 +106,14 @@ export class NodeMarker {
 
   /** Whether a Node refused a moment ago: what is asked of it now is not tried. */
   isLeftAlone(node: Node): boolean {
-    return !this.#isDue(node);
+    return !this.#refusals.isDue(node.metadata.uid);
   }
 
   async #writeAll(deployment: MachineDeployment, behind: readonly Work[], signal: AbortSignal): Promise<Written> {
     const owner = keyOf(deployment);
-    const due = behind.filter(({ node }) => this.#isDue(node));
-    const refused: RefusedNode[] = [];
-    const newRefusals: RefusedNode[] = [];
+    const due = behind.filter(({ node }) => !this.isLeftAlone(node));
+    const refused: RefusedChange[] = [];
+    const newRefusals: RefusedChange[] = [];
     await atOnce(NODES_AT_ONCE, due.slice(0, NODES_A_PASS), async (work) => {
       const { uid, name } = work.node.metadata;
       try {
@@ -142,7 +124,7 @@ export class NodeMarker {
         if (cause instanceof GateClosedError) throw cause;
         refused.push({ name, cause });
         if (!this.#refusals.has(uid)) newRefusals.push({ name, cause });
-        this.#refuse(owner, uid);
+        this.#refusals.add(owner, uid);
       }
     });
     const [first] = refused;
@@ -163,16 +145,7 @@ export class NodeMarker {
 
   /** After how many milliseconds the first refused Node of `owner` is tried again; undefined when none waits. */
   dueInMs(owner: string): number | undefined {
-    const nowMs = this.#deps.clock.monotonicMs();
-    let soonest: number | undefined;
-    for (const [uid, refusal] of this.#refusals) {
-      const waitMs = refusal.notBeforeMs - nowMs;
-      if (waitMs < -FORGET_AFTER_MS) this.#refusals.delete(uid);
-      // Who is due and was not asked for is not wanted any more.
-      if (refusal.owner !== owner || waitMs <= 0) continue;
-      soonest = Math.min(soonest ?? waitMs, waitMs);
-    }
-    return soonest;
+    return this.#refusals.dueInMs(owner);
   }
 
   #missing(machine: Machine, marks: RolloutMarks): Work[] {
@@ -202,19 +175,6 @@ export class NodeMarker {
     if (leadsMachines()) return true;
     const live = await reader.get(machineResource, refOf({ metadata }), { signal }).catch(ignoreNotFound);
     return live?.metadata.uid === metadata.uid && !isHeldOtherwise(live);
-  }
-
-  #isDue({ metadata }: Node): boolean {
-    return (this.#refusals.get(metadata.uid)?.notBeforeMs ?? 0) <= this.#deps.clock.monotonicMs();
-  }
-
-  #refuse(owner: string, uid: string): void {
-    const times = (this.#refusals.get(uid)?.times ?? 0) + 1;
-    this.#refusals.set(uid, {
-      owner,
-      times,
-      notBeforeMs: this.#deps.clock.monotonicMs() + this.#backoff.delayMs(times),
-    });
   }
 
   /** A Node that is gone needs nothing, nor does another one that has its name by now. */

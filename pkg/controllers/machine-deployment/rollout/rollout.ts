@@ -29,6 +29,7 @@ export type RolloutDeps = Pick<
   | 'holdsScaleDownDuringRollout'
   | 'holdsJoiningNodes'
   | 'marker'
+  | 'moves'
 >;
 
 export const AGAIN = requeue(0, 'the rest of the rollout');
