@@ -1,17 +1,8 @@
+import { REFUSED_CREATION_CODES } from '../apis/machine/v1alpha1/class-change.ts';
 import { DriverError, type DriverCode } from './error.ts';
 
-/** The request itself was refused. */
-const REFUSED: ReadonlySet<DriverCode> = new Set([
-  'InvalidArgument',
-  'NotFound',
-  'AlreadyExists',
-  'PermissionDenied',
-  'ResourceExhausted',
-  'FailedPrecondition',
-  'OutOfRange',
-  'Unimplemented',
-  'Unauthenticated',
-]);
+/** The request itself was refused. In a record the last two say less: several VMs were found, or the driver may not be able to look for one. */
+const REFUSED: ReadonlySet<DriverCode> = new Set([...REFUSED_CREATION_CODES, 'OutOfRange', 'Unimplemented']);
 
 /**
  * Whether a CreateMachine that ended with this may have made a VM that shows only later. What the driver says of the time in which the provider

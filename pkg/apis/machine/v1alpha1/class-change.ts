@@ -1,6 +1,17 @@
 import { classNameOf, phaseOf, providerIDOf } from './defaults.ts';
 import type { Machine } from './machine.ts';
 
+/** Codes of drivers with which the provider refused to create a VM. */
+export const REFUSED_CREATION_CODES = [
+  'InvalidArgument',
+  'NotFound',
+  'AlreadyExists',
+  'PermissionDenied',
+  'ResourceExhausted',
+  'FailedPrecondition',
+  'Unauthenticated',
+] as const;
+
 /**
  * What `status.lastOperation.errorCode` says of a failed creation that has made nothing. Without a code the creation waits for its class, or
  * for what that names.
@@ -10,13 +21,7 @@ export const NO_VM_CODES = [
   'NeverAsked',
   'FinalizerRefused',
   'PreparationFailed',
-  'InvalidArgument',
-  'NotFound',
-  'AlreadyExists',
-  'PermissionDenied',
-  'ResourceExhausted',
-  'FailedPrecondition',
-  'Unauthenticated',
+  ...REFUSED_CREATION_CODES,
 ] as const;
 
 /**
