@@ -13,6 +13,7 @@ import type { Owners } from './machine-facts/owners.ts';
 import { ReplacementBudget } from './machine-facts/replacement-budget.ts';
 import { ReplacementPace } from './machine-facts/pace.ts';
 import { VMStates } from './machine-facts/vm-states.ts';
+import { Zones } from './machine-facts/zones.ts';
 import { CreationBrake } from './replicas/creation-brake.ts';
 import { ownerDeps } from './replicas/owner-deps.ts';
 import { RemovedMachines } from './safety/removed-machines.ts';
@@ -48,16 +49,18 @@ function ownerControllers(operator: Operator, ownerless: OwnerlessVMs): Controll
 
 function machineControllers(operator: Operator, ownerless: OwnerlessVMs, { drain, rules }: Draining): Controller[] {
   const { clock, reader, caches, config } = operator;
-  const { classes } = caches;
+  const { machines, classes } = caches;
+  const { targets, drivers: ofLease } = operator.under(MACHINE_LEASE);
   const secrets = new SecretContents({ reader, secrets: caches.secrets, classes, clock });
   const removed = new RemovedMachines();
   const gone = new DeletedMachines();
   const late = new LateVMs(clock);
   const distrusted = new DistrustedAccounts();
-  const drivers = notingCalls(operator.under(MACHINE_LEASE).drivers, removed, late);
+  const drivers = notingCalls(ofLease, removed, late);
   const owners = ownersIn(caches);
-  const budget = new ReplacementBudget({ machines: caches.machines, owners });
-  const share = { secrets, owners, budget, pace: new ReplacementPace(operator), vmStates: new VMStates() };
+  const zones = new Zones({ machines, classes, targets, settings: config.machine });
+  const budget = new ReplacementBudget({ machines, owners });
+  const share = { secrets, owners, zones, budget, pace: new ReplacementPace(operator), vmStates: new VMStates() };
   return [
     // Before the machine controller forgets what it knew of a Machine that is gone.
     orphanVMs(operator, { ...share, removed, gone, ownerless, distrusted }),

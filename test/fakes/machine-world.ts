@@ -39,6 +39,7 @@ import { FakeDriver } from './driver.ts';
 import { SETTINGS } from './machine-settings.ts';
 import { FakeNodes } from './nodes.ts';
 import { VMStates } from '../../pkg/controllers/machine-facts/vm-states.ts';
+import { Zones } from '../../pkg/controllers/machine-facts/zones.ts';
 
 const KEY = 'default/m-1';
 
@@ -122,6 +123,8 @@ export class FakeWorld {
   /** See MachineStepsDeps; from the next restart on. */
   namesakes: MachineStepsDeps['namesakes'];
   readonly settings: { -readonly [name in keyof MachineSettings]: MachineSettings[name] } = { ...SETTINGS };
+  readonly targets: MachineStepsDeps['targets'] = { of: () => (this.hasTarget ? this.nodes.target : undefined) };
+  readonly zones = new Zones(this);
   writes = 0;
   /** What passes are written with. */
   readonly writer = new MemoryClient();
@@ -234,7 +237,7 @@ export class FakeWorld {
       machines,
       classes,
       labelPolicies,
-      targets: { of: () => (this.hasTarget ? this.nodes.target : undefined) },
+      targets: this.targets,
       secrets: {
         of: (machineClass) => {
           this.whileSecrets();
@@ -261,6 +264,7 @@ export class FakeWorld {
       },
       outages: () => this.outages,
       metrics: this.#metrics(),
+      zones: this.zones,
       budget: this.budget,
       pace: this.pace,
       owners: this.owners,

@@ -8,7 +8,7 @@ const TIMEOUT = 600_000;
 
 interface Change {
   readonly pool?: string;
-  readonly unhealthy?: number;
+  readonly isAlone?: boolean;
   readonly limit?: number;
   readonly zone?: string;
   readonly together?: number;
@@ -17,13 +17,13 @@ interface Change {
 
 /** A machine of a pool, of which others are unhealthy too, in zone `z` in which it fell ill alone. */
 function facts(uid: string, change: Change = {}): PaceFacts {
-  const { pool = 'p', unhealthy = 2, limit = 1, zone = 'z', together = 1, healthTimeoutMs = TIMEOUT } = change;
-  return { uid, pool: { key: pool, unhealthy, limit }, zone: { key: zone, together }, healthTimeoutMs };
+  const { pool = 'p', isAlone = false, limit = 1, zone = 'z', together = 1, healthTimeoutMs = TIMEOUT } = change;
+  return { uid, pool: { key: pool, isAlone, limit }, zone: { key: zone, together }, healthTimeoutMs };
 }
 
 /** One that is alone in its pool, and fell ill with others of its zone. */
 function inBurst(uid: string, change: Change = {}): PaceFacts {
-  return facts(uid, { unhealthy: 1, together: 3, ...change });
+  return facts(uid, { isAlone: true, together: 3, ...change });
 }
 
 /** How long `next` waits a minute after the replacements of `begun` began. */
@@ -55,7 +55,7 @@ describe('the pace of replacement', () => {
     { what: 'the first goes at once', begun: [], next: facts('b'), waitMs: 0 },
     { what: 'the second of several waits a health timeout', begun: [facts('a')], next: facts('b'), waitMs: 540_000 },
     { what: 'one that has begun goes on', begun: [facts('a')], next: facts('a'), waitMs: 0 },
-    { what: 'one that is alone does not wait', begun: [facts('a')], next: facts('b', { unhealthy: 1 }), waitMs: 0 },
+    { what: 'one that is alone does not wait', begun: [facts('a')], next: facts('b', { isAlone: true }), waitMs: 0 },
     {
       what: 'as many go as may be replaced at once',
       begun: [facts('a'), facts('b')],
@@ -74,7 +74,7 @@ describe('the pace of replacement', () => {
       next: facts('b', { limit: 1 }),
       waitMs: 540_000,
     },
-    { what: 'another pool has its own', begun: [facts('a')], next: facts('b', { pool: 'q', unhealthy: 9 }), waitMs: 0 },
+    { what: 'another pool has its own', begun: [facts('a')], next: facts('b', { pool: 'q' }), waitMs: 0 },
     {
       what: 'a health timeout of 0 asks for no pace',
       begun: [facts('a')],
@@ -105,7 +105,7 @@ describe('the pace of replacement', () => {
   });
 
   describe('in a zone of which several fell ill together', () => {
-    const large = (uid: string): PaceFacts => inBurst(uid, { pool: 'large', unhealthy: 9, limit: 3 });
+    const large = (uid: string): PaceFacts => inBurst(uid, { pool: 'large', isAlone: false, limit: 3 });
     const small = (uid: string): PaceFacts => inBurst(uid, { pool: uid, limit: 1 });
 
     test.each<{ what: string; begun: PaceFacts[]; next: PaceFacts; waitMs: number }>([
@@ -148,8 +148,8 @@ describe('the pace of replacement', () => {
       },
       {
         what: 'a pool that waits for itself waits although the zone would let it go',
-        begun: [large('a'), inBurst('b', { pool: 'q', unhealthy: 2 })],
-        next: inBurst('c', { pool: 'q', unhealthy: 2 }),
+        begun: [large('a'), inBurst('b', { pool: 'q', isAlone: false })],
+        next: inBurst('c', { pool: 'q', isAlone: false }),
         waitMs: 540_000,
       },
     ])('$what', ({ begun, next, waitMs }) => {

@@ -1,16 +1,14 @@
 import type { Clock } from '../../base/clock/clock.ts';
-
-/** So many machines of a zone that become unhealthy together share a cause. */
-const BURST_MACHINES = 3;
+import { BURST_MACHINES } from './zones.ts';
 
 export interface PaceFacts {
   readonly uid: string;
   /**
-   * The MachineDeployment, or the MachineSet without one; how many of its machines are unhealthy, this one included; and how many may be
-   * replaced within one health timeout: as many as may be replaced at once.
+   * The MachineDeployment, or the MachineSet without one; whether no other of its machines is unhealthy; and how many may be replaced within
+   * one health timeout: as many as may be replaced at once.
    */
-  readonly pool: { readonly key: string; readonly unhealthy: number; readonly limit: number };
-  /** Its zone, and how many of the zone's machines became unhealthy together with this one, itself included. */
+  readonly pool: { readonly key: string; readonly isAlone: boolean; readonly limit: number };
+  /** Its zone, and how many of the zone's machines became unhealthy together with this one, itself included, up to BURST_MACHINES. */
   readonly zone: { readonly key: string; readonly together: number };
   readonly healthTimeoutMs: number;
 }
@@ -56,7 +54,7 @@ export class ReplacementPace {
   waitMs(facts: PaceFacts): number {
     const { pool, zone } = facts;
     if (pool.limit === 0) return 0; // nothing is replaced at any pace
-    const ofPool = pool.unhealthy > 1 ? this.#counted(keyOfPool(facts), facts) : [];
+    const ofPool = pool.isAlone ? [] : this.#counted(keyOfPool(facts), facts);
     const ofZone = zone.together >= BURST_MACHINES ? this.#counted(keyOfZone(facts), facts) : [];
     const limitOfZone = Math.max(pool.limit, ...ofZone.map(({ limit }) => limit));
     return Math.max(this.#untilFewer(ofPool, pool.limit), this.#untilFewer(ofZone, limitOfZone));

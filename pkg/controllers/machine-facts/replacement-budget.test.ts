@@ -4,14 +4,16 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { Store } from '../../kube/cache/store.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../../operator/indexes/owner-index.ts';
 import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
 import { ReplacementBudget } from './replacement-budget.ts';
 
 const apiVersion = 'machine.sapcloud.io/v1alpha1';
+const BY_CONTROLLER = { [CONTROLLER_INDEX]: controllerIndex };
 
 function budgetOf(annotation?: string): { budget: ReplacementBudget; add: (name: string, set: string) => Machine } {
-  const machines = new Store<Machine>();
-  const sets = new Store<MachineSet>();
+  const machines = new Store<Machine>(BY_CONTROLLER);
+  const sets = new Store<MachineSet>(BY_CONTROLLER);
   const deployments = new Store<MachineDeployment>();
   const deployment = machineDeployment((d) => {
     d.spec.replicas = 10;
@@ -68,7 +70,7 @@ describe('replacements of a MachineDeployment', () => {
   });
 
   test('of sets that are not cached are limited by set', () => {
-    const machines = new Store<Machine>();
+    const machines = new Store<Machine>(BY_CONTROLLER);
     const budget = new ReplacementBudget({ machines, owners: {} });
     const { add } = budgetOf();
     const [a, b, c] = [add('a', 'old'), add('b', 'old'), add('c', 'new')];
@@ -78,7 +80,7 @@ describe('replacements of a MachineDeployment', () => {
   });
 
   test('of sets that are not cached are limited by label, as in the original', () => {
-    const machines = new Store<Machine>();
+    const machines = new Store<Machine>(BY_CONTROLLER);
     const budget = new ReplacementBudget({ machines, owners: {} });
     const { add } = budgetOf();
     const [a, b] = [add('a', 'old'), add('b', 'new')];
@@ -91,7 +93,7 @@ describe('replacements of a MachineDeployment', () => {
   });
 
   test('of a machine without owner are not limited', () => {
-    const budget = new ReplacementBudget({ machines: new Store<Machine>(), owners: {} });
+    const budget = new ReplacementBudget({ machines: new Store<Machine>(BY_CONTROLLER), owners: {} });
 
     expect(budget.tryAcquire(machine())).toBeDefined();
   });

@@ -3,6 +3,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { keyBeside } from '../../apis/meta.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
+import { CONTROLLER_INDEX } from '../../operator/indexes/owner-index.ts';
 import { ownerIn, ownerNameOf, type Owners } from './owners.ts';
 import { mayReplace, replacementLimit } from './replacement.ts';
 
@@ -11,11 +12,10 @@ export interface Pool {
   readonly key: string;
   /** How many of them may be replaced at once. */
   readonly limit: number;
-  /** All of them but the one that was asked for. */
-  readonly others: readonly Machine[];
+  readonly machines: readonly Machine[];
 }
 
-/** What the fleet is read from. A process that reads no sets knows a MachineDeployment by label `name`, or its sets one by one. */
+/** What the fleet is read from, with CONTROLLER_INDEX. A process that reads no sets knows a MachineDeployment by label `name`, or its sets one by one. */
 export interface ReplacementBudgetDeps {
   readonly machines: Lister<Machine>;
   readonly owners: Owners;
@@ -42,7 +42,9 @@ export class ReplacementBudget {
     const pool = this.poolOf(machine);
     if (pool === undefined) return { [Symbol.dispose]: () => undefined };
     const condemned = this.#condemned.get(pool.key) ?? new Set();
-    const counted = pool.others.filter((other) => condemned.has(other.metadata.uid) || !isStuck(other));
+    const counted = pool.machines.filter(
+      (one) => one.metadata.uid !== uid && (condemned.has(one.metadata.uid) || !isStuck(one)),
+    );
     if (!mayReplace(counted, condemned, pool.limit)) return undefined;
     condemned.add(uid);
     this.#condemned.set(pool.key, condemned);
@@ -66,12 +68,11 @@ export class ReplacementBudget {
   /** A process that does not read sets knows the MachineDeployment by the label that the original goes by, if it is there. */
   #poolByName(machine: Machine, setUID: string): Pool {
     const name = machine.metadata.labels?.[DEPLOYMENT_NAME_LABEL];
-    const isMate = (other: Machine): boolean =>
-      name === undefined
-        ? ownerNameOf(other, 'MachineSet')?.uid === setUID
-        : other.metadata.labels?.[DEPLOYMENT_NAME_LABEL] === name;
-    const key = name === undefined ? setUID : keyBeside(machine, name);
-    return { key, limit: replacementLimit(undefined, 0), others: this.#othersOf(machine, isMate) };
+    const limit = replacementLimit(undefined, 0);
+    const { machines } = this.#deps;
+    if (name === undefined) return { key: setUID, limit, machines: machines.byIndex(CONTROLLER_INDEX, setUID) };
+    const mates = machines.list().filter(({ metadata }) => metadata.labels?.[DEPLOYMENT_NAME_LABEL] === name);
+    return { key: keyBeside(machine, name), limit, machines: mates };
   }
 
   #poolByOwner(machine: Machine, sets: Lister<MachineSet>, setRef: { name: string; uid: string }): Pool {
@@ -79,22 +80,13 @@ export class ReplacementBudget {
     const set = ownerIn(sets, namespace, setRef);
     const ref = set === undefined ? undefined : ownerNameOf(set, 'MachineDeployment');
     const deployment = ref === undefined ? undefined : ownerIn(this.#deps.owners.deployments, namespace, ref);
-    const mates = sets
-      .list()
-      .filter((one) => ref !== undefined && ownerNameOf(one, 'MachineDeployment')?.uid === ref.uid);
-    const setUIDs = new Set([setRef.uid, ...mates.map((one) => one.metadata.uid)]);
+    const mates = ref === undefined ? [] : sets.byIndex(CONTROLLER_INDEX, ref.uid);
+    const setUIDs = new Set([setRef.uid, ...mates.map(({ metadata: { uid } }) => uid)]);
     const annotation = deployment?.metadata.annotations?.[MAX_REPLACEMENTS_ANNOTATION];
     return {
       key: ref?.uid ?? setRef.uid,
       limit: replacementLimit(annotation, deployment?.spec.replicas ?? 0),
-      others: this.#othersOf(machine, (other) => setUIDs.has(ownerNameOf(other, 'MachineSet')?.uid ?? '')),
+      machines: [...setUIDs].flatMap((uid) => this.#deps.machines.byIndex(CONTROLLER_INDEX, uid)),
     };
-  }
-
-  #othersOf({ metadata }: Machine, isMate: (other: Machine) => boolean): Machine[] {
-    return this.#deps.machines
-      .list()
-      .filter((other) => other.metadata.uid !== metadata.uid && other.metadata.namespace === metadata.namespace)
-      .filter(isMate);
   }
 }

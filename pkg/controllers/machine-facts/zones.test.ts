@@ -7,9 +7,10 @@ import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts'
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { keyOf } from '../../apis/meta.ts';
 import { toTimestamp } from '../../base/clock/clock.ts';
+import { Store } from '../../kube/cache/store.ts';
 import type { Target } from '../../kube/targets/targets.ts';
 import { machine, machineClass } from '../../../test/builders.ts';
-import { unhealthyTogether, zoneOf, zoneStates, type ZoneDeps } from './zones.ts';
+import { Zones } from './zones.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 const ZONE = 'topology.kubernetes.io/zone';
@@ -25,26 +26,32 @@ function many(phase: MachinePhase, count: number, sinceMs = NOW): Machine[] {
   return Array.from({ length: count }, () => inPhase(phase, sinceMs));
 }
 
-/** One target cluster and one class, unless told otherwise. */
-function partsOf({ classes = [machineClass()], clusterOf = () => 'target' }: Scene = {}): ZoneDeps {
-  return {
-    classes: { get: (key) => classes.find((one) => keyOf(one) === key) },
+/** Of one target cluster and one class, unless told otherwise. */
+function zonesOf(
+  machines: readonly Machine[],
+  { classes = [machineClass()], clusterOf = () => 'target', threshold = 0.5 }: Scene = {},
+): Zones {
+  return new Zones({
+    machines: { list: () => machines },
+    classes: { get: (key) => classes.find((one) => keyOf(one) === key), list: () => classes },
     targets: {
       of: (one) => {
         const cluster = clusterOf(one);
         return cluster === undefined ? undefined : ({ cluster } as Target);
       },
     },
-  };
+    settings: { zoneUnhealthyThreshold: threshold },
+  });
 }
 
 interface Scene {
   readonly classes?: readonly MachineClass[];
   readonly clusterOf?: (machine: Machine) => string | undefined;
+  readonly threshold?: number;
 }
 
 function isStopped(machines: readonly Machine[], threshold = 0.5): boolean {
-  return zoneStates(partsOf(), machines, threshold)[0]?.isStopped ?? false;
+  return zonesOf(machines, { threshold }).states()[0]?.isStopped ?? false;
 }
 
 describe('a zone', () => {
@@ -114,14 +121,14 @@ describe('a zone', () => {
       machine((m) => Object.assign(m.metadata, { deletionTimestamp: '2026-01-01T00:00:00Z' })),
     ].map((one, i) => ({ ...one, metadata: { ...one.metadata, uid: String(i) } }));
 
-    const counts = machines.slice(0, 5).map((one) => unhealthyTogether(partsOf(), one, machines));
+    const zones = zonesOf(machines);
 
-    expect(counts).toEqual([3, 3, 2, 2, 1]);
+    expect(machines.slice(0, 5).map((one) => zones.unhealthyTogether(one).together)).toEqual([3, 3, 2, 2, 1]);
 
-    const [unknown, , , , elsewhere, running] = machines;
-    if (unknown === undefined) throw new Error('it is there');
-    const isLost = (one: Machine): boolean => one === unknown || one === elsewhere || one === running;
-    expect(unhealthyTogether(partsOf(), unknown, machines, isLost)).toBe(4);
+    const [, , , late, elsewhere, running] = machines;
+    if (late === undefined) throw new Error('it is there');
+    const isLost = (one: Machine): boolean => one === late || one === elsewhere || one === running;
+    expect(zones.unhealthyTogether(late, isLost).together).toBe(3);
   });
 
   test('is that of the class which the VM was requested with, whatever class the machine names by now', () => {
@@ -131,7 +138,7 @@ describe('a zone', () => {
       m.metadata.annotations['machine.sapcloud.io/vm-class'] = 'class-1';
     });
 
-    expect(zoneOf(partsOf({ classes }), changed)).toMatchObject({ provider: 'sim' });
+    expect(zonesOf([changed], { classes }).states()).toMatchObject([{ zone: { provider: 'sim' } }]);
   });
 
   test('is not judged by machines in maintenance, which may be down on purpose', () => {
@@ -142,13 +149,13 @@ describe('a zone', () => {
     const [well = inPhase('Running')] = many('Running', 4);
 
     expect(isStopped([...many('Running', 4), ...maintained])).toBe(false);
-    expect(unhealthyTogether(partsOf(), well, maintained)).toBe(1);
+    expect(zonesOf(maintained).unhealthyTogether(well).together).toBe(1);
   });
 
   test('is judged by its own machines only', () => {
     const machines = [...many('Unknown', 3), ...many('Running', 1).concat(inPhase('Running', NOW, 'b'))];
 
-    expect(zoneStates(partsOf(), machines, 0.5)).toMatchObject([
+    expect(zonesOf(machines).states()).toMatchObject([
       { zone: { name: 'a' }, machines: 4, unknown: 3, isStopped: true },
       { zone: { name: 'b' }, machines: 1, unknown: 0, isStopped: false },
     ]);
@@ -188,16 +195,18 @@ describe('a zone', () => {
     { what: 'of one provider that nobody knows', scene: { classes: classesOf('sim') }, zone: '', isOne: true },
     { what: 'of two providers that nobody knows', scene: { classes: classesOf('another') }, zone: '', isOne: false },
   ])('$what is one: $isOne', ({ scene, zone, isOne }) => {
-    const deps = partsOf(scene);
     const ill = many('Unknown', 3).map((one) => inZone(one, zone));
     const well = many('Running', 4).map((one) => inZone(one, zone, OTHER));
     const illThere = inZone(inPhase('Unknown'), zone, OTHER);
 
-    expect(zoneStates(deps, [...ill, ...well], 0.5).map((state) => state.isStopped)).toEqual(
-      isOne ? [false] : [true, false],
-    );
+    expect(
+      zonesOf([...ill, ...well], scene)
+        .states()
+        .map((state) => state.isStopped),
+    ).toEqual(isOne ? [false] : [true, false]);
     const another = { ...illThere, metadata: { ...illThere.metadata, uid: 'another' } };
-    expect(unhealthyTogether(deps, inZone(inPhase('Unknown'), zone), [another])).toBe(isOne ? 2 : 1);
+    const one = inZone(inPhase('Unknown'), zone);
+    expect(zonesOf([another], scene).unhealthyTogether(one).together).toBe(isOne ? 2 : 1);
   });
 
   test.each([
@@ -209,7 +218,8 @@ describe('a zone', () => {
     });
     const classes = [machineClass((c) => Object.assign(c.nodeTemplate, { zone: 'zone-of-class' }))];
 
-    expect(zoneOf(partsOf({ classes }), one)).toEqual({ cluster: 'target', provider: 'sim', name: want });
+    const zone = { cluster: 'target', provider: 'sim', name: want };
+    expect(zonesOf([one], { classes }).states()).toMatchObject([{ zone }]);
   });
 
   test('is never stopped for machines that fell ill apart, if it is not for the same ones that fell ill together', () => {
@@ -223,5 +233,39 @@ describe('a zone', () => {
         expect(isStopped([...others, ...apart]) && !isStopped([...others, ...together])).toBe(false);
       }),
     );
+  });
+
+  test('is counted anew when a machine or a class has changed, and only those machines are looked at that may tell otherwise', () => {
+    const machines = new Store<Machine>();
+    const classes = new Store<MachineClass>();
+    const put = (name: string, phase: MachinePhase, version: string): void => {
+      const { metadata, ...rest } = inZone(inPhase(phase), '');
+      machines.put({ ...rest, metadata: { ...metadata, name, uid: name, resourceVersion: version } });
+    };
+    let looks = 0;
+    const of = (): undefined => void looks++;
+    const zones = new Zones({ machines, classes, targets: { of }, settings: { zoneUnhealthyThreshold: 0.5 } });
+    for (const name of ['a', 'b', 'c', 'd']) put(name, 'Running', '1');
+    const judge = (): unknown[] => {
+      looks = 0;
+      const [state] = zones.states();
+      for (const one of machines.list()) zones.unhealthyTogether(one);
+      return [state?.zone.name, state?.unknown, looks];
+    };
+
+    expect([judge(), judge()]).toEqual([
+      ['', 0, 4],
+      ['', 0, 0],
+    ]);
+    expect(zones.states()[0]).toBe(zones.states()[0]);
+    put('a', 'Unknown', '2');
+    expect(judge()).toEqual(['', 1, 1]);
+    classes.put(machineClass((c) => Object.assign(c.nodeTemplate, { zone: 'of-class' })));
+    expect([judge(), judge()]).toEqual([
+      ['of-class', 1, 4],
+      ['of-class', 1, 0],
+    ]);
+    machines.remove('default/a');
+    expect(judge()).toEqual(['of-class', 0, 0]);
   });
 });

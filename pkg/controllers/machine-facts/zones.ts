@@ -6,10 +6,13 @@ import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import { fromTimestamp, MINUTE_MS } from '../../base/clock/clock.ts';
 import { isUnderMaintenance } from './maintenance.ts';
+import type { MachineSettings } from './settings.ts';
 import type { Targets } from '../../kube/targets/targets.ts';
 
 /** Of fewer machines nobody can tell whether the fault is the zone's or theirs. */
 const MIN_MACHINES = 3;
+/** So many machines of a zone that become unhealthy together share a cause. */
+export const BURST_MACHINES = 3;
 /** Machines that become unhealthy within this time have probably done so for one reason. */
 const BURST_MS = 5 * MINUTE_MS;
 
@@ -32,9 +35,11 @@ export interface Zone {
   readonly name: string;
 }
 
-export interface ZoneDeps {
-  readonly classes: Pick<Lister<MachineClass>, 'get'>;
+export interface ZonesDeps {
+  readonly machines: Pick<Lister<Machine>, 'list'>;
+  readonly classes: Pick<Lister<MachineClass>, 'get' | 'list'>;
   readonly targets: Pick<Targets, 'of'>;
+  readonly settings: Pick<MachineSettings, 'zoneUnhealthyThreshold'>;
 }
 
 export interface ZoneState {
@@ -47,8 +52,128 @@ export interface ZoneState {
   readonly isStopped: boolean;
 }
 
+/** What a machine tells of its zone. */
+interface Member {
+  readonly machine: Machine;
+  readonly zone: Zone;
+  readonly key: string;
+  readonly isEvidence: boolean;
+  /** Of one that is unhealthy. */
+  readonly unknownSinceMs: number | undefined;
+}
+
+interface KnownZone {
+  readonly state: ZoneState;
+  readonly members: readonly Member[];
+}
+
+/**
+ * The zones of a fleet. Each machine that waits asks for them every few seconds, and mostly nothing has changed since: the zones are counted anew
+ * when a machine or a class has changed, and of the machines only those are looked at that have.
+ */
+export class Zones {
+  readonly #deps: ZonesDeps;
+  /** What the rest was found out from: a list is the same array until something changes. */
+  #machines: readonly Machine[] | undefined;
+  #classes: readonly MachineClass[] | undefined;
+  #members = new WeakMap<Machine, Member>();
+  #zones: ReadonlyMap<string, KnownZone> = new Map();
+
+  constructor(deps: ZonesDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Which zones are stopped: a zone of 3 machines or more, of which `zoneUnhealthyThreshold` (a share) or more are Unknown, at least half of
+   * those since one and the same 5 minutes; with threshold 1 none. That is a fault of the zone or of the way to it, not of the
+   * machines, and new machines would not help. The decision follows from what is recorded alone, so that it outlives any process;
+   * it ends when the share has fallen. Zones in which no machine has joined are left out.
+   */
+  states(): ZoneState[] {
+    return [...this.#known().values()].map(({ state }) => state).filter(({ machines }) => machines > 0);
+  }
+
+  /** The machine's zone, if it is one of which no machine is replaced just now. */
+  stoppedZoneOf(machine: Machine): Zone | undefined {
+    const state = this.#of(machine).known?.state;
+    return state?.isStopped === true ? state.zone : undefined;
+  }
+
+  /**
+   * The machine's zone, and how many machines of it are Unknown since about the same time as this one, or lost, itself included. More than
+   * BURST_MACHINES are not counted.
+   */
+  unhealthyTogether(machine: Machine, isLost?: (other: Machine) => boolean): { key: string; together: number } {
+    const { key, known } = this.#of(machine);
+    const sinceMs = unhealthySinceMs(machine);
+    let together = 1;
+    for (const { machine: other, unknownSinceMs = Infinity } of known?.members ?? []) {
+      const isTogether = Math.abs(unknownSinceMs - sinceMs) <= BURST_MS || isLost?.(other) === true;
+      if (isTogether && other.metadata.uid !== machine.metadata.uid) together++;
+      if (together === BURST_MACHINES) break;
+    }
+    return { key, together };
+  }
+
+  #of(machine: Machine): { readonly key: string; readonly known: KnownZone | undefined } {
+    const zones = this.#known();
+    const { key } = this.#memberOf(machine);
+    return { key, known: zones.get(key) };
+  }
+
+  #known(): ReadonlyMap<string, KnownZone> {
+    const { machines: fleet, classes, settings } = this.#deps;
+    const seen = { machines: fleet.list(), classes: classes.list() };
+    if (seen.machines === this.#machines && seen.classes === this.#classes) return this.#zones;
+    if (seen.classes !== this.#classes) this.#members = new WeakMap();
+    this.#machines = seen.machines;
+    this.#classes = seen.classes;
+    const zones = new Map<string, [Member, ...Member[]]>();
+    for (const machine of seen.machines) {
+      const member = this.#memberOf(machine);
+      const members = zones.get(member.key);
+      if (members === undefined) zones.set(member.key, [member]);
+      else members.push(member);
+    }
+    const { zoneUnhealthyThreshold } = settings;
+    this.#zones = new Map(
+      [...zones].map(([key, members]) => [key, { state: zoneState(members, zoneUnhealthyThreshold), members }]),
+    );
+    return this.#zones;
+  }
+
+  #memberOf(machine: Machine): Member {
+    const known = this.#members.get(machine);
+    if (known !== undefined) return known;
+    const zone = zoneOf(this.#deps, machine);
+    const member = {
+      machine,
+      zone,
+      key: keyOfZone(zone),
+      isEvidence: JOINED.has(phaseOf(machine)) && isJudged(machine),
+      unknownSinceMs: isUnhealthy(machine) ? unhealthySinceMs(machine) : undefined,
+    };
+    this.#members.set(machine, member);
+    return member;
+  }
+}
+
+/** Whether a machine counts as unhealthy among others. */
+export function isUnhealthy(machine: Machine): boolean {
+  return phaseOf(machine) === 'Unknown' && isJudged(machine);
+}
+
+/** One in maintenance may be down on purpose. */
+function isJudged(machine: Machine): boolean {
+  return !isBeingDeleted(machine) && !isUnderMaintenance(machine);
+}
+
+function keyOfZone({ cluster, provider, name }: Zone): string {
+  return JSON.stringify([cluster, provider, name]);
+}
+
 /** The zone of a machine. Its name is from its node template, else from the class that its VM was requested with. */
-export function zoneOf({ classes, targets }: ZoneDeps, machine: Machine): Zone {
+function zoneOf({ classes, targets }: ZonesDeps, machine: Machine): Zone {
   const { metadata, spec } = machine;
   const machineClass = classes.get(`${metadata.namespace ?? ''}/${vmClassNameOf(machine)}`);
   return {
@@ -58,70 +183,26 @@ export function zoneOf({ classes, targets }: ZoneDeps, machine: Machine): Zone {
   };
 }
 
-export function keyOfZone({ cluster, provider, name }: Zone): string {
-  return JSON.stringify([cluster, provider, name]);
-}
-
-/**
- * Which zones are stopped: a zone of 3 machines or more, of which `threshold` (a share) or more are Unknown, at least half of
- * those since one and the same 5 minutes; with threshold 1 none. That is a fault of the zone or of the way to it, not of the
- * machines, and new machines would not help. The decision follows from what is recorded alone, so that it outlives any process;
- * it ends when the share has fallen. Zones in the order in which machines name them.
- */
-export function zoneStates(deps: ZoneDeps, machines: readonly Machine[], threshold: number): ZoneState[] {
-  const zones = new Map<string, { zone: Zone; joined: Machine[] }>();
-  for (const machine of machines) {
-    if (!isEvidenceOfZone(machine)) continue;
-    const zone = zoneOf(deps, machine);
-    const known = zones.get(keyOfZone(zone));
-    if (known === undefined) zones.set(keyOfZone(zone), { zone, joined: [machine] });
-    else known.joined.push(machine);
-  }
-  return [...zones.values()].map(({ zone, joined }) => stateOf(zone, joined, threshold));
-}
-
-/** How many machines of its zone are Unknown since about the same time as this one, or lost, itself included. */
-export function unhealthyTogether(
-  deps: ZoneDeps,
-  machine: Machine,
-  machines: readonly Machine[],
-  isLost: (other: Machine) => boolean = () => false,
-): number {
-  const key = keyOfZone(zoneOf(deps, machine));
-  const sinceMs = unhealthySinceMs(machine);
-  const isUnknownToo = (other: Machine): boolean =>
-    phaseOf(other) === 'Unknown' && isEvidenceOfZone(other) && Math.abs(unhealthySinceMs(other) - sinceMs) <= BURST_MS;
-  const others = machines.filter(
-    (other) =>
-      other.metadata.uid !== machine.metadata.uid &&
-      (isUnknownToo(other) || isLost(other)) &&
-      keyOfZone(zoneOf(deps, other)) === key,
-  );
-  return others.length + 1;
-}
-
-/** One in maintenance may be down on purpose. */
-function isEvidenceOfZone(machine: Machine): boolean {
-  return JOINED.has(phaseOf(machine)) && !isBeingDeleted(machine) && !isUnderMaintenance(machine);
-}
-
 function unhealthySinceMs({ status }: Machine): number {
   return fromTimestamp(status?.currentStatus?.lastUpdateTime) ?? 0;
 }
 
-function stateOf(zone: Zone, joined: readonly Machine[], threshold: number): ZoneState {
-  const unknown = joined.filter((machine) => phaseOf(machine) === 'Unknown');
+function zoneState(members: readonly [Member, ...Member[]], threshold: number): ZoneState {
+  const [{ zone }] = members;
+  const machines = members.filter(({ isEvidence }) => isEvidence).length;
+  const sinceMs = members.map(({ unknownSinceMs }) => unknownSinceMs).filter((ms) => ms !== undefined);
+  const unknown = sinceMs.length;
   const isStopped =
     threshold < 1 &&
-    joined.length >= MIN_MACHINES &&
-    unknown.length >= Math.max(1, threshold * joined.length) &&
-    2 * largestBurst(unknown) >= unknown.length;
-  return { zone, machines: joined.length, unknown: unknown.length, isStopped };
+    machines >= MIN_MACHINES &&
+    unknown >= Math.max(1, threshold * machines) &&
+    2 * largestBurst(sinceMs) >= unknown;
+  return { zone, machines, unknown, isStopped };
 }
 
 /** The greatest number of machines that became Unknown within one window. */
-function largestBurst(unknown: readonly Machine[]): number {
-  const sinceMs = unknown.map(unhealthySinceMs).toSorted((a, b) => a - b);
+function largestBurst(unknownSinceMs: readonly number[]): number {
+  const sinceMs = unknownSinceMs.toSorted((a, b) => a - b);
   let largest = 0;
   let first = 0;
   for (const [last, endMs] of sinceMs.entries()) {

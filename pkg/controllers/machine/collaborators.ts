@@ -16,6 +16,7 @@ import type { ReplacementPace } from '../machine-facts/pace.ts';
 import type { ReplacementBudget } from '../machine-facts/replacement-budget.ts';
 import type { MachineSettings } from '../machine-facts/settings.ts';
 import type { VMStates } from '../machine-facts/vm-states.ts';
+import type { Zones } from '../machine-facts/zones.ts';
 import type { ClassSources, ResolveClass } from './calls/class-resolution.ts';
 import type { DeletionTimes } from './calls/deletion-times.ts';
 import type { DriverCalls } from './calls/driver-call.ts';
@@ -43,6 +44,7 @@ export interface MachineStepsDeps extends Omit<ClassSources, 'vmClasses'>, Machi
   readonly namesakes?: ((name: string, signal: AbortSignal) => Promise<readonly Machine[]>) | undefined;
   readonly classes: Lister<MachineClass>;
   readonly labelPolicies: Lister<NodeLabelPolicy>;
+  readonly zones: Zones;
   /** Both shared by all who fail machines: what one of them begins counts for all. */
   readonly budget: ReplacementBudget;
   readonly pace: ReplacementPace;

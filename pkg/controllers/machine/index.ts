@@ -22,7 +22,7 @@ import type { ReplacementBudget } from '../machine-facts/replacement-budget.ts';
 import { HOLD_KINDS, holdOf } from '../machine-facts/replacement-hold.ts';
 import type { ReplacementPace } from '../machine-facts/pace.ts';
 import type { VMStates } from '../machine-facts/vm-states.ts';
-import { zoneStates } from '../machine-facts/zones.ts';
+import type { Zones } from '../machine-facts/zones.ts';
 import type { ActivityResults } from './calls/results.ts';
 import { MachineController } from './controller.ts';
 import { machineAccess } from './machine-access.ts';
@@ -42,6 +42,7 @@ import {
 
 export interface MachineShare extends Pick<Draining, 'drain' | 'rules'> {
   readonly secrets: SecretContents;
+  readonly zones: Zones;
   readonly budget: ReplacementBudget;
   readonly pace: ReplacementPace;
   readonly owners: Owners;
@@ -106,7 +107,7 @@ export function machine(operator: Operator, share: MachineShare): Controller {
     registry,
     {
       held: () => machines.list().flatMap((one) => holdOf(one)?.kind ?? []),
-      zones: () => zoneStates({ classes, targets }, machines.list(), config.machine.zoneUnhealthyThreshold),
+      zones: () => share.zones.states(),
     },
     HOLD_KINDS,
   );

@@ -142,7 +142,7 @@ function paceOf({ metadata }: Machine, pool: Pool | undefined, timeoutMs: number
   const { limit } = pool;
   return {
     uid: metadata.uid,
-    pool: { key, unhealthy: Infinity, limit },
+    pool: { key, isAlone: false, limit },
     zone: { key, together: 1 },
     healthTimeoutMs: timeoutMs,
   };

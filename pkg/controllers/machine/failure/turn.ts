@@ -1,7 +1,7 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { hold, type Hold } from '../../machine-facts/replacement-hold.ts';
 import type { PaceFacts } from '../../machine-facts/pace.ts';
-import { stoppedZoneOf, type TurnDeps } from '../../machine-facts/replacement-turn.ts';
+import type { TurnDeps } from '../../machine-facts/replacement-turn.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext } from '../context.ts';
 import { REPLACEMENT_RETRY_MS } from './held-back.ts';
@@ -14,8 +14,8 @@ export interface NotYet {
 }
 
 /** Whether nothing of its zone is replaced. */
-export function zoneStopped(deps: TurnDeps, machine: Machine): NotYet | undefined {
-  const zone = stoppedZoneOf(deps, machine);
+export function zoneStopped({ zones }: Pick<TurnDeps, 'zones'>, machine: Machine): NotYet | undefined {
+  const zone = zones.stoppedZoneOf(machine);
   if (zone === undefined) return undefined;
   const waitingFor = 'more machines of its zone to be healthy';
   return { held: hold('zone', zone.name), afterMs: REPLACEMENT_RETRY_MS, waitingFor };

@@ -76,10 +76,13 @@ export function healthTime(
 }
 
 async function replace(deps: Deps, ctx: MachineContext, timeoutMs: number): Promise<StepResult> {
-  const { pace, clock } = deps;
+  const { budget, pace, clock } = deps;
   const { machine, observed, pass, log } = ctx;
-  const facts = paceFactsOf(deps, observed);
-  const notYet = zoneStopped(deps, observed) ?? paced(deps, facts) ?? takeGrant(deps, ctx);
+  const stopped = zoneStopped(deps, observed);
+  if (stopped !== undefined) return heldBack(deps, ctx, stopped);
+  const pool = budget.poolOf(observed);
+  const facts = pool && paceFactsOf(deps, observed, pool);
+  const notYet = paced(deps, facts) ?? takeGrant(deps, ctx);
   if (notYet !== undefined) return heldBack(deps, ctx, notYet);
 
   const doubt = await doubtOf(deps, ctx);

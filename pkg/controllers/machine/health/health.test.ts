@@ -563,7 +563,7 @@ describe('the health timeout', () => {
       world.machines.put({ ...mate, metadata });
     }
     const [pool, zone] = [
-      { key: 's', unhealthy: 1, limit: 1 },
+      { key: 's', isAlone: true, limit: 1 },
       { key: '', together: 1 },
     ];
     world.pace.begin({ uid: 'before', pool, zone, healthTimeoutMs: 10 * MINUTE });
@@ -576,7 +576,7 @@ describe('the health timeout', () => {
     const world = await unknownFor(10 * MINUTE);
     withMates(world, [{ phase: 'Unknown' }, ...Array.from({ length: 7 }, () => ({ phase: 'Running' as const }))]);
     const [pool, zone] = [
-      { key: 's', unhealthy: 3, limit: 1 },
+      { key: 's', isAlone: false, limit: 1 },
       { key: '', together: 1 },
     ];
     world.pace.begin({ uid: 'before', pool, zone, healthTimeoutMs: 10 * MINUTE });

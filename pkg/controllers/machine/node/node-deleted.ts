@@ -15,7 +15,7 @@ import { belongsTo } from '../../machine-facts/node-owner.ts';
 import { isWorthReporting } from '../../machine-facts/node-refusal.ts';
 import type { PaceFacts } from '../../machine-facts/pace.ts';
 import { hold } from '../../machine-facts/replacement-hold.ts';
-import { deletionPaceOf, type TurnDeps } from '../../machine-facts/replacement-turn.ts';
+import { paceFactsOf, type TurnDeps } from '../../machine-facts/replacement-turn.ts';
 import { isPreserved } from '../../replicas/machine-state.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
@@ -48,6 +48,7 @@ type Deps = TurnDeps &
     | 'deleteMachine'
     | 'deleteUnchanged'
     | 'machines'
+    | 'targets'
     | 'clock'
     | 'trust'
     | 'budget'
@@ -208,7 +209,10 @@ type Waiting = Omit<NotYet, 'held'> & Partial<Pick<NotYet, 'held'>>;
 
 /** Takes the machine's turn; otherwise says what it waits for. */
 function ownTurn(deps: Deps, ctx: MachineContext, node: Node): Waiting | undefined {
-  const facts = deletionPaceOf(deps, ctx.observed, (other) => hasDeletedNode(deps, ctx, other));
+  const { observed } = ctx;
+  // One that nobody replaces is a pool of its own.
+  const pool = deps.budget.poolOf(observed) ?? { key: observed.metadata.uid, limit: 1, machines: [] };
+  const facts = paceFactsOf(deps, observed, pool, (other) => hasDeletedNode(deps, ctx, other));
   return wait(deps, ctx, node, facts) ?? paced(deps, facts) ?? grantOf(deps, ctx, facts);
 }
 
@@ -231,7 +235,7 @@ function wait({ clock, trust }: Deps, ctx: MachineContext, node: Node, facts: Pa
   const isSetRight = phaseOf(machine) === 'Unknown' && machine.spec.disableHealthTimeout !== true;
   const isWrong = !isSetRight && sinceMs > clock.now() + MINUTE_MS;
   const ageMs = isWrong ? trustedMs : clock.now() - sinceMs;
-  const isOne = facts.pool.unhealthy === 1 && facts.zone.together === 1;
+  const isOne = facts.pool.isAlone && facts.zone.together === 1;
   const trustMs = isOne ? TOGETHER_MS : Math.max(TOGETHER_MS, facts.healthTimeoutMs);
   const afterMs = Math.max(TOGETHER_MS - ageMs, trustMs - trustedMs, trust.graceLeftMs(clusters));
   if (afterMs <= 0) return undefined;

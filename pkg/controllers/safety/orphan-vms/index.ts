@@ -16,6 +16,7 @@ import { MACHINE_EVENT_SOURCE } from '../../machine-facts/events.ts';
 import type { Owners } from '../../machine-facts/owners.ts';
 import type { ReplacementBudget } from '../../machine-facts/replacement-budget.ts';
 import type { ReplacementPace } from '../../machine-facts/pace.ts';
+import type { Zones } from '../../machine-facts/zones.ts';
 import type { VMStates } from '../../machine-facts/vm-states.ts';
 import { identify, type MachinesByIdentity, mayBeOfOther, namesakesOf, ownershipOf } from '../../vms/ownership.ts';
 import type { RemovedMachines } from '../removed-machines.ts';
@@ -38,6 +39,7 @@ import { VanishedVMs } from './vanished-vms.ts';
 import { ORPHAN_VMS_KEY, wakeOrphanVMs } from './wake.ts';
 
 export interface OrphanVMsShare {
+  readonly zones: Zones;
   readonly secrets: SecretContents;
   readonly owners: Owners;
   readonly budget: ReplacementBudget;

@@ -5,6 +5,7 @@ import { machine, machineClass, node, type BuiltMachine } from '../../../../test
 import { MemoryClient } from '../../../../test/memory-client.ts';
 import { MemoryInformer } from '../../../../test/memory-informer.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 import { MINUTE_MS, toTimestamp } from '../../../base/clock/clock.ts';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
@@ -21,6 +22,7 @@ import { FakeDriver } from '../../../../test/fakes/driver.ts';
 import type { MachineEventSink } from '../../machine-facts/events.ts';
 import { ReplacementPace } from '../../machine-facts/pace.ts';
 import { hold, type ReplacementHoldKind } from '../../machine-facts/replacement-hold.ts';
+import { Zones } from '../../machine-facts/zones.ts';
 import type { Unlisted } from './blind-accounts.ts';
 import { Evidence } from './evidence.ts';
 import { VanishedVMs } from './vanished-vms.ts';
@@ -50,20 +52,22 @@ class World {
     for (const one of seen) this.client.put(machineResource, one);
     this.driver.notFound = () => new DriverError('NotFound', 'no such VM');
     this.target = { cluster: 'target', reader: this.targetClient } as unknown as Target;
+    const targets = { of: () => this.target, all: () => (this.target === undefined ? [] : [this.target]) };
     const deps = {
       machines: this.machines,
       reader: this.client,
       writer: this.client,
-      targets: { of: () => this.target, all: () => (this.target === undefined ? [] : [this.target]) },
+      targets,
       trust: { trustedForMs: () => Infinity, blindMs: () => 0, graceLeftMs: () => this.graceLeftMs },
-      classes: { get: () => undefined },
+      zones: new Zones({
+        machines: this.machines,
+        classes: new MemoryInformer<MachineClass>(),
+        targets,
+        settings: { zoneUnhealthyThreshold: 0.5 },
+      }),
       budget: {
         tryAcquire: () => (this.mayReplace ? { [Symbol.dispose]: () => undefined } : undefined),
-        poolOf: ({ metadata: { uid } }: Machine) => ({
-          key: 'set',
-          limit: this.limit,
-          others: this.machines.list().filter(({ metadata }) => metadata.uid !== uid),
-        }),
+        poolOf: () => ({ key: 'set', limit: this.limit, machines: this.machines.list() }),
       },
       pace: this.pace,
       machineEvents: {
@@ -73,7 +77,7 @@ class World {
       metrics: orphanVMMetrics(new Registry(), () => 0),
       clock: this.clock,
       log: silentLogger,
-      settings: { nodeConditions: [], healthTimeoutMs: 10 * MINUTE_MS, zoneUnhealthyThreshold: 0.5 },
+      settings: { nodeConditions: [], healthTimeoutMs: 10 * MINUTE_MS },
     };
     this.#vanished = new VanishedVMs(deps, new Evidence(GRACE_MS));
   }
@@ -404,7 +408,7 @@ describe('machines of one set and one zone whose VMs the provider does not know'
 
   test('wait for those that the machine controller replaces', async () => {
     const world = new World(group(['Unknown', 'Unknown', 'Running', 'Running', 'Running']));
-    const pool = { key: 'set', unhealthy: 2, limit: 1 };
+    const pool = { key: 'set', isAlone: false, limit: 1 };
     world.pace.begin({
       uid: 'another',
       pool,

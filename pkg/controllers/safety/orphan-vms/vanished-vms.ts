@@ -31,7 +31,7 @@ export interface Suspect {
 
 interface Deps
   extends
-    Omit<TurnDeps, 'machines' | 'targets'>,
+    TurnDeps,
     Pick<Collaborators, 'machines' | 'reader' | 'writer' | 'targets' | 'trust' | 'metrics' | 'clock' | 'log'> {
   readonly budget: Pick<ReplacementBudget, 'tryAcquire' | 'poolOf'>;
   /** Shared with the machine controller, as the fleet is. */
@@ -149,11 +149,12 @@ export class VanishedVMs {
     // Its Node was seen: it is to become Unknown first.
     if (phaseOf(machine) === 'Running' && (machine.status?.conditions ?? []).length > 0) return;
     const isLost = (other: Machine): boolean => this.#evidence.has(other.metadata.uid) && hasSettled(other);
-    const facts = paceFactsOf(this.#deps, machine, isLost);
+    const pool = budget.poolOf(machine);
+    const facts = pool && paceFactsOf(this.#deps, machine, pool, isLost);
     if (facts !== undefined && pace.waitMs(facts) > 0) return this.#delay(machine, hold('pace'));
     using grant = budget.tryAcquire(machine);
     if (grant === undefined) {
-      const kind = budget.poolOf(machine)?.limit === 0 ? 'stopped' : 'limit';
+      const kind = pool?.limit === 0 ? 'stopped' : 'limit';
       return this.#delay(machine, hold(kind));
     }
     if (facts !== undefined) pace.begin(facts);
