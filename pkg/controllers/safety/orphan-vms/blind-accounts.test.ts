@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineClass, node } from '../../../../test/builders.ts';
 import { FakeDriver } from '../../../../test/fakes/driver.ts';
@@ -10,6 +10,7 @@ import { MACHINE_INDEXES } from '../../../operator/indexes/machine-indexes.ts';
 import { silentLogger } from '../../../base/log/logger.ts';
 import type { Target } from '../../../kube/targets/targets.ts';
 import { BlindAccounts, type Distrust, type Unlisted } from './blind-accounts.ts';
+import type { Snapshot } from './evidence.ts';
 import type { ClassList } from './survey.ts';
 
 const GRACE_MS = 60_000;
@@ -90,13 +91,27 @@ class World {
   }
 
   distrust(atMs: number, classes: readonly Unlisted[], unseen = NONE): readonly Distrust[] {
-    return [...this.accounts.judge(classes, { atMs, wallMs: atMs, vms: 0, machines: 0 }, unseen).values()];
+    return [...this.accounts.judge(classes, sightAt(atMs), unseen).values()];
   }
 
   /** The same after GetMachineStatus was asked, which does not know the VMs of `gone`. */
   contradict(classes: readonly Unlisted[], gone: readonly string[], unseen = NONE): readonly Distrust[] {
     return [...this.accounts.contradict(classes, new Set(gone), unseen).values()];
   }
+
+  /** The lists of a look show the VMs of those of the machines. */
+  list(atMs: number, machines: readonly Machine[], shown = machines): void {
+    this.accounts.noteListed(machines, new Set(shown.map(({ spec }) => spec.providerID ?? '')), sightAt(atMs));
+  }
+
+  /** Whether a VM without a Machine, which was seen first then, is none of those that the lists of the account omit. */
+  isApart(firstMs: number): boolean {
+    return this.accounts.isApart('sim/default/account', { first: sightAt(firstMs), second: sightAt(firstMs) });
+  }
+}
+
+function sightAt(atMs: number): Snapshot {
+  return { atMs, wallMs: atMs, vms: 0, machines: 0 };
 }
 
 test('an account is blind while one look after the other does not show the VM of a ready Node, and believed when it does', () => {
@@ -270,6 +285,91 @@ test('an account that a class has contradicted stays so while that cannot be lis
   expect(world.distrust(1, [other], [omitting])).toEqual(['contradicted']);
   expect(world.contradict([other], [], [omitting])).toEqual(['contradicted']);
   expect(world.distrust(2, [other, world.class('a', [])])).toEqual([]);
+});
+
+describe('a VM without a Machine that was proved while the lists showed all VMs which they omit now', () => {
+  /** m-0 and m-1 are listed until GRACE_MS, and m-1 is not in the next look. */
+  function start() {
+    const world = new World();
+    const [first, second] = [world.machine(0, 'Unknown'), world.machine(1, 'Unknown')] as const;
+    for (const atMs of [0, GRACE_MS]) world.list(atMs, [first, second]);
+    world.list(2 * GRACE_MS, [first, second], [first]);
+    return { world, first, second, omitting: [world.class('a', [second])] };
+  }
+
+  test('is none of these; one that came later may be', () => {
+    const { world, omitting } = start();
+    world.distrust(2 * GRACE_MS, omitting);
+    expect(world.contradict(omitting, [])).toEqual(['contradicted']);
+
+    expect([0, 1, GRACE_MS, 2 * GRACE_MS].map((firstMs) => world.isApart(firstMs))).toEqual([
+      true,
+      false,
+      false,
+      false,
+    ]);
+  });
+
+  test.each<{ what: string; look: (given: ReturnType<typeof start>) => void }>([
+    {
+      what: 'one of them was never listed',
+      look({ world, second }) {
+        const classes = [world.class('a', [second, world.machine(2, 'Unknown')])];
+        world.distrust(2 * GRACE_MS, classes);
+        world.contradict(classes, []);
+      },
+    },
+    {
+      what: 'the account is doubted, too',
+      look({ world, first, second, omitting }) {
+        const working = world.machine(3);
+        const classes = [...omitting, world.class('b', [working])];
+        world.list(2 * GRACE_MS, [first, second, working], [first, working]);
+        world.distrust(2 * GRACE_MS, classes);
+        world.contradict(classes, []);
+      },
+    },
+    {
+      what: 'its class cannot be listed any more and has one that never was',
+      look({ world, second, omitting }) {
+        const other = world.class('b', [], { scope: 'cluster' });
+        const unseen = [world.class('a', [second, world.machine(2, 'Unknown')])];
+        world.distrust(2 * GRACE_MS, [other, ...omitting]);
+        world.contradict([other, ...omitting], []);
+        world.distrust(3 * GRACE_MS, [other], unseen);
+        world.contradict([other], [], unseen);
+      },
+    },
+    {
+      what: 'its Machine was not there for a while',
+      look({ world, first, second, omitting }) {
+        world.list(2 * GRACE_MS, [first]);
+        world.list(2 * GRACE_MS, [first, second], [first]);
+        world.distrust(2 * GRACE_MS, omitting);
+        world.contradict(omitting, []);
+      },
+    },
+  ])('may be one when $what', ({ look }) => {
+    const given = start();
+
+    look(given);
+
+    expect(given.world.isApart(0)).toBe(false);
+  });
+
+  test('is none of these while their class cannot be listed, as long as they are there', () => {
+    const { world, second, omitting } = start();
+    const gone = world.machine(2, 'Unknown');
+    const both = [world.class('a', [second, gone])];
+    world.distrust(2 * GRACE_MS, both);
+    world.contradict(both, []);
+    expect(world.isApart(0)).toBe(false);
+
+    expect(world.distrust(3 * GRACE_MS, [], omitting)).toEqual(['contradicted']);
+    world.contradict([], [], omitting);
+
+    expect(world.isApart(0)).toBe(true);
+  });
 });
 
 test('an account is doubted if one class makes it so and another one contradicts it', () => {

@@ -1,4 +1,5 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { keyOf } from '../../../apis/meta.ts';
 import { accountOf } from '../../../driver/account.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
@@ -7,7 +8,7 @@ import { recordedNodeOf } from '../../machine-facts/recorded-node.ts';
 import { isSameVM } from '../../../apis/machine/v1alpha1/same-vm.ts';
 import type { Collaborators } from './collaborators.ts';
 import { manyMissingVMs, type OrphanEvent, unlistedVMs } from './events.ts';
-import { Evidence, type Snapshot } from './evidence.ts';
+import { Evidence, type Proof, type Snapshot } from './evidence.ts';
 import { orphanLimit } from './orphan-limit.ts';
 import type { ClassAccess, ClassList } from './survey.ts';
 
@@ -58,6 +59,9 @@ type Verdicts = ReadonlyMap<string, Verdict>;
  * | others, also if the driver has no GetMachineStatus                            | believed       |
  *
  * What a class says of its account holds while it cannot be listed, for as long as one of those machines is there, and is in no other list.
+ *
+ * A provider contradicts itself in the ordinary course: some find a VM for an hour after it was terminated, and of many spot VMs one is always so.
+ * A VM without a Machine is none of those that are omitted, under whatever ID, if two looks proved it while the lists still showed these under theirs.
  */
 export class BlindAccounts {
   readonly #deps: Deps;
@@ -67,6 +71,10 @@ export class BlindAccounts {
   #shown: ReadonlyMap<string, Verdicts> = new Map();
   /** Those in which machines spoke against the lists. */
   #contradicted: ReadonlySet<string> = new Set();
+  /** When a look has last shown the VM of a machine, by UID; monotonic. */
+  #listedMs: ReadonlyMap<string, number> = new Map();
+  /** By account: until when each VM that contradicts it was still shown. */
+  #apartMs: ReadonlyMap<string, number> = new Map();
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -81,6 +89,20 @@ export class BlindAccounts {
   /** Drops what was first seen before `atMs`, when we could not trust what we saw. */
   dropBefore(atMs: number): void {
     this.#working.dropBefore(atMs);
+  }
+
+  /** Takes note of which machines a look has shown a VM of; `shown` are the ids in its lists. */
+  noteListed(machines: readonly Machine[], shown: ReadonlySet<string>, { atMs }: Snapshot): void {
+    const known = machines.map((machine) => {
+      const { uid } = machine.metadata;
+      return [uid, shown.has(providerIDOf(machine)) ? atMs : this.#listedMs.get(uid)] as const;
+    });
+    this.#listedMs = new Map(known.filter((one): one is [string, number] => one[1] !== undefined));
+  }
+
+  /** Whether a VM without a Machine is none of those because of which an account is not believed. */
+  isApart(account: string, { first }: Proof): boolean {
+    return first.atMs + this.#deps.graceMs <= (this.#apartMs.get(account) ?? -Infinity);
   }
 
   /** Takes a look into account; returns the accounts that are not believed in it. `unseen`: classes at which it could not look. */
@@ -136,14 +158,25 @@ export class BlindAccounts {
     const shown = new Map(this.#shown);
     const byAccount = Map.groupBy(speaking, ({ list }) => accountOfList(list));
     for (const [account, unlisted] of byAccount) {
-      shown.set(account, new Map([...verdictsOf(unlisted, 'contradicted'), ...(shown.get(account) ?? [])]));
+      const verdicts = verdictsOf(unlisted, 'contradicted');
+      const stronger = [...(shown.get(account) ?? [])].filter(([key, one]) => isStronger(one) || !verdicts.has(key));
+      shown.set(account, new Map([...verdicts, ...stronger]));
       const machines = unlisted.flatMap((one) => one.machines.map(keyOf));
       const fields = { account, machines: machines.length, named: machines.slice(0, NAMED) };
       if (!this.#contradicted.has(account)) log.warn(fields, 'no list shows VMs of machines that may exist');
     }
     this.#contradicted = new Set(byAccount.keys());
     this.#shown = shown;
+    this.#apartMs = new Map([...shown].map(([account, verdicts]) => [account, this.#apartOf(verdicts)]));
     return strongestOf(shown);
+  }
+
+  /** Until when all VMs were shown because of which an account is no more than contradicted. */
+  #apartOf(verdicts: Verdicts): number {
+    const all = [...verdicts.values()];
+    if (all.some(isStronger)) return -Infinity;
+    const listedMs = all.flatMap(({ by }) => [...by].map((uid) => this.#listedMs.get(uid) ?? -Infinity));
+    return listedMs.reduce((least, one) => Math.min(least, one), Infinity);
   }
 
   /** Whether one of the machines of an account that work was missing in an earlier look, too. */
@@ -195,8 +228,8 @@ function lastingOf(
   { list, machines }: Unlisted<OfAccount>,
   verdict: Verdict | undefined,
 ): readonly (readonly [string, Verdict])[] {
-  if (verdict === undefined || !machines.some(({ metadata }) => verdict.by.has(metadata.uid))) return [];
-  return [[list.key, verdict]];
+  const by = new Set(machines.map(({ metadata }) => metadata.uid).filter((uid) => verdict?.by.has(uid) === true));
+  return verdict === undefined || by.size === 0 ? [] : [[list.key, { ...verdict, by }]];
 }
 
 function strongestOf(shown: ReadonlyMap<string, Verdicts>): ReadonlyMap<string, Distrust> {
@@ -206,6 +239,10 @@ function strongestOf(shown: ReadonlyMap<string, Verdicts>): ReadonlyMap<string, 
 function strongest(verdicts: Verdicts): Distrust {
   if (isBlindBy(verdicts)) return 'blind';
   return [...verdicts.values()].some(({ distrust }) => distrust === 'doubted') ? 'doubted' : 'contradicted';
+}
+
+function isStronger({ distrust }: Verdict): boolean {
+  return distrust !== 'contradicted';
 }
 
 function isBlindBy(verdicts: Verdicts | undefined): boolean {

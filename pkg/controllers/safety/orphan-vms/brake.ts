@@ -29,7 +29,7 @@ export interface OrphanCandidate {
 }
 
 export interface Proved extends OrphanCandidate {
-  /** A list that shows it is not believed in this look, because it omits VMs of machines that work. */
+  /** A list that shows it is not believed in this look, because it omits VMs of machines, of which it may be one. */
   readonly isDoubted: boolean;
 }
 
@@ -91,7 +91,7 @@ const SPENT_MS = 86_400_000;
  *
  * | VMs of the group that are proved                            | held                            | can be released |
  * |-------------------------------------------------------------|---------------------------------|-----------------|
- * | any, and a list of them is not believed                     | all                             | no              |
+ * | any                                                         | those whose list is not believed | no              |
  * | more than the limit that no record explains                 | those that no record explains   | yes             |
  * | fewer, but with other groups more than that of their level  | those that no record explains   | yes             |
  * | fewer                                                       | those of forgotten Machines     | yes             |
@@ -140,8 +140,7 @@ export class OrphanBrake {
     const held = new Map<string, string>();
     const admitted: T[] = [];
     for (const [group, vms] of Map.groupBy(proved, (one) => one.group)) {
-      const isDoubted = vms.some((one) => one.isDoubted);
-      const verdicts = new Map(vms.map((one) => [one, isDoubted ? 'doubted' : this.#judge(one, over.all)] as const));
+      const verdicts = new Map(vms.map((one) => [one, this.#judge(one, over.all)] as const));
       for (const [one, verdict] of verdicts) {
         this.#note(one, verdict, { over, incomplete, atMs });
         if (isHeld(verdict)) held.set(one.vm.providerID, group);
@@ -201,6 +200,7 @@ export class OrphanBrake {
 
   #judge(one: Proved, over: ReadonlySet<string>): Verdict {
     const { forgotten, isDryRun } = this.#deps;
+    if (one.isDoubted) return 'doubted';
     if (isDryRun || this.#releaseOf(one) === 'given') return 'released';
     if (forgotten.has(one.vm)) return 'by-class';
     if (this.#isExplained(one)) return 'explained';
@@ -237,7 +237,8 @@ export class OrphanBrake {
       if (before > 0) log.info({ class: group, vms: verdicts.size }, 'released held orphan VMs');
       return;
     }
-    const why = verdicts.get(first) === 'doubted' ? 'doubted' : this.#reasonOf(held, over);
+    const judged = held.filter((one) => verdicts.get(one) !== 'doubted');
+    const why = judged.length === 0 ? 'doubted' : this.#reasonOf(judged, over);
     recorder.event(heldOrphans(first.releasedBy, why, this.#releaseOf(first)));
     if (before === held.length) return;
     const named = held.slice(0, NAMED).map(({ vm }) => `${vm.machineName} (${vm.providerID})`);

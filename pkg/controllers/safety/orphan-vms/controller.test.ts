@@ -31,7 +31,7 @@ import { noteOfForcedRemoval } from '../../vms/forced-removals.ts';
 import { OrphanBrake } from './brake.ts';
 import { Collector } from './collector.ts';
 import { OrphanVMsController } from './controller.ts';
-import { Evidence } from './evidence.ts';
+import { Evidence, type Proof } from './evidence.ts';
 import { ForgottenMachines } from './forgotten.ts';
 import { LeftBehind } from './left-behind.ts';
 import { LeftoverNodes } from './leftover-nodes.ts';
@@ -138,6 +138,10 @@ class World {
   readonly missingVMs = new Evidence(GRACE_MS);
   /** From when on accounts are judged. */
   blindSinceMs = -Infinity;
+  /** Machines whose VM the last look has shown. */
+  listed: readonly string[] = [];
+  /** VMs without a Machine that were seen by then are none of those because of which accounts are not believed. */
+  apartMs = -Infinity;
   /** `size`: how many are suspected. */
   readonly blindAccounts = {
     judge: (_classes: readonly unknown[], _sight: unknown, unseen: readonly { list: { key: string } }[]) => {
@@ -149,6 +153,9 @@ class World {
       return new Map([...this.contradiction, ...this.distrust]);
     },
     dropBefore: (atMs: number) => void (this.blindSinceMs = atMs),
+    noteListed: (machines: readonly Machine[], shown: ReadonlySet<string>) =>
+      void (this.listed = machines.filter(({ spec }) => shown.has(spec.providerID ?? '')).map(keyOf)),
+    isApart: (_account: string, { first }: Proof) => first.atMs <= this.apartMs,
     size: 0,
   };
   /** What it fails with to drop notes of forced removals. */
@@ -1622,6 +1629,48 @@ describe('a provider that does not show VMs of machines that work', () => {
       expect(await world.held()).toBe(0);
     },
   );
+
+  test('is known to have shown the VMs of others in the same look', async () => {
+    const world = new World();
+    world.machines = [
+      machine((m) => void (m.spec.providerID = VM.providerID)),
+      machine((m) => void Object.assign(m, anotherMachine('m-2', 'sim:///m-2'))),
+    ];
+    await world.look();
+
+    expect(world.listed).toEqual(['default/m-1']);
+  });
+
+  test('loses one that was proved while the machines were shown, also beside others that are held', async () => {
+    const world = new World();
+    world.apartMs = world.clock.monotonicMs();
+    world.distrust = new Map([[ACCOUNT, 'contradicted']]);
+    await world.look();
+    world.clock.advance(GRACE_MS);
+    world.provider.listed = [{ ...VM, providerID: 'sim:///later', machineName: 'later' }, VM];
+
+    expect(await world.looksUntilDeleted()).toBe(1);
+    world.clock.advance(GRACE_MS);
+    await world.look();
+    expect(new Set(world.provider.deleted.map(({ spec }) => spec?.providerID))).toEqual(new Set([VM.providerID]));
+    expect([await world.held(), world.events]).toEqual([1, ['OrphanVMDeleted', 'OrphanVMsHeld']]);
+  });
+
+  test('has the limit told of as long as that holds others', async () => {
+    const world = new World();
+    world.apartMs = world.clock.monotonicMs();
+    world.distrust = new Map([[ACCOUNT, 'contradicted']]);
+    world.provider.listed = vms(4);
+    await world.look();
+    world.provider.listed = [VM, ...vms(4)];
+    for (let i = 0; i < 2; i++) {
+      world.clock.advance(GRACE_MS);
+      await world.look();
+    }
+
+    expect([world.provider.deleted, await world.held()]).toEqual([[], 5]);
+    expect(world.messages.at(-1)).toMatch(/^More than 10 % of the VMs of this class.* annotate --overwrite /);
+  });
 
   test('has none of those reported as without a Machine in a dry run', async () => {
     const world = new World(true);

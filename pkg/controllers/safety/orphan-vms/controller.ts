@@ -33,7 +33,10 @@ export interface OrphanVMsDeps extends Omit<Collaborators, 'writer' | 'targets' 
   readonly forgotten: Pick<ForgottenMachines, 'exist'>;
   readonly vanished: Pick<VanishedVMs, 'examine' | 'fail' | 'settled' | 'unlisted'>;
   readonly silentClasses: Pick<SilentClasses, 'examine'>;
-  readonly blindAccounts: Pick<BlindAccounts, 'contradict' | 'dropBefore' | 'judge' | 'size'>;
+  readonly blindAccounts: Pick<
+    BlindAccounts,
+    'contradict' | 'dropBefore' | 'isApart' | 'judge' | 'noteListed' | 'size'
+  >;
   /** Shared with `vanished`. */
   readonly missingVMs: Evidence;
   readonly orphans: Evidence;
@@ -153,12 +156,13 @@ export class OrphanVMsController {
       vanished.unlisted(list, shown, settled.get(list.key) ?? new Map());
     const unlisted = seen.lists.map(unlistedOf);
     const beside = this.#accessesOf(seen).map(unlistedOf);
+    blindAccounts.noteListed(seen.machines, shown, sight);
     // Before anything is believed that the same provider says; and before VMs without a Machine are, their lists are held against GetMachineStatus.
     const distrust = blindAccounts.judge(unlisted, sight, beside);
     const { suspects, doubted } = await this.#examine(unlisted, distrust, sight, signal);
     const gone = new Set([...suspects, ...doubted].map(({ machine }) => machine.metadata.uid));
     const contradicted = blindAccounts.contradict(unlisted, gone, beside);
-    const doubtful = seen.lists.filter((list) => isDistrusted(list, contradicted)).map(accountOfList);
+    const doubtful = seen.lists.filter((list) => doubtsOf(list, contradicted).length > 0).map(accountOfList);
     const listed = seen.lists.map(({ key }) => key);
     distrusted.replace({ accounts: [...contradicted.keys(), ...doubtful], lookedMs: nowMs, listed });
     this.#judgeVMs(vms, identities, contradicted, sight, unseen);
@@ -184,7 +188,7 @@ export class OrphanVMsController {
     sight: Snapshot,
     unseen: ReadonlySet<string>,
   ): void {
-    const { orphans, ownerless, gone } = this.#deps;
+    const { orphans, ownerless, gone, blindAccounts } = this.#deps;
     const judged = Map.groupBy(vms.values(), ({ vm, isListed }) => ownershipOf(vm, identities, isListed));
     const candidates = judged.get('none') ?? [];
     this.#reportMismatches(judged.get('other-id') ?? [], unseen);
@@ -196,8 +200,9 @@ export class OrphanVMsController {
     const proved: (Collection & Proved)[] = [];
     for (const one of candidates) {
       const proof = orphans.see(one.vm.providerID, one.access.key, sight);
-      const isDoubted = one.shownBy.some((list) => isDistrusted(list, distrust));
-      if (proof !== undefined) proved.push({ ...one, proof, isDoubted });
+      if (proof === undefined) continue;
+      const doubts = one.shownBy.flatMap((list) => doubtsOf(list, distrust));
+      proved.push({ ...one, proof, isDoubted: !doubts.every((account) => blindAccounts.isApart(account, proof)) });
     }
     orphans.keep(ids, unseen);
     this.#collect({ proved, candidates: present, deleted, shown: vms.values(), unseen, atMs: sight.atMs });
@@ -288,12 +293,14 @@ export function isLeaving(machineClass: MachineClass, machines: Pick<Collaborato
 }
 
 /**
- * Whether a list is not believed about VMs without a Machine. One of the whole cluster may show those of any class of its driver, whose Secrets may
- * all be of one account.
+ * Accounts because of which a list is not believed about VMs without a Machine. One of the whole cluster may show those of any class of its driver,
+ * whose Secrets may all be of one account.
  */
-function isDistrusted(list: ClassList, distrust: ReadonlyMap<string, Distrust>): boolean {
-  if (distrust.has(accountOfList(list))) return true;
-  return list.scope === 'cluster' && [...distrust.keys()].some((account) => isAccountOf(account, list.driver.provider));
+function doubtsOf(list: ClassList, distrust: ReadonlyMap<string, Distrust>): readonly string[] {
+  const isWhole = list.scope === 'cluster';
+  const isOf = (account: string): boolean =>
+    account === accountOfList(list) || (isWhole && isAccountOf(account, list.driver.provider));
+  return [...distrust.keys()].filter(isOf);
 }
 
 /**
