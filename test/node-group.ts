@@ -16,6 +16,8 @@ export function nodeGroup(limits: Partial<NodeGroup> = {}): NodeGroup {
 export interface MemberFacts {
   readonly name: string;
   readonly hasNode?: boolean;
+  /** It has lost its Node. */
+  readonly isLost?: boolean;
   readonly change?: (machine: BuiltMachine) => void;
 }
 
@@ -33,15 +35,17 @@ export function groupState(
     spec.replicas = replicas;
     if (list !== undefined) metadata.annotations[TRIGGER_DELETION_ANNOTATION] = list;
   });
-  const entries = members.map(({ name, hasNode = true, change }): [string, GroupMember] => [
+  const entries = members.map(({ name, hasNode = true, isLost = false, change }): [string, GroupMember] => [
     name,
     {
       machine: machine((m) => {
         m.metadata.name = name;
         if (!hasNode) m.status.currentStatus.phase = 'Pending';
+        if (isLost) m.status.currentStatus.phase = 'Unknown';
         change?.(m);
       }),
       hasNode,
+      isLost,
     },
   ]);
   const known = new Map(entries);

@@ -34,7 +34,7 @@ const OTHERS_FLAGS = [
   'mcm metal-kubeconfig no-build',
   'v8-pool-size',
   'enable-provisioning-requests expander kubeconfig max-node-provision-time max-node-startup-time scan-interval skip-nodes-with-',
-  'unremovable-node-recheck-timeout',
+  'scale-down-unready-enabled scale-down-unready-time unremovable-node-recheck-timeout',
 ].flatMap((line) => line.split(' '));
 const COMMANDS: readonly Command[] = machinistProgram().commands;
 const OPTIONS = [

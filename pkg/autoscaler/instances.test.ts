@@ -112,6 +112,12 @@ describe('the instance of a Machine', () => {
       node: undefined,
       want: { id: REQUESTED, state: 'creating' },
     },
+    {
+      what: 'that has lost its Node',
+      machine: built((m) => void (m.status.currentStatus.phase = 'Unknown')),
+      node: undefined,
+      want: { id: REQUESTED, state: 'running' },
+    },
   ])('$what', ({ machine: of, node: its, want }) => {
     expect(one({ machine: of, node: its })).toEqual([want]);
   });
@@ -321,6 +327,20 @@ describe('the instances of a group', () => {
 
       expect(told({ replicas: 4, owed: 1, machines })).toEqual(['requested://kept', 'requested://instead']);
       expect(told({ replicas: 3, machines })).toEqual(['requested://kept']);
+    });
+
+    test('show no error that would cost a Machine that works: one that has lost its Node keeps its replica', () => {
+      const lost = {
+        machine: built((m) => {
+          Object.assign(m.metadata, { name: 'lost', creationTimestamp: '2025-12-30T00:00:00Z' });
+          m.status.currentStatus.phase = 'Unknown';
+        }),
+        node: undefined,
+      };
+      const machines = [joined(0), joined(1), lost, failing('instead', 1)];
+
+      expect(told({ replicas: 4, owed: 1, machines })).toEqual(['requested://instead']);
+      expect(told({ replicas: 4, machines })).toEqual(['requested://instead fails']);
     });
 
     test('show no error of what is made for Machines that are gone already', () => {

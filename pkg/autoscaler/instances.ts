@@ -7,6 +7,7 @@ import { isBeingCreated } from '../controllers/machine-facts/status.ts';
 import { isFailed, isPreserved, isTerminating } from '../controllers/replicas/machine-state.ts';
 import type { DriverCode } from '../driver/error.ts';
 import { truncated } from '../kube/events/combined-message.ts';
+import { hasLostNode } from './mutations/group-state.ts';
 import { missingPlaceholder, placeholderOf } from './placeholder.ts';
 
 export type InstanceState = 'running' | 'creating' | 'deleting';
@@ -79,6 +80,7 @@ const INCURABLE: ReadonlySet<string> = new Set<DriverCode>([
  * | has a Node with a providerID                       | the providerID    | running  |                                        |
  * | has a Node without one                             | is left out: the autoscaler knows it by its Node's name               |
  * | has no Node                                        | placeholder       | creating |                                        |
+ * | has lost its Node: deletions are refused           | placeholder       | running  |                                        |
  * | has no Node, ResourceExhausted, and can be deleted | placeholder       | creating | out-of-resources: others are tried now |
  * | has no Node, a failure that lasts, can be deleted  | placeholder       | creating | other: others are tried now            |
  * | has never had a Node, waited long, can be deleted  | placeholder       | creating | other: others are tried now            |
@@ -131,7 +133,7 @@ function createdMsOf({ metadata }: Machine): number {
 function reportedErrors(facts: GroupFacts): ReadonlyMap<string, InstanceError> {
   const { replicas, min, owed, machines, ambiguous, nowMs } = facts;
   const hasNode = ({ machine, node }: NodeOfMachine): boolean =>
-    node !== undefined || ambiguous.has(machine.metadata.name);
+    node !== undefined || ambiguous.has(machine.metadata.name) || hasLostNode(machine);
   const failed = machines.flatMap((each) => {
     const { machine } = each;
     const error = creationError(machine) ?? lateError(machine, facts);
@@ -160,7 +162,7 @@ function instanceOf(
   const id = node === undefined ? placeholderOf(machine.metadata.name) : (node.spec?.providerID ?? '');
   if (id === '') return [];
   if (isLeaving(machine, facts)) return [{ id, state: 'deleting' }];
-  if (node !== undefined) return [{ id, state: 'running' }];
+  if (node !== undefined || hasLostNode(machine)) return [{ id, state: 'running' }];
   const error = errors.get(machine.metadata.name);
   return [error === undefined ? { id, state: 'creating' } : { id, state: 'creating', error }];
 }

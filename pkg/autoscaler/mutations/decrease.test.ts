@@ -103,6 +103,13 @@ test.each<{
     want: { code: FAILED_PRECONDITION },
   },
   {
+    title: 'the rest has lost its Node',
+    replicas: 2,
+    members: [joined, { name: 'lost', isLost: true }],
+    delta: -1,
+    want: { code: FAILED_PRECONDITION },
+  },
+  {
     title: 'more have joined than are wanted',
     replicas: 1,
     members: [joined, { name: 'joined-2' }, older],

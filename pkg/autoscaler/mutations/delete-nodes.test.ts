@@ -106,6 +106,25 @@ test.each<{
     want: { replicas: 3, machines: [] },
   },
   {
+    title: 'one that has lost its Node',
+    also: { name: 'x', isLost: true },
+    asked: [placeholder('x')],
+    want: { code: FAILED_PRECONDITION, message: expect.stringContaining('has lost its node, which may come back') },
+  },
+  {
+    title: 'one that has lost its Node, and one that has joined',
+    also: { name: 'x', isLost: true },
+    asked: [placeholder('x'), node('b')],
+    want: { replicas: 2, machines: ['b'] },
+  },
+  {
+    title: 'one that has lost its Node, and that is listed',
+    also: { name: 'x', isLost: true },
+    asked: [placeholder('x')],
+    list: 'x',
+    want: { replicas: 3, machines: [] },
+  },
+  {
     title: 'one with a Node in a rollout',
     asked: [node('a')],
     rollout: 'choosing',

@@ -50,12 +50,14 @@ export function deletionOf(
 }
 
 /**
- * Which Machines go, and what size is left: all that is asked for, or nothing; of replicas without a Machine as many as are not needed.
+ * Which Machines go, and what size is left: all that is asked for, or nothing; of replicas without a Machine as many as are not needed, and
+ * of Machines that have lost their Nodes none.
  *
  * | a node that stands for                                         | then |
  * |---|---|
  * | a Machine that is gone, on its way out, or listed already      | done: after an error the autoscaler would use its Node again |
  * | a Machine that has failed, or is preserved                     | done: its set replaces it, or somebody looks at it |
+ * | a Machine that has lost its Node                               | left: its health timeout decides. FAILED_PRECONDITION when nothing else is asked for |
  * | a Machine without Node, for which one has joined meanwhile     | FAILED_PRECONDITION: the autoscaler's list was old, the Machine is well |
  * | a Machine with a Node, while a rollout has still to choose     | FAILED_PRECONDITION: the rollout is about to replace it, or others for it |
  * | one without Node, or no Machine, in place of which one with a Node would go | FAILED_PRECONDITION: a rollout makes it beyond the size, or for one that it has removed |
@@ -69,8 +71,15 @@ export function deletionOf(
 export function decideDeletion(
   state: GroupState,
   group: NodeGroup,
-  asked: readonly DeletionTarget[],
+  named: readonly DeletionTarget[],
 ): Refusal | Deletion {
+  // The autoscaler names all that have no Node in one call, and names those that are left again.
+  const asked = named.filter((one) => !isLost(one, state));
+  const [lost] = asked.length === 0 ? named : [];
+  if (lost?.kind === 'machine') {
+    return notNow(`machine ${lost.machine} has lost its node, which may come back: to give the machine up, delete it`);
+  }
+
   const refusals = asked.map((one) => refusalOf(one, state, group)).filter((refusal) => refusal !== undefined);
   const [refusal] = refusals.toSorted((a, b) => a.code - b.code); // what makes no sense at all comes first
   if (refusal !== undefined) return refusal;
@@ -81,7 +90,6 @@ export function decideDeletion(
   const places = [...new Set(asked.flatMap((one) => (one.kind === 'missing' ? [one.place] : [])))];
   const spare = replicasOf(state.deployment) - machines.length - neededBy(state, machines);
   const wanted = Math.min(places.length, state.missing);
-  // The autoscaler names all in one call, and names those that are left again.
   if (wanted > 0 && spare <= 0) return wouldCostOthers(group, replicasOf(state.deployment));
   const decision = withLess(state, group, machines, Math.min(wanted, spare));
   if (isRefusal(decision)) return decision;
@@ -147,6 +155,12 @@ function refusalOf(asked: DeletionTarget, state: GroupState, group: NodeGroup): 
     );
   }
   return undefined;
+}
+
+/** The autoscaler knows it as one without a Node, as it is; it had one, which may come back. */
+function isLost(asked: DeletionTarget, state: GroupState): boolean {
+  if (asked.kind !== 'machine' || !asked.isPlaceholder || !isToGo(asked.machine, state)) return false;
+  return state.members.get(asked.machine)?.isLost === true;
 }
 
 /** Machines of a rollout are on their way out, and others are to come for them: how long that takes is up to their drains. */

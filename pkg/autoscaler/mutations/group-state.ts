@@ -1,5 +1,5 @@
 import type { OwnerDeps } from '../../controllers/replicas/owner-deps.ts';
-import { replicasOf, phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { replicasOf, phaseOf, showsNode } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
@@ -12,8 +12,10 @@ import { nodeAccess } from '../../controllers/machine-facts/node-access.ts';
 
 export interface GroupMember {
   readonly machine: Machine;
-  /** A Node has joined for it: what it was asked for is there. */
+  /** A Node has joined for it: what it was asked for is there, or may come back. */
   readonly hasNode: boolean;
+  /** Its Node is gone, and may come back. */
+  readonly isLost: boolean;
 }
 
 export interface GroupState {
@@ -101,7 +103,10 @@ export function groupStateOf(
   const owned = ownedMachines(sight, deployment)
     .map((cached) => (live.has(cached.metadata.name) ? live.get(cached.metadata.name) : cached))
     .filter((machine) => machine !== undefined)
-    .map((machine): [string, GroupMember] => [machine.metadata.name, { machine, hasNode: hasNode(sight, machine) }]);
+    .map((machine): [string, GroupMember] => {
+      const isLost = hasLostNode(machine) && !isSeen(sight, machine);
+      return [machine.metadata.name, { machine, hasNode: hasNode(sight, machine), isLost }];
+    });
   const members = new Map(owned);
   const nowMs = sight.clock.now();
   const [rollout, owed] = [rolloutStage(observed), owedBy(sight, observed)];
@@ -121,9 +126,22 @@ export function filledBy(
   return { filling, missing: Math.max(0, replicasOf(deployment) - filling.length) };
 }
 
+/**
+ * Without a Node it has lost it, and may get it back: a machine whose Node is deleted lives on. Whether it is replaced is up to its health
+ * timeout, and to what holds that back, as when a whole zone is cut off.
+ */
+export function hasLostNode(machine: Machine): boolean {
+  const phase = phaseOf(machine);
+  return phase === 'Unknown' || (showsNode(machine) && phase !== 'Running' && phase !== 'Failed');
+}
+
 /** One that runs has a Node, even if the cache of Nodes does not show it yet. */
-function hasNode({ targets, machines }: Pick<GroupSources, 'targets' | 'machines'>, machine: Machine): boolean {
-  const target = targets.of(machine);
+function hasNode(sight: Pick<GroupSources, 'targets' | 'machines'>, machine: Machine): boolean {
   const isUp = phaseOf(machine) === 'Running' || phaseOf(machine) === 'Available';
-  return isUp || (target !== undefined && nodeAccess(target, machines).ofMachine(machine).length > 0);
+  return isUp || hasLostNode(machine) || isSeen(sight, machine);
+}
+
+function isSeen({ targets, machines }: Pick<GroupSources, 'targets' | 'machines'>, machine: Machine): boolean {
+  const target = targets.of(machine);
+  return target !== undefined && nodeAccess(target, machines).ofMachine(machine).length > 0;
 }

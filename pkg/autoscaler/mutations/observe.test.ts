@@ -147,12 +147,15 @@ describe('a Machine has a Node', () => {
     { title: 'there is one', phase: 'Pending', nodes: [its], want: true },
     { title: 'there is another', phase: 'Pending', nodes: [other], want: false },
     { title: 'it is not seen yet, and the Machine runs', phase: 'Running', nodes: [], want: true },
-    { title: 'there is none', phase: 'Unknown', nodes: [], want: false },
-  ] as const)('$want when $title', ({ phase, nodes, want }) => {
+    { title: 'there is none', phase: 'Pending', nodes: [], want: false },
+    { title: 'there was one, which may come back', phase: 'Unknown', nodes: [], want: true, isLost: true },
+    { title: 'there was one that is there again', phase: 'Unknown', nodes: [its], want: true },
+  ] as const)('$want when $title', ({ phase, nodes, want, ...row }) => {
     const seen = machineOf(newSet, (m) => void (m.status.currentStatus.phase = phase));
     const deps = new ReplicasWorld({ sets: [newSet], machines: [seen], nodes });
 
-    expect(groupStateOf(deps, deployment, new Map()).members.get('m-1')?.hasNode).toBe(want);
+    const member = groupStateOf(deps, deployment, new Map()).members.get('m-1');
+    expect(member).toMatchObject({ hasNode: want, isLost: 'isLost' in row });
   });
 });
 
