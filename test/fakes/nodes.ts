@@ -16,6 +16,8 @@ export class FakeNodes implements NodeAccess {
   readonly cache = new Store<Node>(NODE_INDEXES);
   /** What a live read finds where it differs from the cache. */
   readonly live = new Map<string, Node | undefined>();
+  /** What live reads fail with. */
+  readFailure: unknown;
   readonly volumes: VolumeAttachment[] = [];
   readonly done: string[] = [];
   readonly patches: Record<string, unknown>[] = [];
@@ -48,6 +50,7 @@ export class FakeNodes implements NodeAccess {
 
   read(name: string): Promise<Node | undefined> {
     this.done.push(`read ${name}`);
+    if (this.readFailure !== undefined) return Promise.reject(this.readFailure);
     return Promise.resolve(this.live.has(name) ? this.live.get(name) : this.cache.get(name));
   }
 

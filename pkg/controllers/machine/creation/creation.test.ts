@@ -722,20 +722,49 @@ describe('a VM that needs initialization', () => {
     expect(world.driver.calls).toEqual(['status', 'create', 'initialize']);
   });
 
-  test('is initialized when the process has died before it was recorded that it is to be, and GetMachineStatus does not find it yet', async () => {
-    const world = start();
-    world.driver.methods.add('InitializeMachine');
-    await world.reconcile();
-    await world.settle();
-    world.writer.failures.push(undefined, new ApiError(0, 'Unreachable', 'the process dies'));
-    await world.reconcile();
-    expect(world.machines.get('default/m-1')).toMatchObject({ spec: { providerID: 'sim:///m-1' } });
+  describe('and whose process has died before it was recorded that it is to be initialized', () => {
+    const NOT_SHOWN = new DriverError('NotFound', 'not shown yet');
 
-    world.restart();
-    world.driver.failures['status'] = [new DriverError('NotFound', 'not shown yet')];
-    await run(world);
+    /** The next process sees the Machine with its provider ID and without a status. */
+    async function restarted() {
+      const world = start();
+      world.driver.methods.add('InitializeMachine');
+      await world.reconcile();
+      await world.settle();
+      world.writer.failures.push(undefined, new ApiError(0, 'Unreachable', 'the process dies'));
+      await world.reconcile();
+      expect(world.machines.get('default/m-1')).toMatchObject({ spec: { providerID: 'sim:///m-1' } });
+      world.restart();
+      world.driver.calls.length = 0;
+      return world;
+    }
 
-    expect(world.driver.calls).toEqual(['status', 'create', 'status', 'initialize']);
+    test.each([
+      { what: 'GetMachineStatus does not find it yet', answers: [NOT_SHOWN] },
+      { what: 'the driver is not up before', answers: [new DriverError('Unavailable', 'starting'), NOT_SHOWN] },
+    ])('is initialized where $what', async ({ answers }) => {
+      const world = await restarted();
+      world.driver.failures['status'] = [...answers];
+      for (const _ of answers) {
+        await run(world);
+        await world.clock.advance(MINUTE);
+      }
+
+      expect(world.driver.calls).toEqual([...answers.map(() => 'status'), 'initialize']);
+    });
+
+    test.each([
+      { what: 'works as a Node that the cache does not show yet', broken: undefined },
+      { what: 'may work as a Node, which cannot be read', broken: new ApiError(0, 'Unreachable', 'away') },
+    ])('is left as it is where it $what', async ({ broken }) => {
+      const world = await restarted();
+      world.nodes.live.set('m-1', node());
+      world.nodes.readFailure = broken;
+      world.driver.failures['status'] = [NOT_SHOWN];
+      await run(world);
+
+      expect(world.driver.calls).toEqual(['status']);
+    });
   });
 
   test('is initialized again after a failure, and not created again', async () => {

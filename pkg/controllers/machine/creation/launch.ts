@@ -1,4 +1,4 @@
-import { classNameOf, nodeNameOf, phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { classNameOf, nodeNameOf, phaseOf, providerIDOf, showsNode } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
@@ -9,7 +9,7 @@ import { next, waitFor, type StepResult } from '../../../work/reconcile/result.t
 import { isUninitialized, failureOfCreation } from '../../machine-facts/joining.ts';
 import { CREATE_FAILED, failedCallOf, providerTextOf } from '../../machine-facts/original-texts.ts';
 import { creationTimeoutMsOf } from '../../machine-facts/settings.ts';
-import { beginPhase, setFailure } from '../../machine-facts/status.ts';
+import { beginPhase, isBeingCreated, setFailure } from '../../machine-facts/status.ts';
 import { BEING_CREATED, PREPARATION_FAILED } from '../../machine-facts/status-texts.ts';
 import type { Collaborators } from '../collaborators.ts';
 import { storeDriverState, StaleCallError, type MachineCall } from '../calls/driver-call.ts';
@@ -204,15 +204,28 @@ async function findVM(
     }
     if (reaction === 'create') return undefined;
     if (reaction === 'trust')
-      return { ...recorded, how: 'known', needsInitialize: canInitialize && mayBeUninitialized(ctx, machine) };
+      return {
+        ...recorded,
+        how: 'known',
+        needsInitialize: canInitialize && (await mayBeUninitialized(ctx, machine, signal)),
+      };
     throw err;
   }
 }
 
-/** Whether a recorded VM is to be initialized: its Machine says so, or the process has died before it could, and no Node shows that the VM works. */
-function mayBeUninitialized({ nodes }: Pick<MachineContext, 'nodes'>, machine: Machine): boolean {
-  const saysNothing = phaseOf(machine) === '' && nodes !== undefined && nodes.get(nodeNameOf(machine)) === undefined;
-  return saysNothing || isUninitialized(machine);
+/**
+ * Whether a recorded VM is to be initialized: its Machine says so, or the process has died before it could, and no Node shows that the VM works.
+ * Throws ApiError where the Node cannot be read.
+ */
+async function mayBeUninitialized(
+  { nodes }: Pick<MachineContext, 'nodes'>,
+  machine: Machine,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (isUninitialized(machine)) return true;
+  if (!isBeingCreated(machine) || showsNode(machine) || nodes === undefined || nodeNameOf(machine) === '') return false;
+  // Live: where the process starts in an outage of the target cluster, its cache is empty.
+  return (await nodes.read(nodeNameOf(machine), signal)) === undefined;
 }
 
 /** The API server refused what a creation needs beforehand: the bootstrap token. */
