@@ -17,6 +17,7 @@ import { ApiError } from '../../../kube/client/errors.ts';
 import { mergePatch } from '../../../kube/client/patch.ts';
 import { machineDeployments, nodes } from '../../../kube/client/resource.ts';
 import { AGAIN } from '../rollout/rollout.ts';
+import { sizeNotes } from '../sets/new-set.ts';
 import { countMoved, endBegunUpdates, inPlaceUpdate } from './in-place-update.ts';
 
 const API_VERSION = 'machine.sapcloud.io/v1alpha1';
@@ -356,6 +357,7 @@ describe('a Machine that was moved to a set which is no longer that of an update
       moved: { old: ['o-1', 'o-2'], oldSize: 1, now: ['n-1'], nowSize: 0, moved: ['o-1', 'n-1'] },
       type: 'InPlaceUpdate' as const,
       changes: [
+        ['machinesets/now', { replicas: 1 }],
         ['machinesets/old', { replicas: 2 }],
         ['machines/o-1', unlabelled],
       ],
@@ -438,6 +440,27 @@ describe('a Machine that was moved to a set which is no longer that of an update
     for (let i = 0; i < 9; i++) await deps.reconcile();
 
     expect(sizesOf(deps)).toEqual({ old: 1, now: 2 });
+  });
+
+  test('is among the replicas that are lowered before its new set counts it', async () => {
+    const { deps, deployment } = scene({
+      old: ['o-1', 'o-2', 'o-3'],
+      oldSize: 4,
+      now: ['n-1'],
+      nowSize: 0,
+      moved: ['n-1'],
+    });
+    for (const set of deps.machineSets.list()) {
+      const annotations = sizeNotes(deployment);
+      deps.machineSets.put({ ...set, metadata: { ...set.metadata, annotations, resourceVersion: '9' } });
+    }
+    const spec = { ...deployment.spec, replicas: 2 };
+    deps.machineDeployments.put({ ...deployment, metadata: { ...deployment.metadata, resourceVersion: '9' }, spec });
+
+    for (let i = 0; i < 9; i++) await deps.reconcile();
+
+    const { old = 0, now = 0 } = sizesOf(deps);
+    expect(old + now).toBe(2);
   });
 
   test('goes with its MachineDeployment to another size', async () => {

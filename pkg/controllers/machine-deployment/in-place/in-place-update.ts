@@ -61,7 +61,7 @@ export async function inPlaceUpdate(deps: RolloutDeps, pass: DeploymentPass): Pr
     facts,
     isFrozen,
   );
-  if (await resizeSets(deps, observed, { sizes: settled, lessFirst: true }, signal)) return stop;
+  if (await resizeSets(deps, observed, { sizes: settled, isCount: true }, signal)) return stop;
   if ((await settle(deps, pass, now)).hasMore) return AGAIN;
 
   const size = sizeInPlace(facts.newSet, facts.oldSets, limits);
@@ -117,7 +117,7 @@ async function fillNewest(
     facts,
     isFrozen,
   );
-  if (await resizeSets(deps, observed, { sizes: settled, lessFirst: true }, signal)) return true;
+  if (await resizeSets(deps, observed, { sizes: settled, isCount: true }, signal)) return true;
 
   const its = others.map((side) => side.facts);
   const size = sizeInPlace(newest.facts, its, { ...limits, surge: 0 });
@@ -130,9 +130,10 @@ async function fillNewest(
 }
 
 /**
- * Ends what was moved to a set that is no longer that of an update in place, because template or strategy have changed since: the set counts its
- * Machines, which from then on are as any others. Until then it would never delete them. As many are taken from the sets that lack them: after a
- * rollback, the new set would make others in their place, and they would be deleted. Returns whether anything was written.
+ * Has Machines that were moved counted by the sets that they were moved to, and no longer by those that lack them: else a rollback would have
+ * others made in their place, and replicas that are lowered meanwhile would not be theirs, too. It also ends what was moved to a set that is no
+ * longer that of an update in place, because template or strategy have changed since: its Machines are from then on as any others; until then it
+ * would never delete them. Returns whether it has changed anything.
  */
 export async function countMoved(deps: RolloutDeps, observed: Observed, signal: AbortSignal): Promise<boolean> {
   const { deployment, newSet, oldSets, machinesOf } = observed;
@@ -140,8 +141,8 @@ export async function countMoved(deps: RolloutDeps, observed: Observed, signal: 
   const moved: Machine[] = [];
   const sides = [...(newSet === undefined ? [] : [newSet]), ...oldSets].map((set) => {
     const living = machinesOf(set).filter((machine) => !isTerminating(machine));
-    const its = isInPlace && set === newSet ? [] : living.filter(isJustUpdated);
-    moved.push(...its);
+    const its = living.filter(isJustUpdated);
+    if (!(isInPlace && set === newSet)) moved.push(...its);
     const size = replicasOf(set);
     const isUncounted = (machine: Machine): boolean => !deps.moves.isCounted(machine);
     const uncounted = Math.min(its.filter(isUncounted).length, Math.max(0, living.length - size));
@@ -154,8 +155,8 @@ export async function countMoved(deps: RolloutDeps, observed: Observed, signal: 
     left -= less;
     sizes.set(name, size - less);
   }
-  const hasResized = await resizeSets(deps, observed, { sizes, lessFirst: true }, signal);
-  return (await deps.moves.end(deployment, moved, signal)) || hasResized;
+  const hasCounted = await resizeSets(deps, observed, { sizes, isCount: true }, signal);
+  return (await deps.moves.end(deployment, moved, signal)) || hasCounted;
 }
 
 /** Gives the Nodes back that were updated to another template than that of `newSet`; without it, all that were updated. */

@@ -20,13 +20,14 @@ import type { Observed } from '../observed.ts';
  * Machines and create others in their place before it learns that it has to shrink; were it told later, a crash in between
  * would make it shrink twice.
  *
- * `lessFirst`: what Machines were moved from is written before what they were moved to. Should only the first write succeed, nothing is deleted, also
- * after a rollback: moved Machines that are not counted yet stay, and the set that lacks them has given up their replicas.
+ * `isCount`: the sizes follow Machines that have moved, and nothing is scaled, so that replicas which have changed meanwhile are not noted. What they
+ * were moved from is written before what they were moved to. Should only the first write succeed, nothing is deleted, also after a rollback: moved
+ * Machines that are not counted yet stay, and the set that lacks them has given up their replicas.
  */
 export async function resizeSets(
   { writer, recorder, targets }: Pick<MachineDeploymentDeps, 'writer' | 'recorder' | 'targets'>,
   observed: Pick<Observed, 'deployment' | 'newSet' | 'oldSets' | 'machinesOf' | 'untold'>,
-  { sizes, noted = [], lessFirst = false }: { sizes: Resizes; noted?: readonly string[]; lessFirst?: boolean },
+  { sizes, noted = [], isCount = false }: { sizes: Resizes; noted?: readonly string[]; isCount?: boolean },
   signal: AbortSignal,
 ): Promise<boolean> {
   const { deployment, newSet, oldSets } = observed;
@@ -34,14 +35,14 @@ export async function resizeSets(
   const sets = newSet === undefined ? oldSets : [newSet, ...oldSets];
   const shrinks = ({ metadata: { name }, spec }: MachineSet): boolean =>
     (sizes.get(name) ?? Infinity) < (spec.replicas ?? 0);
-  const ordered = lessFirst ? sets.toSorted((a, b) => Number(shrinks(b)) - Number(shrinks(a))) : sets;
+  const ordered = isCount ? sets.toSorted((a, b) => Number(shrinks(b)) - Number(shrinks(a))) : sets;
   for (const set of ordered) {
     const { name } = set.metadata;
     const from = set.spec.replicas ?? 0;
     const to = sizes.get(name) ?? from;
     if (to === from && !noted.includes(name)) continue;
 
-    const annotations = missingNotes(observed, set);
+    const annotations = missingNotes(observed, set, isCount ? {} : sizeNotes(deployment));
     if (to === from && Object.keys(annotations).length === 0) continue;
     const patch = mergePatchIfUnchanged(set, {
       metadata: { annotations },
@@ -56,12 +57,16 @@ export async function resizeSets(
   return hasWritten;
 }
 
-function missingNotes({ deployment, newSet, untold }: Parameters<typeof resizeSets>[1], set: MachineSet): Notes {
+function missingNotes(
+  { deployment, newSet, untold }: Parameters<typeof resizeSets>[1],
+  set: MachineSet,
+  ofSize: Notes,
+): Notes {
   const chosen = untold(set);
   const isConcerned = set === newSet || chosen.length > 0;
   const scalerTime = isConcerned ? scalerTimeFor(deployment, set, chosen) : undefined;
   const notes = {
-    ...sizeNotes(deployment),
+    ...ofSize,
     ...(scalerTime === undefined ? {} : { [LAST_SCALER_CHANGE_ANNOTATION]: scalerTime }),
   };
   return Object.fromEntries(Object.entries(notes).filter(([key, value]) => set.metadata.annotations?.[key] !== value));
