@@ -747,7 +747,7 @@ describe('a VM that needs initialization', () => {
       world.driver.failures['status'] = [...answers];
       for (const _ of answers) {
         await run(world);
-        await world.clock.advance(MINUTE);
+        world.clock.advance(MINUTE);
       }
 
       expect(world.driver.calls).toEqual([...answers.map(() => 'status'), 'initialize']);
