@@ -112,6 +112,15 @@ describe('the cordon of a deletion', () => {
     expect(client.writes.at(-1)?.body).toMatchObject({ spec: { unschedulable: true } });
     expect(client.writes.at(-1)?.body).not.toHaveProperty(['metadata', 'annotations']);
   });
+
+  test('is not made without that after a failure that says nothing about it: nobody would lift it', async () => {
+    const { client, request } = scene(node(), 'deletion-cordon');
+    client.failures.push(new ApiError(500, 'InternalError', 'timed out'));
+
+    await expect(raiseBarrier(request, node(), clock, signal)).rejects.toMatchObject({ code: 500 });
+
+    expect(client.writes).toHaveLength(1);
+  });
 });
 
 test.each(['cordon', 'marked-cordon', 'deletion-cordon'] as const)(

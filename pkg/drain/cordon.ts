@@ -1,15 +1,15 @@
 import { CORDONED_BY_MAINTENANCE_ANNOTATION } from '../apis/machine/v1alpha1/labels.ts';
 import type { Node, Taint } from '../apis/wire.ts';
 import { toTimestamp, type Clock } from '../base/clock/clock.ts';
-import { ApiError, isNotFound } from '../kube/client/errors.ts';
+import { ApiError, isDenial, isNotFound } from '../kube/client/errors.ts';
 import { mergePatchIfUnchanged, strategicPatch, type Patch } from '../kube/client/patch.ts';
 import { nodes } from '../kube/client/resource.ts';
 import { conditionOf } from '../work/reconcile/conditions.ts';
 import type { Barrier, DrainCondition, DrainRequest } from './drain.ts';
-import { readNode } from './node.ts';
+import { type NodeIdentity, readNode } from './node.ts';
 
 /** Annotation of a Node whose cordon is ours, and is lifted should its machine be kept. */
-export const CORDON_MARK = { [CORDONED_BY_MAINTENANCE_ANNOTATION]: 'true' };
+const CORDON_MARK = { [CORDONED_BY_MAINTENANCE_ANNOTATION]: 'true' };
 
 /** Writes of one thing to a Node that others keep changing; kubelets and controllers write Nodes all the time. */
 const WRITE_TRIES = 5;
@@ -31,11 +31,9 @@ export const announce: NodeWrite = async (request, seen, clock, signal) => {
 /** Keeps new pods off the Node. */
 export const raiseBarrier: NodeWrite = async (request, seen, clock, signal) => {
   const { barrier } = request;
-  // A cordon that was seen may have been lifted since, which a live read tells.
-  const schedulable = seen.spec?.unschedulable === true ? undefined : seen;
-  if (barrier === 'cordon') return await write(request, cordonPatch, schedulable, signal);
-  if (barrier === 'deletion-cordon') return await cordonForDeletion(request, schedulable, signal);
-  if (barrier === 'marked-cordon') return await write(request, markedCordonPatch, schedulable, signal);
+  if (barrier === 'deletion-cordon') return await cordonForDeletion(request, seen, signal);
+  if (barrier === 'cordon') return await write(request, cordonPatch, schedulable(seen), signal);
+  if (barrier === 'marked-cordon') return await write(request, markedCordonPatch, schedulable(seen), signal);
   // Taints have no merge key: the whole list is written, over a list that was read live.
   return await write(request, (node) => taintPatch(node, barrier.taint, clock), undefined, signal);
 };
@@ -48,18 +46,19 @@ function conditionPatch(node: Node, wanted: DrainCondition, clock: Clock): Patch
   return strategicPatch(node, { status: { conditions: [condition] } }, 'status');
 }
 
-/** A deletion does not wait for the mark. */
-async function cordonForDeletion(
-  request: DrainRequest,
-  seen: Node | undefined,
-  signal: AbortSignal,
-): Promise<Node | undefined> {
+/** A cordon that is marked, unless the mark is refused: a deletion does not wait for that. Otherwise as a NodeWrite. */
+export async function cordonForDeletion(of: NodeIdentity, seen: Node, signal: AbortSignal): Promise<Node | undefined> {
   try {
-    return await write(request, markedCordonPatch, seen, signal);
+    return await write(of, markedCordonPatch, schedulable(seen), signal);
   } catch (err) {
-    if (!(err instanceof ApiError) || signal.aborted) throw err;
-    return await write(request, cordonPatch, seen, signal);
+    if (!isDenial(err)) throw err;
+    return await write(of, cordonPatch, schedulable(seen), signal);
   }
+}
+
+/** Undefined of a Node that is cordoned: that may have been lifted since, which a live read tells. */
+function schedulable(seen: Node): Node | undefined {
+  return seen.spec?.unschedulable === true ? undefined : seen;
 }
 
 function cordonPatch(node: Node): Patch | undefined {
@@ -88,19 +87,19 @@ function taintPatch(
  * A patch is refused when the Node changed or when its name belongs to another; the live read tells which.
  */
 async function write(
-  request: DrainRequest,
+  of: NodeIdentity,
   build: (node: Node) => Patch | undefined,
   seen: Node | undefined,
   signal: AbortSignal,
 ): Promise<Node | undefined> {
   let node = seen;
   for (let tries = 1; ; tries++) {
-    node ??= await readNode(request, signal);
+    node ??= await readNode(of, signal);
     if (node === undefined) return undefined;
     const patch = build(node);
     if (patch === undefined) return node;
     try {
-      return await request.target.writer.patch('change', nodes, { name: request.nodeName }, patch, { signal });
+      return await of.target.writer.patch('change', nodes, { name: of.nodeName }, patch, { signal });
     } catch (err) {
       if (isNotFound(err)) return undefined;
       if (!ApiError.is(err, 'Conflict', 'Invalid') || tries === WRITE_TRIES) throw err;

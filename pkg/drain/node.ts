@@ -3,7 +3,8 @@ import { ignoreNotFound } from '../kube/client/errors.ts';
 import { nodes } from '../kube/client/resource.ts';
 import type { DrainRequest } from './drain.ts';
 
-type NodeIdentity = Pick<DrainRequest, 'target' | 'nodeName' | 'nodeUID'>;
+/** The Node of a drain. */
+export type NodeIdentity = Pick<DrainRequest, 'target' | 'nodeName' | 'nodeUID'>;
 
 /** The Node with the requested UID, read live; undefined when it does not exist or another has its name. Throws ApiError. */
 export async function readNode(

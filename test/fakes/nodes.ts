@@ -1,3 +1,4 @@
+import { CORDONED_BY_MAINTENANCE_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { Node, VolumeAttachment } from '../../pkg/apis/wire.ts';
 import { Store } from '../../pkg/kube/cache/store.ts';
@@ -6,6 +7,12 @@ import type { NodeAccess } from '../../pkg/controllers/machine-facts/node-access
 import { nodesRemovedWith } from '../../pkg/controllers/machine-facts/node-owner.ts';
 import { ApiError } from '../../pkg/kube/client/errors.ts';
 import type { Target } from '../../pkg/kube/targets/targets.ts';
+
+/** What a deletion puts on a Node. */
+export const CORDON = {
+  metadata: { annotations: { [CORDONED_BY_MAINTENANCE_ANNOTATION]: 'true' } },
+  spec: { unschedulable: true },
+};
 
 /** Nodes in memory; what is done to them is noted in `done`. */
 export class FakeNodes implements NodeAccess {
@@ -68,6 +75,10 @@ export class FakeNodes implements NodeAccess {
     this.done.push(`status ${node.metadata.name}`);
     if (this.keepsPatches) this.#keep(node, { status });
     return Promise.resolve();
+  }
+
+  cordon(node: Node): Promise<void> {
+    return this.patch(node, CORDON);
   }
 
   remove(node: Node): Promise<void> {

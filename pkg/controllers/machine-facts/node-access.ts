@@ -3,6 +3,7 @@ import { NODE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Node, VolumeAttachment } from '../../apis/wire.ts';
+import { cordonForDeletion } from '../../drain/cordon.ts';
 import type { Cluster } from '../../kube/gate/gate.ts';
 import { isConflict, ignoreNotFound, isNotFound } from '../../kube/client/errors.ts';
 import { strategicPatch, type StrategicPatch } from '../../kube/client/patch.ts';
@@ -27,6 +28,8 @@ export interface NodeAccess {
   patch(node: Node, change: StrategicPatch<Node>, signal: AbortSignal): Promise<void>;
   /** Strategic merge patch of this Node's status (same UID): conditions merge by type. */
   patchStatus(node: Node, status: StrategicPatch<NonNullable<Node['status']>>, signal: AbortSignal): Promise<void>;
+  /** Keeps new pods off this Node (same UID) for good, because its machine is being deleted; with our mark, unless that is refused. */
+  cordon(node: Node, signal: AbortSignal): Promise<void>;
   /** Takes our finalizer from this Node (same UID) and deletes it; a Node that is gone already is fine. */
   remove(node: Node, signal: AbortSignal): Promise<void>;
   /** VolumeAttachments of this Node that nobody has deleted yet. From the cache. */
@@ -55,6 +58,10 @@ export function nodeAccess(target: Target, machines: MachineIndex): NodeAccess {
     async patchStatus(node, status, signal) {
       const patch = strategicPatch(node, { status }, 'status');
       await target.writer.patch('change', nodes, { name: node.metadata.name }, patch, { signal });
+    },
+
+    async cordon(node, signal) {
+      await cordonForDeletion({ target, nodeName: node.metadata.name, nodeUID: node.metadata.uid }, node, signal);
     },
 
     remove: (node, signal) => remove(target, node, signal),

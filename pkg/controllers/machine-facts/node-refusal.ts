@@ -1,6 +1,6 @@
 import { NODE_SYNC_REFUSED_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { ApiError } from '../../kube/client/errors.ts';
+import { ApiError, isDenial } from '../../kube/client/errors.ts';
 
 /** Condition type on a Machine, MachineSet or MachineDeployment of which something was refused for a Node. There is none otherwise. */
 export const NODE_SYNC_REFUSED = 'NodeSyncRefused';
@@ -14,20 +14,13 @@ export interface NodeRefusal {
 /** How a refusal of whatever we ask for is named. */
 export const ALL_CHANGES = 'all changes';
 
-/** Answers with which an API server, a policy or a webhook refuses what a Node should have; others are repeated as they are. */
-const REFUSALS: ReadonlySet<number> = new Set([400, 403, 422]);
 /** Longest text about one entry, and about all of them. */
 const LONGEST_REASON = 300;
 const LONGEST_TEXT = 1_000;
 
-/** Whether a change was refused for what it says, so that a part of it may be let pass. */
-export function isNodeChangeRefused(err: unknown): err is ApiError {
-  return err instanceof ApiError && REFUSALS.has(err.code);
-}
-
 /** Whether a change failed in a way that somebody must be told of: refused, or a webhook that does not work. */
 export function isWorthReporting(err: unknown): err is ApiError {
-  return isNodeChangeRefused(err) || ApiError.is(err, 'InternalError');
+  return isDenial(err) || ApiError.is(err, 'InternalError');
 }
 
 /** The words of the API server, without the Node's name: the same for every Node. */

@@ -3,15 +3,12 @@ import { describe, expect, test } from '@jest/globals';
 import { node } from '../../../../test/builders.ts';
 import { runToEnd, worldInDeletion } from '../../../../test/fakes/deletion-world.ts';
 import type { FakeWorld } from '../../../../test/fakes/machine-world.ts';
+import { CORDON } from '../../../../test/fakes/nodes.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { DriverError } from '../../../driver/error.ts';
 
 const DELETED = '2026-01-01T00:00:00Z';
 const LATER = '2026-01-01T00:00:01Z';
-const CORDON = {
-  metadata: { annotations: { 'node.machine.sapcloud.io/cordoned-by-maintenance': 'true' } },
-  spec: { unschedulable: true },
-};
 
 /** Machine m-1, deleted at DELETED, whose VM is being deleted when its Node registers. */
 function whenItsVMIsDeleted(
@@ -53,17 +50,6 @@ describe('a Node whose VM is being deleted', () => {
     await world.reconcile();
 
     expect(world.nodes.patches).not.toContainEqual(CORDON);
-  });
-
-  test('is cordoned also if it cannot be marked', async () => {
-    const world = whenItsVMIsDeleted(LATER);
-    const patch = world.nodes.patch.bind(world.nodes);
-    world.nodes.patch = (of, change) =>
-      'metadata' in change ? Promise.reject(new ApiError(403, 'Forbidden', 'refused')) : patch(of, change);
-
-    for (let i = 0; i < 3; i++) await world.reconcile();
-
-    expect(world.nodes.patches).toEqual([{ spec: { unschedulable: true } }]);
   });
 
   test('goes with it also if it cannot be cordoned', async () => {

@@ -1,4 +1,5 @@
-import { isNodeChangeRefused, reasonFor, type NodeRefusal } from '../../machine-facts/node-refusal.ts';
+import { isDenial } from '../../../kube/client/errors.ts';
+import { reasonFor, type NodeRefusal } from '../../machine-facts/node-refusal.ts';
 
 /** Tries to apply the whole change of a Node but for these entries. */
 export type Attempt = (without: ReadonlySet<string>) => Promise<void>;
@@ -20,7 +21,7 @@ export async function applyInParts(
     try {
       await attempt(without);
     } catch (err) {
-      if (!isNodeChangeRefused(err)) throw err;
+      if (!isDenial(err)) throw err;
       for (const entry of some) without.add(entry);
       const half = some.length / 2;
       if (some.length === 1) refused.push({ what: some[0] ?? '', why: reasonFor(err, nodeName) });

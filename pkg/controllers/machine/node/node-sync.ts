@@ -9,6 +9,7 @@ import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { withDeadline } from '../../../base/clock/deadline.ts';
+import { isDenial } from '../../../kube/client/errors.ts';
 import { next, type StepResult } from '../../../work/reconcile/result.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { NodeAccess } from '../../machine-facts/node-access.ts';
@@ -17,7 +18,6 @@ import { joinsRollout } from '../../replicas/rollout-hold.ts';
 import {
   ALL_CHANGES,
   describeRefusals,
-  isNodeChangeRefused,
   isWorthReporting,
   reasonFor,
   type NodeRefusal,
@@ -186,8 +186,8 @@ async function syncTemplate(syncing: Syncing, capacity: CapacityChange | undefin
   } catch (err) {
     if (!isWorthReporting(err)) throw err;
     // A server that fails once works the next time; a webhook that does not work would make us wait for each part.
-    if (!isNodeChangeRefused(err) && deps.reportedOnce.isNew(machine.metadata.uid, 'node sync failed')) throw err;
-    if (!isNodeChangeRefused(err)) return [{ what: ALL_CHANGES, why: reasonFor(err, name) }];
+    if (!isDenial(err) && deps.reportedOnce.isNew(machine.metadata.uid, 'node sync failed')) throw err;
+    if (!isDenial(err)) return [{ what: ALL_CHANGES, why: reasonFor(err, name) }];
     const [marks, entries] = [OWN_ENTRIES, templateEntries(allowedOf(deps, ctx, node))].map((some) =>
       some.filter((one) => !without.has(one)),
     );

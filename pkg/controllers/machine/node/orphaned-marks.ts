@@ -1,7 +1,7 @@
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { MINUTE_MS } from '../../../base/clock/clock.ts';
+import { isDenial } from '../../../kube/client/errors.ts';
 import { next } from '../../../work/reconcile/result.ts';
-import { isNodeChangeRefused } from '../../machine-facts/node-refusal.ts';
 import { hasNoDeployment } from '../../machine-facts/owners.ts';
 import { leftRolloutMarks } from '../../machine-facts/rollout-marks.ts';
 import type { Collaborators } from '../collaborators.ts';
@@ -32,7 +32,7 @@ export const orphanedMarks = (deps: Pick<Collaborators, 'owners' | 'machines'>):
       await nodes.patch(live, { ...change, metadata: { ...change.metadata, resourceVersion } }, signal);
       log.info({ node: live.metadata.name }, 'removed the marks of a rollout from a node');
     } catch (err) {
-      if (!isNodeChangeRefused(err)) throw err;
+      if (!isDenial(err)) throw err;
       log.warn({ node: live.metadata.name, err }, 'could not remove the marks of a rollout from a node');
       pass.alsoAfter(REFUSED_RETRY_MS, 'the API server to accept a change of the Node');
     }
