@@ -192,6 +192,39 @@ test(
 );
 
 test(
+  'a namespace whose own manager is still running is not managed by another one as well, which begins when that has ended',
+  async () => {
+    await using cell = await TestCell.create(control, 'led', { replicas: 1 });
+    await using other = await TestCell.create(control, 'other', { replicas: 1 });
+    await using manager = await start(cell, other);
+    await using alone = await InProcessManager.start({
+      kubeconfig: control.kubeconfig,
+      namespace: cell.namespace,
+      flags: { ...QUICK_LEASES, 'target-kubeconfig': cell.target.kubeconfig, driver: cell.driver },
+    });
+    await cell.pool.untilUp(1);
+
+    await cell.mark(control, SELECTED);
+    await other.mark(control, SELECTED);
+    await untilTold(cell, /^ManagedByAnother: Another manager is running .* The Machines are left to it\.$/);
+    await other.pool.untilUp(1);
+    await cell.pool.scale(2);
+    await cell.pool.untilUp(2);
+    expect(manager.process.cells.running.has(cell.namespace)).toBe(false);
+    expect(await manager.page('/readyz?verbose')).toContain(`cell ${cell.namespace}: Another manager is running`);
+    expect(await manager.page('/metrics')).toContain(`machinist_cell_refused{cell="${cell.namespace}"} 1`);
+
+    expect(await alone.terminate()).toBe(0);
+    await cell.pool.scale(3);
+    await cell.pool.untilUp(3);
+    expect(manager.process.cells.running.has(cell.namespace)).toBe(true);
+    expect(cell.cloud.created).toHaveLength(3);
+    expect([...cell.cloud.doubled]).toEqual([]);
+  },
+  TEST_MS,
+);
+
+test(
   'of two namespaces with the same target cluster, the second waits and says so',
   async () => {
     await using cell = await TestCell.create(control, 'one', { replicas: 1 });

@@ -10,6 +10,7 @@ import {
   commonTargetFindings,
   type KnownClaim,
   noTargetFinding,
+  otherManagerFinding,
   replicaFindings,
   targetFindings,
   unidentifiedNodesFinding,
@@ -31,6 +32,16 @@ test.each([
   },
 ])('replicas: $want', ({ live, want }) => {
   expect(replicaFindings(live, 16).map(({ status, detail }) => `${status} ${detail}`)).toEqual(want);
+});
+
+test('a cell that has a manager of its own is one that does not start', () => {
+  const lease = { metadata: { name: 'machine-controller' }, spec: { holderIdentity: 'own' } } as unknown as Lease;
+
+  expect(otherManagerFinding('a', [])).toBeUndefined();
+  expect(otherManagerFinding('a', [lease])).toMatchObject({
+    status: 'fail',
+    detail: 'a: another manager is running in the namespace: Lease machine-controller is held by own, and renewed',
+  });
 });
 
 /** A claim of target cluster `uid`. */

@@ -64,6 +64,14 @@ export function unreadCellFinding(cell: string, why: string): Finding {
   return cellFinding(cell, 'fail', `it does not exist, or its RoleBinding is missing: ${why}`, remedy);
 }
 
+/** A cell whose namespace has a manager of its own, by the Leases there. */
+export function otherManagerFinding(cell: string, renewed: readonly Lease[]): Finding | undefined {
+  const [lease] = renewed;
+  if (lease === undefined) return undefined;
+  const what = `another manager is running in the namespace: Lease ${lease.metadata.name} is held by ${holderOf(lease)}, and renewed`;
+  return cellFinding(cell, 'fail', what, 'stop it; the cell does not start before');
+}
+
 /** What is missing in a namespace that is named; `user`: who is asked for. */
 export function cellPermissionFindings(
   cell: string,

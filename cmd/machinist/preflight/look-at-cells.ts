@@ -16,6 +16,7 @@ import type { Reader } from '../../../pkg/kube/client/client.ts';
 import { HttpReader } from '../../../pkg/kube/client/http-reader.ts';
 import { leases, machines, namespaces, nodes } from '../../../pkg/kube/client/resource.ts';
 import { Transport } from '../../../pkg/kube/client/transport.ts';
+import { MACHINE_LEASE, MANAGER_LEASE } from '../../../pkg/kube/leader/names.ts';
 import { holderOf } from '../../../pkg/kube/leader/lease.ts';
 import { ALL_NAMESPACES, NO_TARGET } from '../../../pkg/operator/cells/target-claims.ts';
 import { CellClients, describeClash } from '../../../pkg/operator/cells/cell-clients.ts';
@@ -35,6 +36,7 @@ import {
   type KnownClaim,
   noTargetFinding,
   namedCellsFinding,
+  otherManagerFinding,
   ofCell,
   replicaFindings,
   targetFindings,
@@ -262,6 +264,7 @@ async function lookAtCell({ namespace, warnings }: FoundCell, circumstances: Cel
       cellFinding(cell, 'fail', err.message, 'correct the annotation of the namespace; the cell does not start before'),
     );
   }
+  bad.push(...(await ofOtherManager(cell, circumstances)));
   const ofClasses = await lookAtClasses(reader, cell, providers);
   bad.push(...ofClasses.filter(({ status }) => status !== 'ok').map((finding) => ofCell(cell, finding)));
   const target = await lookAtTarget(cell, circumstances);
@@ -269,6 +272,21 @@ async function lookAtCell({ namespace, warnings }: FoundCell, circumstances: Cel
   const { uid, server = cells.hasOneTarget ? 'in the target cluster of all cells' : 'no target cluster' } = target;
   const findings = bad.length === 0 ? [cellFinding(cell, 'ok', server)] : bad;
   return uid === undefined ? { cell, findings } : { cell, uid, findings };
+}
+
+/** That the Leases cannot be read is said of the permissions. */
+async function ofOtherManager(cell: string, circumstances: CellsCircumstances): Promise<readonly Finding[]> {
+  const { reader, cells, clock } = circumstances;
+  const names = [MANAGER_LEASE, MACHINE_LEASE].filter((name) => cells.of(cell, {}).leases.has(name));
+  const found = await Promise.all(
+    names.map((name) => find(() => reader.get(leases, { namespace: cell, name }, { timeoutMs: TIMEOUT_MS }))),
+  );
+  const known = found.flatMap((one) => ('value' in one ? [one.value] : []));
+  const finding = otherManagerFinding(
+    cell,
+    known.filter((lease) => isRenewed(lease, clock.now())),
+  );
+  return finding === undefined ? [] : [finding];
 }
 
 /** What the target cluster of a cell says. */

@@ -48,6 +48,7 @@ import { MergedMetrics } from './merged-metrics.ts';
 import type { CellsService, ServeCells } from './service.ts';
 import { NamedCaches } from './named-caches.ts';
 import { NamedNamespaces } from './named-namespaces.ts';
+import { OtherManagers } from './other-managers.ts';
 import { SharedCaches } from './shared-caches.ts';
 import { SharedDrivers } from './shared-drivers.ts';
 import { Shards } from './shards.ts';
@@ -175,6 +176,7 @@ export class CellsProcess {
         clock,
         log,
       }),
+      others: new OtherManagers({ reader: clusters.control.reader, leases: process.options.config.leases, clock }),
       released: () => void this.#tidyClaims(),
       ended: (name, registry) => this.#metrics.ended(name, registry),
       recorder: this.#recorder,

@@ -25,6 +25,7 @@ import { cellEndpoint } from './cell-kubeconfig.ts';
 import { cellSubject, RunningCell } from './running-cell.ts';
 import { CELL_EVENTS, type CellEvent } from './events.ts';
 import type { CellsService } from './service.ts';
+import type { OtherManager, OtherManagers } from './other-managers.ts';
 import type { SharedDrivers } from './shared-drivers.ts';
 import type { HeldShard } from './shards.ts';
 
@@ -36,6 +37,7 @@ export interface CellsOptions {
   readonly drivers: SharedDrivers;
   readonly commonTarget: CommonTarget | undefined;
   readonly claims: CellClaims;
+  readonly others: OtherManagers;
   /** Told when a namespace is no cell any more. Must not throw. */
   readonly released: () => void;
   /** Told of each cell that has ended, with what it has counted. Never rejects. */
@@ -202,6 +204,11 @@ export class Cells {
     return namespaces.names().filter((name) => shardOf(name, config.shards) === shard.index);
   }
 
+  #isOurs(name: string): boolean {
+    const { holding, config } = this.#options;
+    return !this.#isEnding && holding(shardOf(name, config.shards)) !== undefined;
+  }
+
   #pass(name: string, signal: AbortSignal): Promise<StepResult> {
     const { looked } = this.#options.namespaces;
     return looked === undefined ? this.#reconcile(name, signal) : this.#look(looked, name, signal);
@@ -209,16 +216,15 @@ export class Cells {
 
   /** Where nobody tells of changes of a namespace. */
   async #look(looked: LookedAt, name: string, signal: AbortSignal): Promise<StepResult> {
-    const { holding, config, namespaces } = this.#options;
-    const isOurs = (): boolean => !this.#isEnding && holding(shardOf(name, config.shards)) !== undefined;
+    const { namespaces } = this.#options;
+    const isOurs = (): boolean => this.#isOurs(name);
     if (!isOurs()) return await this.#reconcile(name, signal);
     // Looking may fail, also because of what it could not begin for.
     const { cannotBegin } = this.#known.get(name)?.running ?? {};
     if (cannotBegin === undefined) await looked.look(name, signal);
     const trouble = cannotBegin ?? looked.troubleOf(name);
     if (trouble === undefined || !isOurs()) {
-      const result = await this.#reconcile(name, signal);
-      return result.kind === 'requeue' ? result : requeue(looked.againMs(name), 'changes of the namespace');
+      return sooner(await this.#reconcile(name, signal), looked.againMs(name), 'changes of the namespace');
     }
     const { running, notBegun } = this.#known.get(name) ?? {};
     if (running !== undefined) {
@@ -232,7 +238,43 @@ export class Cells {
     return requeue(looked.againMs(name), 'permissions in the namespace');
   }
 
+  /** Two managers would undo each other's work: nothing is done beside one that the namespace has for itself. */
   async #reconcile(name: string, signal: AbortSignal): Promise<StepResult> {
+    const { others, namespaces } = this.#options;
+    const namespace = namespaces.get(name);
+    if (namespace === undefined || !this.#isOurs(name)) {
+      others.forget(name);
+      return await this.#reconcileAlone(name, signal);
+    }
+    const other = await this.#lookForOther(name, signal);
+    const { running, ...known } = this.#known.get(name) ?? {};
+    if (other?.kind === 'runs') {
+      if (running !== undefined) await this.#end(name, running.cell, GRACE_MS);
+      if (!this.#isOurs(name)) return stop;
+      const text = `Another manager is running in the namespace: ${other.text}, and renewed. Stop it, or exclude the namespace from the cells.`;
+      this.#refuse(name, namespace, 'ManagedByAnother', text, 'The Machines are left to it');
+      return requeue(other.againMs, 'the end of another manager');
+    }
+    if (other?.kind === 'unclear' && running === undefined) {
+      const refusal = `${other.text}: the cell begins when it is clear that nobody renews it.`;
+      this.#known.set(name, { ...known, refusal });
+      return requeue(other.againMs, 'a sign of another manager');
+    }
+    signal.throwIfAborted();
+    return sooner(await this.#reconcileAlone(name, signal), other?.againMs ?? RETRY_MS, 'a look for another manager');
+  }
+
+  /** Undefined: nobody answers, which ends nothing that runs. Throws ApiError. */
+  async #lookForOther(name: string, signal: AbortSignal): Promise<OtherManager | undefined> {
+    try {
+      return await this.#options.others.look(name, signal);
+    } catch (err) {
+      if (!(err instanceof ApiError) || this.#known.get(name)?.running === undefined) throw err;
+      return undefined;
+    }
+  }
+
+  async #reconcileAlone(name: string, signal: AbortSignal): Promise<StepResult> {
     const isClaimed = await this.#claimIfLost(name, signal);
     const result = await this.#reconcileCell(name, signal);
     return isClaimed || result.kind === 'requeue' ? result : requeue(CLAIM_RETRY_MS, 'the claim of its target cluster');
@@ -454,11 +496,17 @@ export class Cells {
   }
 
   /** Where the namespace itself cannot be read, nobody can be told of it there. */
-  #refuse(name: string, namespace: KubeObject | undefined, reason: CellEvent, message: string): void {
+  #refuse(
+    name: string,
+    namespace: KubeObject | undefined,
+    reason: CellEvent,
+    message: string,
+    without = 'Machines are not managed',
+  ): void {
     const known = this.#known.get(name) ?? {};
     if (known.refusal !== message) {
       const { process } = this.#options;
-      const goesOn = runs(known) ? 'What was valid before stays in use' : 'Machines are not managed';
+      const goesOn = runs(known) ? 'What was valid before stays in use' : without;
       if (namespace !== undefined) this.#report(namespace, reason, `${message} ${goesOn}.`);
       process.options.log.warn({ cell: name, err: message }, 'could not manage a cell');
     }
@@ -480,4 +528,9 @@ export class Cells {
 /** Whether a cell runs; one that could not begin runs when it has begun. */
 function runs(known: Known | undefined): known is Known & { readonly running: Running } {
   return known?.running !== undefined && known.notBegun === undefined;
+}
+
+/** The same result, and another pass after so long at the latest. */
+function sooner(result: StepResult, afterMs: number, waitingFor: string): StepResult {
+  return result.kind === 'requeue' && result.afterMs <= afterMs ? result : requeue(afterMs, waitingFor);
 }

@@ -12,6 +12,8 @@ export const CELL_EVENTS = {
   InvalidKubeconfig: 'Warning',
   /** a namespace that `--cell-namespaces` names lacks permissions without which nothing is possible there → apply the files that the Event names; the cell starts within seconds */
   MissingPermissions: 'Warning',
+  /** a manager that has the namespace for itself, ours or the original, renews its Lease `machine-controller` or `machine-controller-manager` there; a cell that runs ends, and nothing is done until that manager has ended → stop it, or exclude the namespace from the cells */
+  ManagedByAnother: 'Warning',
   /** another namespace, or all of them together, have the same target or workload cluster; nothing is done there for this one → correct the kubeconfig of one of them, or delete the Lease that the Event names */
   TargetClusterTaken: 'Warning',
   /** the kubeconfig of a namespace with Machines, or `--target-kubeconfig` of all of them, leads to another target cluster than that of the Machines, or to none; nothing is done in either → correct the kubeconfig, or the flags, or do what the Event says if the Machines are to be replaced */

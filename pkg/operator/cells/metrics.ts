@@ -28,7 +28,7 @@ export function cellMetrics(registry: Registry, counts: () => CellCounts): void 
   });
   counted(
     'machinist_cell_refused',
-    'Namespaces that are selected or named as cells and that are not managed, because their settings or their kubeconfig cannot be used, permissions are missing in them, or their target cluster is that of others or cannot be claimed: 1.',
+    'Namespaces that are selected or named as cells and that are not managed, because their settings or their kubeconfig cannot be used, permissions are missing in them, another manager is running in them, or their target cluster is that of others or cannot be claimed: 1.',
     ['cell'],
     () => counts().refused.map((cell) => ({ cell })),
   );

@@ -127,6 +127,16 @@ const CELL: readonly Grant[] = [
   }),
 ];
 
+/** A namespace that becomes a cell may still have a manager of its own. */
+const OTHER_MANAGERS: readonly Grant[] = [MANAGER_LEASE, MACHINE_LEASE].map((name) =>
+  grant('coordination.k8s.io', ['leases'], {
+    name,
+    optional: { get: 'a cell in whose namespace another manager is running is managed by both' },
+    why: 'Looks whether a manager of its own is still running in the namespace of a cell.',
+    isUsed: ({ leases }) => leases.has(name),
+  }),
+);
+
 /** Replicas share the shards; a new one appears under a name of its own, which RBAC cannot know. */
 const CELL_LEASES: readonly Grant[] = usedBy(
   ({ isElected }) => isElected,
@@ -251,7 +261,7 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
       'Control cluster, one process for many namespaces (--cells). Each target cluster needs deploy/rbac/target.yaml.',
     isFor: isControl('cells'),
     roles: [
-      role('machinist-cells', { place: 'cluster' }, [...CELLS, ...MACHINE, ...MANAGER, EVENTS]),
+      role('machinist-cells', { place: 'cluster' }, [...CELLS, ...OTHER_MANAGERS, ...MACHINE, ...MANAGER, EVENTS]),
       role('machinist-cells-leases', { place: 'leases', comment: 'In the namespace of the process.' }, CELL_LEASES),
     ],
   },
@@ -275,6 +285,7 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
     roles: [
       role('machinist-cell', { place: 'machines', isBoundElsewhere: true }, [
         ...CELL,
+        ...OTHER_MANAGERS,
         ...MACHINE,
         ...MANAGER,
         EVENTS,

@@ -1,0 +1,159 @@
+import { expect, test } from '@jest/globals';
+
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import type { Lease } from '../../apis/wire.ts';
+import { ApiError } from '../../kube/client/errors.ts';
+import { MACHINE_LEASE, MANAGER_LEASE } from '../../kube/leader/names.ts';
+import { OtherManagers } from './other-managers.ts';
+
+const { signal } = new AbortController();
+const LEASE_S = 15;
+const MINUTE_MS = 60_000;
+
+function start() {
+  const clock = new FakeClock();
+  const stored = new Map<string, Lease | ApiError>();
+  const asked: string[] = [];
+  const others = new OtherManagers({
+    clock,
+    leases: new Set([MANAGER_LEASE, MACHINE_LEASE]),
+    reader: {
+      get: ((_resource: unknown, { name }: { name: string }) => {
+        asked.push(name);
+        const found = stored.get(name) ?? new ApiError(404, 'NotFound', 'no such Lease');
+        return found instanceof ApiError ? Promise.reject(found) : Promise.resolve(found);
+      }) as never,
+    },
+  });
+  const look = async (): Promise<string> => (await others.look('cell', signal)).kind;
+  const lookIn = async (ms: number): Promise<string> => {
+    clock.advance(ms);
+    return await look();
+  };
+  const write = (holderIdentity: string, renewTime = ''): void =>
+    void stored.set(MACHINE_LEASE, {
+      metadata: { name: MACHINE_LEASE, uid: 'uid' },
+      spec: { holderIdentity, leaseDurationSeconds: LEASE_S, renewTime },
+    } as unknown as Lease);
+  return { others, stored, asked, look, lookIn, write };
+}
+
+test.each([
+  ['there are none', () => undefined],
+  ['nobody holds one', ({ write }: ReturnType<typeof start>) => write('')],
+  [
+    'they may not be read',
+    ({ stored }: ReturnType<typeof start>) =>
+      [MANAGER_LEASE, MACHINE_LEASE].forEach((name) => stored.set(name, new ApiError(403, 'Forbidden', 'no'))),
+  ],
+])('a namespace has no other manager if, of its Leases, %s', async (_what, given) => {
+  const scene = start();
+  given(scene);
+
+  expect(await scene.look()).toBe('none');
+});
+
+test('a Lease that is left of a manager is told from that of one that runs by its renewals, and by no clock', async () => {
+  const { look, lookIn, write } = start();
+
+  write('left', '2020-01-01T00:00:00.000000Z');
+  const first = await look();
+  const before = await lookIn(LEASE_S * 1_000 - 1);
+  const then = await lookIn(1);
+
+  expect([first, before, then]).toEqual(['unclear', 'unclear', 'none']);
+});
+
+test('a manager that renews its Lease runs until the duration after its last renewal', async () => {
+  const { look, lookIn, write } = start();
+  write('other', '1');
+  await look();
+
+  write('other', '2');
+  const renewed = await lookIn(5_000);
+  write('other', '3');
+  const again = await lookIn(LEASE_S * 1_000);
+  const still = await lookIn(LEASE_S * 1_000 - 1);
+  const ended = await lookIn(1);
+
+  expect([renewed, again, still, ended]).toEqual(['runs', 'runs', 'runs', 'none']);
+});
+
+test('a manager that has released its Lease does not run', async () => {
+  const { look, lookIn, write } = start();
+  write('other', '1');
+  await look();
+  write('other', '2');
+  await lookIn(5_000);
+
+  write('', '3');
+
+  expect(await lookIn(5_000)).toBe('none');
+});
+
+test('a manager that starts later is noticed within a minute and a few seconds', async () => {
+  const { look, lookIn, write } = start();
+  await look();
+
+  write('other', '1');
+  const soon = await lookIn(MINUTE_MS - 1);
+  const appeared = await lookIn(1);
+  write('other', '2');
+  const renewed = await lookIn(5_000);
+
+  expect([soon, appeared, renewed]).toEqual(['none', 'unclear', 'runs']);
+});
+
+test('a Lease that a backup brings back is not one that is renewed, also after one that was', async () => {
+  const { stored, look, lookIn, write } = start();
+  write('other', '1');
+  await look();
+  write('other', '2');
+  await lookIn(5_000);
+  stored.clear();
+  await lookIn(LEASE_S * 1_000);
+
+  write('other', '1');
+
+  expect(await lookIn(MINUTE_MS)).toBe('unclear');
+});
+
+test('what was seen long ago says nothing about a Lease that was renewed in between', async () => {
+  const { look, lookIn, write } = start();
+  write('other', '1');
+  await look();
+
+  write('other', '2');
+
+  expect(await lookIn(60 * MINUTE_MS)).toBe('unclear');
+});
+
+test('each Lease is read once a minute while none is held, and every five seconds while one is', async () => {
+  const { asked, look, lookIn, write } = start();
+
+  await look();
+  await lookIn(MINUTE_MS - 1);
+  const atRest = asked.length;
+  write('other', '1');
+  await lookIn(1);
+  await lookIn(4_999);
+  const before = asked.length;
+  await lookIn(1);
+
+  expect([atRest, before, asked.length]).toEqual([2, 4, 6]);
+});
+
+test('that nobody answers is said, and says nothing about other managers', async () => {
+  const { others, stored, write, lookIn, look } = start();
+  write('other', '1');
+  await look();
+  write('other', '2');
+  await lookIn(5_000);
+
+  stored.set(MACHINE_LEASE, new ApiError(503, 'ServiceUnavailable', 'later'));
+  const unanswered = lookIn(5_000);
+
+  await expect(unanswered).rejects.toThrow('later');
+  write('other', '2');
+  expect((await others.look('cell', signal)).kind).toBe('runs');
+});
