@@ -454,16 +454,19 @@ export class Cells {
     this.#queue.add(name);
   }
 
-  /** Never rejects. What does not end in time may still change something: then the process ends, and its Leases with it. */
+  /**
+   * Never rejects, and does not resolve before the cell has ended: what does not end in time may still change something, so that nobody else may
+   * begin. The process ends then, and its Leases run out.
+   */
   async #end(name: string, cell: RunningCell, graceMs: number): Promise<void> {
     const { process, namespaces } = this.#options;
     const { clock, log } = process.options;
     const ended = new AbortController();
-    const late = clock.sleep(graceMs + END_MS, ended.signal).then(
+    void clock.sleep(graceMs + END_MS, ended.signal).then(
       () => process.lifecycle.fatal(`cell ${name} did not end in time`),
       () => undefined,
     );
-    await Promise.race([cell.end(graceMs), late]);
+    await cell.end(graceMs);
     this.#options.claims.ended(name);
     this.#clashes.delete(name);
     ended.abort(new Error('the cell has ended'));

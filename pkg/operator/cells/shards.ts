@@ -47,6 +47,8 @@ interface Candidacy {
   isHeld: boolean;
   /** Settles when it is no longer a candidate, or holds the shard; never rejects. */
   acquiring: Promise<void>;
+  /** Once it is left. */
+  leaving?: Promise<void>;
 }
 
 /** Of a Lease for which nobody competes. */
@@ -75,7 +77,7 @@ export class Shards implements Member {
   readonly #stopping = new AbortController();
   #membership: Election | undefined;
   #running: Promise<void> = Promise.resolve();
-  #handingOver: Promise<void> | undefined;
+  #isHandingOver = false;
   #lastLive = '';
   #trouble: string | undefined;
   #changedMs: number;
@@ -167,7 +169,6 @@ export class Shards implements Member {
   async stop(graceMs: number): Promise<void> {
     this.#stopping.abort(new Error('the process is stopping'));
     await this.#running;
-    await this.#handingOver;
     const { count } = this.#options;
     const release = (): Promise<void> | undefined => this.#membership?.elector?.release(() => Promise.resolve());
     // First of all, so that the others wait for the shards when they are released; but one that divides them otherwise could manage a
@@ -225,8 +226,10 @@ export class Shards implements Member {
 
   /** One after the other: what is handed over is looked after by nobody for a moment. */
   #handOver(candidacy: Candidacy): void {
-    this.#handingOver ??= this.#leave(candidacy, HANDOVER_GRACE_MS).finally(() => {
-      this.#handingOver = undefined;
+    if (this.#isHandingOver) return;
+    this.#isHandingOver = true;
+    void this.#leave(candidacy, HANDOVER_GRACE_MS).finally(() => {
+      this.#isHandingOver = false;
     });
   }
 
@@ -260,8 +263,13 @@ export class Shards implements Member {
     this.#options.gained(shard);
   }
 
-  /** Never rejects. */
-  async #leave(candidacy: Candidacy, graceMs: number): Promise<void> {
+  /** Never rejects. One that is left already is left once: its Lease is not released before its cells have ended. */
+  #leave(candidacy: Candidacy, graceMs: number): Promise<void> {
+    candidacy.leaving ??= this.#release(candidacy, graceMs);
+    return candidacy.leaving;
+  }
+
+  async #release(candidacy: Candidacy, graceMs: number): Promise<void> {
     const { shard } = candidacy;
     await candidacy.acquiring;
     const wasHeld = candidacy.isHeld;
