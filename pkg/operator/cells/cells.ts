@@ -256,7 +256,7 @@ export class Cells {
       return requeue(other.againMs, 'the end of another manager');
     }
     if (other?.kind === 'unclear' && running === undefined) {
-      const refusal = `${other.text}: the cell begins when it is clear that nobody renews it.`;
+      const refusal = `${other.text}: the cell begins when it is clear that it is not renewed.`;
       this.#known.set(name, { ...known, refusal });
       return requeue(other.againMs, 'a sign of another manager');
     }

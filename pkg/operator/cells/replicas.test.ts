@@ -50,6 +50,22 @@ test('a replica that has released its Lease does not live', () => {
   expect(identities()).toEqual([]);
 });
 
+test('a replica that does not live may have lived until a moment ago if its Lease was first seen just now', () => {
+  const { clock, replicas, renew } = start();
+  const ended = (): number => replicas.endedWithin(60_000).length;
+
+  renew('known');
+  clock.advance(30_000);
+  renew('released', '');
+  const both = ended();
+  clock.advance(30_000);
+  renew('known', '');
+  const one = ended();
+  clock.advance(30_000);
+
+  expect([both, one, ended()]).toEqual([2, 1, 0]);
+});
+
 test('a replica whose Lease was deleted lives as long as it would have without that, and has come when it came first', () => {
   const { clock, leases, replicas, renew, identities } = start();
 

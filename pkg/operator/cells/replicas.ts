@@ -27,6 +27,7 @@ const GONE_MS = 3_600_000;
 interface Seen extends Observation {
   readonly lease: Lease;
   readonly since: string;
+  readonly firstSeenMs: number;
   readonly seenMs: number;
   readonly isDeleted: boolean;
 }
@@ -55,6 +56,7 @@ export class Replicas {
         ...observe(before ?? nothingSeen, lease, nowMs),
         lease,
         since: isSame ? before.since : lease.metadata.creationTimestamp,
+        firstSeenMs: before?.firstSeenMs ?? nowMs,
         seenMs: nowMs,
         isDeleted: false,
       });
@@ -65,6 +67,14 @@ export class Replicas {
   get live(): readonly Replica[] {
     const nowMs = this.#clock.monotonicMs();
     return [...this.#observations.values()].flatMap((seen) => (nowMs < seen.heldUntilMs ? [replicaOf(seen)] : []));
+  }
+
+  /** Those that do not live, and may have lived until a moment ago, for all that is known: their Leases were first seen not so long ago. */
+  endedWithin(ms: number): readonly Replica[] {
+    const nowMs = this.#clock.monotonicMs();
+    return [...this.#observations.values()].flatMap((seen) =>
+      nowMs >= seen.heldUntilMs && nowMs - seen.firstSeenMs < ms ? [replicaOf(seen)] : [],
+    );
   }
 
   /** Leases of replicas that are gone for good. */

@@ -137,12 +137,17 @@ export class Shards implements Member {
   /** Why no further shard is applied for; undefined: nothing keeps us from it. */
   get trouble(): string | undefined {
     const { count } = this.#options;
-    const { live } = this.#replicas;
     const own = this.#own;
-    const other = own === undefined ? live.find(({ shards }) => shards !== String(count)) : inTheWayOf(own, live);
-    return other === undefined
+    const among = (others: readonly Replica[]): Replica | undefined =>
+      own === undefined ? others.find(({ shards }) => shards !== String(count)) : inTheWayOf(own, others);
+    const other = among(this.#replicas.live);
+    if (other !== undefined)
+      return `replica ${other.identity} has --cell-shards=${other.shards}, this one ${count}: two replicas could manage one namespace, so no further shard is taken before one of them ends`;
+    // All of the others may have been asked to end at once: then they released their own Leases first, and their cells still end.
+    const ended = among(this.#replicas.endedWithin(ENDED_MS));
+    return ended === undefined
       ? undefined
-      : `replica ${other.identity} has --cell-shards=${other.shards}, this one ${count}: two replicas could manage one namespace, so no further shard is taken before one of them ends`;
+      : `a replica with --cell-shards=${ended.shards}, this one has ${count}, may still be ending: no shard is taken for ${ENDED_MS / 1_000} s`;
   }
 
   async start(signal: AbortSignal): Promise<void> {

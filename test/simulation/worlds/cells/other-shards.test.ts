@@ -94,6 +94,29 @@ test.each([1, 2, 3, 4])(
   },
 );
 
+test.each([1, 2, 3, 4])(
+  'who starts with another number while all of the former number end at once takes no shard before these have ended (seed %i)',
+  async (seed) => {
+    const plan = { names: ['cell-1'], shards: SHARDS, managers: 1 };
+    await using world = await MachinesWorld.create(withCells({ seed, flags: LEASES }, plan));
+    const { time, processes } = world;
+    const cell = await Cell.create(world, 'cell-1', SHARDS, { replicas: 2 });
+    cell.setRight();
+    const former = await processes.start();
+    await time.advance(10 * MINUTE_MS);
+    cell.world.changePool({ spec: { replicas: 4 } });
+    await time.advance(1_000);
+
+    former.terminate();
+    const next = await processes.start({ flags: { 'cell-shards': '7' } });
+    const seen = new Set<string>();
+    await watchHolders(world, seen, 2 * MINUTE_MS);
+
+    expect(holdersIn(world)).toEqual(new Set([next.identity]));
+    expect([...seen].filter((holders) => holders.includes(' and '))).toEqual([]);
+  },
+);
+
 test('while an upgrade to another number waits, a replica of the former one that comes back leaves no shard to nobody', async () => {
   const plan = { names: ['cell-1'], shards: SHARDS, managers: 1 };
   await using world = await MachinesWorld.create(withCells({ seed: 1, flags: LEASES }, plan));
