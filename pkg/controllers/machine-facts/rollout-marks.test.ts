@@ -80,6 +80,16 @@ test.each<{ title: string; is: readonly NodeChange[]; of?: (m: BuiltMachine) => 
     want: undefined,
   },
   { title: 'is updated', is: [tainted, held, ...updated], want: back(NO_HOLD) },
+  {
+    title: 'is updated, although its selection was taken back, and its machine not well again',
+    is: [tainted, labelled(CANDIDATE, RESULT), says('ReadyForUpdate')],
+    want: undefined,
+  },
+  {
+    title: 'is updated, although its selection was taken back',
+    is: [tainted, labelled(RESULT), says('UpdateSuccessful')],
+    want: back({}),
+  },
   { title: 'is updated and held by a user', is: [tainted, ...updated], want: back({}) },
   { title: 'is updated in maintenance', is: [tainted, ...updated], of: maintained, want: undefined },
   { title: 'is updated and about to be deleted', is: [tainted, ...updated], of: prepared, want: undefined },

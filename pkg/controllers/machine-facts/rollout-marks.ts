@@ -53,7 +53,7 @@ export function isEmptied(machine: Pick<Machine, 'metadata' | 'status'>): boolea
 }
 
 /** Whether the Node is chosen for an update in place, or was and has not been given back to its pods yet. */
-export function isInUpdate({ metadata: { labels = {} } }: Node): boolean {
+function isInUpdate({ metadata: { labels = {} } }: Node): boolean {
   return labels[CANDIDATE_FOR_UPDATE_LABEL] !== undefined && labels[SELECTED_FOR_UPDATE_LABEL] !== undefined;
 }
 
@@ -116,7 +116,7 @@ export function leftRolloutMarks(
     isScaleDownDisabledByUs(node) && !isHeldOtherwise(machine)
       ? { [SCALE_DOWN_DISABLED]: null, [SCALE_DOWN_DISABLED_BY_US]: null }
       : undefined;
-  if (isTainted && isInUpdate(node)) {
+  if (isTainted && isEmptyForUpdate(node)) {
     const released = isUpdateOver(node) && !isEmptied(machine) ? updateRelease(node) : undefined;
     if (released === undefined) return undefined;
     const { annotations } = released.metadata;

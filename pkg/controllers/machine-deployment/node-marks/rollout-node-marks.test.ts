@@ -56,6 +56,15 @@ test.each([
     want: undefined,
   },
   {
+    title: 'is updated in place, and keeps the taint also without its selection',
+    annotations: [],
+    tainted: true,
+    labels: [CANDIDATE, RESULT],
+    reason: 'UpdateSuccessful',
+    marks: { taint: false },
+    want: undefined,
+  },
+  {
     title: 'is updated in place, and gets the taint',
     annotations: [],
     labels: [CANDIDATE, SELECTED],
@@ -110,13 +119,17 @@ test.each([
     marks: { candidate: 'now' },
     want: { candidate: 'before' },
   },
-])('a node that $title is written: $want', ({ annotations, noted, tainted, labels, preserved, marks, want }) => {
-  const n = node((built) => {
-    for (const label of labels ?? []) built.metadata.labels[label] = 'true';
-    for (const key of annotations) built.metadata.annotations[key] = 'true';
-    if (noted !== undefined) built.metadata.annotations[CANDIDATE_FOR_SET_ANNOTATION] = noted;
-    if (tainted) built.spec.taints = [{ key: PREFER_NO_SCHEDULE_KEY, value: 'True', effect: 'PreferNoSchedule' }];
-  });
+])(
+  'a node that $title is written: $want',
+  ({ annotations, noted, tainted, labels, reason, preserved, marks, want }) => {
+    const n = node((built) => {
+      for (const label of labels ?? []) built.metadata.labels[label] = 'true';
+      for (const key of annotations) built.metadata.annotations[key] = 'true';
+      if (noted !== undefined) built.metadata.annotations[CANDIDATE_FOR_SET_ANNOTATION] = noted;
+      if (reason !== undefined) built.status.conditions = [{ type: 'InPlaceUpdate', status: 'True', reason }];
+      if (tainted) built.spec.taints = [{ key: PREFER_NO_SCHEDULE_KEY, value: 'True', effect: 'PreferNoSchedule' }];
+    });
 
-  expect(missingNodeMarks(n, marks, preserved ?? false)).toEqual(want);
-});
+    expect(missingNodeMarks(n, marks, preserved ?? false)).toEqual(want);
+  },
+);

@@ -15,8 +15,8 @@ import { machineSets, nodes } from '../../../kube/client/resource.ts';
 import type { Target } from '../../../kube/targets/targets.ts';
 import {
   hasRolloutTaint,
+  isEmptyForUpdate,
   isScaleDownDisabledByUs,
-  isInUpdate,
   ROLLOUT_TAINT,
   updateRelease,
   withoutRolloutTaint,
@@ -39,7 +39,8 @@ export interface RolloutMarks {
  */
 export function missingNodeMarks(node: Node, marks: RolloutMarks, isHeldOtherwise: boolean): RolloutMarks | undefined {
   const isTainted = hasRolloutTaint(node);
-  const changesTaint = marks.taint !== undefined && marks.taint !== isTainted && (marks.taint || !isInUpdate(node));
+  const changesTaint =
+    marks.taint !== undefined && marks.taint !== isTainted && (marks.taint || !isEmptyForUpdate(node));
   const taint = changesTaint && marks.taint !== undefined ? { taint: marks.taint } : {};
   // Whoever holds it: what is not ours must be there afterwards.
   const isHeld = node.metadata.annotations?.[SCALE_DOWN_DISABLED] === 'true';

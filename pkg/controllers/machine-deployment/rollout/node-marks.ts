@@ -1,11 +1,21 @@
+import { CANDIDATE_FOR_SET_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { next } from '../../../work/reconcile/result.ts';
+import { recordedNodeOf } from '../../machine-facts/recorded-node.ts';
+import { isEmptied, isUpdateOver } from '../../machine-facts/rollout-marks.ts';
 import { isTerminating } from '../../replicas/machine-state.ts';
 import type { Collaborators, DeploymentPass, DeploymentStep } from '../step.ts';
-import type { Marked } from '../node-marks/node-marker.ts';
+import { ALL_MARKED, bothMarked, type Marked, type NodeOfMachine } from '../node-marks/node-marker.ts';
 import { leavingPods } from '../node-marks/replacements.ts';
-import { isTaintRecorded, recordTaint, type RolloutMarks } from '../node-marks/rollout-node-marks.ts';
+import {
+  isTaintRecorded,
+  recordTaint,
+  releaseOutdatedNode,
+  releaseUpdatedNode,
+  type RolloutMarks,
+} from '../node-marks/rollout-node-marks.ts';
 import { rolloutStage, type RolloutStage } from './rollout-stage.ts';
 import type { RolloutDeps } from './rollout.ts';
 
@@ -33,17 +43,45 @@ export const nodeMarks = (deps: RolloutDeps & Pick<Collaborators, 'replacements'
  */
 export async function settleMarks(
   deps: RolloutDeps,
-  { observed, signal }: DeploymentPass,
+  pass: DeploymentPass,
   { stage, replacements }: Pick<MarkFacts, 'stage' | 'replacements'>,
 ): Promise<Marked> {
-  const { newSet, oldSets, machinesOf } = observed;
+  const { observed, signal } = pass;
+  const { deployment, newSet, oldSets, machinesOf } = observed;
+  const isInPlace = deployment.spec.strategy?.type === 'InPlaceUpdate';
   const current = newSet === undefined ? [] : machinesOf(newSet);
   const old = oldSets.flatMap(machinesOf);
   const { holdsScaleDownDuringRollout: holdsScaleDown } = deps;
   const marks = nodeMarksDue({ current, old, stage, replacements, holdsScaleDown });
-  const marked = await deps.marker.markEach(observed.deployment, marks, signal);
+  const released = isInPlace ? ALL_MARKED : await releaseUpdated(deps, pass, current, old);
+  const marked = bothMarked(released, await deps.marker.markEach(deployment, marks, signal));
   if (newSet !== undefined && marked.isDone && isTaintRecorded(newSet)) await recordTaint(deps, newSet, false, signal);
   return marked;
+}
+
+/**
+ * Gives back what an update in place has left after a change of the strategy: Nodes that were chosen for it, and that are updated since. Those
+ * that a person has updated stay as they are.
+ */
+async function releaseUpdated(
+  deps: RolloutDeps,
+  { observed: { deployment }, signal }: DeploymentPass,
+  current: readonly Machine[],
+  old: readonly Machine[],
+): Promise<Marked> {
+  const left = (machines: readonly Machine[]): readonly NodeOfMachine[] =>
+    machines
+      .filter((machine) => !isTerminating(machine) && !isEmptied(machine))
+      .map((machine) => ({ machine, node: recordedNodeOf(deps, machine) }))
+      .filter(({ node }) => node !== undefined && isUpdateOver(node) && isOfRollout(node));
+  return bothMarked(
+    await deps.marker.write(deployment, left(current), releaseUpdatedNode, signal),
+    await deps.marker.write(deployment, left(old), releaseOutdatedNode, signal),
+  );
+}
+
+function isOfRollout({ metadata }: Node): boolean {
+  return metadata.annotations?.[CANDIDATE_FOR_SET_ANNOTATION] !== undefined;
 }
 
 export interface MarkFacts {

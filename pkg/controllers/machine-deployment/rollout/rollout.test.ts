@@ -8,7 +8,13 @@ import {
   type BuiltMachineDeployment,
 } from '../../../../test/builders.ts';
 import { DeploymentWorld, passOver } from '../../../../test/fakes/replicas-world.ts';
-import { FREEZE_LABEL, PREFER_NO_SCHEDULE_KEY, NODE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
+import {
+  CANDIDATE_FOR_SET_ANNOTATION,
+  FREEZE_LABEL,
+  PREFER_NO_SCHEDULE_KEY,
+  NODE_FINALIZER,
+  UPDATE_RESULT_LABEL,
+} from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
@@ -319,6 +325,54 @@ describe('marks without a reason', () => {
     expect(JSON.stringify(deps.targetClient.writes)).not.toContain('taints');
     expect(deps.client.writes).toEqual([]);
   });
+});
+
+describe('a Node that was updated in place', () => {
+  const over = { stage: 'none', replacements: new Set<string>() } as const;
+  const taint = { key: PREFER_NO_SCHEDULE_KEY, value: 'True', effect: 'PreferNoSchedule' };
+  const back = { metadata: { labels: { [UPDATE_RESULT_LABEL]: null } }, spec: { unschedulable: null } };
+
+  test.each([
+    { what: 'and chosen for that by a rollout, is given back after a change of the strategy', kept: false },
+    { what: 'by a person, stays as it is', chosen: false },
+    { what: 'and whose machine is not well again, stays as it is', reason: 'ReadyForUpdate' },
+    { what: 'and whose machine is in maintenance, stays as it is', maintained: true },
+    { what: 'is given back as it was moved while the strategy is still that', type: 'InPlaceUpdate' as const },
+  ])(
+    '$what',
+    async ({ kept = true, chosen = true, reason = 'UpdateSuccessful', maintained = false, type = 'RollingUpdate' }) => {
+      const deployment = machineDeployment((d) => Object.assign(d.spec.strategy, { type }));
+      const { deps, pass } = scene(deployment, ['o-1'], ['n-1']);
+      for (const name of ['o-1', 'n-1']) {
+        const updated = node((n) => {
+          Object.assign(n.metadata, { name, resourceVersion: '2', labels: { [UPDATE_RESULT_LABEL]: 'successful' } });
+          if (chosen) n.metadata.annotations[CANDIDATE_FOR_SET_ANNOTATION] = 'now';
+          n.spec = { unschedulable: true, taints: [taint] };
+          n.status.conditions = [{ type: 'InPlaceUpdate', status: 'True', reason }];
+        });
+        deps.nodes.put(updated);
+        const its = deps.machines.get(`default/${name}`);
+        const annotations = { 'machine.sapcloud.io/maintenance-since': '2026-01-01T00:00:00Z' };
+        if (its !== undefined && maintained)
+          deps.machines.put({ ...its, metadata: { ...its.metadata, resourceVersion: '2', annotations } });
+      }
+
+      await settleMarks(deps, pass(), over);
+
+      const { writes } = deps.targetClient;
+      expect(writes).toMatchObject(
+        kept
+          ? []
+          : [
+              { what: 'nodes/n-1', body: back },
+              { what: 'nodes/o-1', body: back },
+            ],
+      );
+      // One of an old template is still to be avoided.
+      const isTainted = writes.map(({ body }) => JSON.stringify(body).includes(PREFER_NO_SCHEDULE_KEY));
+      expect(isTainted).toEqual(kept ? [] : [false, true]);
+    },
+  );
 });
 
 /** The set is noted as tainted. */
