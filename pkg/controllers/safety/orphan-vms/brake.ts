@@ -1,7 +1,6 @@
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import { keyOf } from '../../../apis/meta.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
-import { BoundedMap } from '../../../kube/events/bounded-map.ts';
 import { forcedRemovalsOf } from '../../vms/forced-removals.ts';
 import { accountOfList } from './blind-accounts.ts';
 import type { Collaborators } from './collaborators.ts';
@@ -35,25 +34,16 @@ export interface Proved extends OrphanCandidate {
 
 export interface Look<T extends Proved> {
   readonly proved: readonly T[];
-  /** All VMs without a Machine, whether proved or not, but for those that were deleted. */
-  readonly candidates: Iterable<OrphanCandidate>;
-  /** IDs of these: they are listed still. */
-  readonly deleted: ReadonlySet<string>;
   /** All VMs that the lists show. */
-  readonly shown: Iterable<Pick<OrphanCandidate, 'vm' | 'access' | 'group'>>;
+  readonly shown: Iterable<OrphanCandidate>;
+  /** IDs of those without a Machine, whether proved or not. */
+  readonly candidates: ReadonlySet<string>;
+  /** IDs of those of them that were deleted, and are listed still. */
+  readonly deleted: ReadonlySet<string>;
   /** Classes that could not be listed: of these counts, and is held, what their last list has shown. Of deleted ones nothing is. */
   readonly unseen: ReadonlySet<string>;
   /** Monotonic: when it began. */
   readonly atMs: number;
-}
-
-/** Where a VM counts. */
-interface Place {
-  /** The key of the class by which it is reached. */
-  readonly by: string;
-  readonly group: string;
-  /** With other classes. */
-  readonly levels: readonly string[];
 }
 
 /** A VM that the limits have let go. */
@@ -62,14 +52,28 @@ interface Admission {
   /** Levels of which a class could not be listed then, or not long enough for what it has to be proved. */
   readonly incomplete: readonly string[];
   /** Whether it is listed still, without a Machine ever since. */
-  readonly isThere: boolean;
+  isThere: boolean;
 }
 
-/** Groups and levels that have more than their limit, and levels that have by what was proved alone. */
-interface Over {
-  readonly all: ReadonlySet<string>;
-  readonly certain: ReadonlySet<string>;
+/** What is known of a VM. */
+interface KnownVM {
+  /** As the lists show it; of a class that cannot be listed now, as its last one did. */
+  listed?: OrphanCandidate | undefined;
+  /** It is listed, and has no Machine. */
+  isOrphan: boolean;
+  /** A record says why. */
+  isExplained: boolean;
+  /** The group with which it is held, for whatever reason. */
+  heldWith?: string | undefined;
+  /**
+   * Only its Machine or a permission releases it, also when a list omits it meanwhile. What is held by its own class does not count with others.
+   */
+  kept?: 'by-class' | 'together' | undefined;
+  admission?: Admission | undefined;
 }
+
+/** Groups and levels that have more than their limit, levels that have by what was proved alone, and those of classes of which not all can be proved. */
+type Over = Readonly<Record<'all' | 'certain' | 'incomplete', ReadonlySet<string>>>;
 
 /** by-class: with those of its group; together: with those of other groups. */
 type Verdict = 'doubted' | 'by-class' | 'together' | 'explained' | 'released' | 'admitted';
@@ -77,7 +81,7 @@ type Verdict = 'doubted' | 'by-class' | 'together' | 'explained' | 'released' | 
 /** So many are named in one log line. */
 const NAMED = 20;
 
-/** So many held VMs are remembered: those of a whole cluster. */
+/** So many VMs are known before held ones that are not listed are forgotten: those of a whole cluster. */
 const CAPACITY = 65_536;
 
 /** So long counts what was let go while a class could not be listed: there may have been more of them than the lists have shown. */
@@ -112,18 +116,8 @@ const SPENT_MS = 86_400_000;
  */
 export class OrphanBrake {
   readonly #deps: Deps;
-  /** VMs without a Machine by provider id; of classes that cannot be listed now as they were listed last. */
-  #candidates: ReadonlyMap<string, OrphanCandidate> = new Map();
-  /** The same of all VMs. */
-  #places: ReadonlyMap<string, Place> = new Map();
-  /** Group of each VM that is held, for whatever reason. */
-  #held: ReadonlyMap<string, string> = new Map();
-  /**
-   * VMs that only their Machine or a permission releases, also when a list omits them meanwhile; those that are held by their own class do not count
-   * with others.
-   */
-  readonly #kept = new BoundedMap<string, { readonly isByClass: boolean }>(CAPACITY);
-  readonly #admissions = new Map<string, Admission>();
+  /** By provider id. */
+  readonly #vms = new Map<string, KnownVM>();
   /** Classes of which not all can be proved yet, and since when they can be listed. */
   readonly #unproved = new Map<string, number>();
 
@@ -133,69 +127,73 @@ export class OrphanBrake {
 
   /** Of what one round has proved, what may be deleted. */
   admit<T extends Proved>(look: Look<T>): readonly T[] {
-    const { proved, atMs } = look;
+    const { proved } = look;
+    const before = this.#held();
     this.#take(look);
-    const incomplete = new Set([...this.#unproved.keys()].flatMap((key) => this.#levelsOfClass(key)));
     const over = this.#over(look);
-    const held = new Map<string, string>();
     const admitted: T[] = [];
     for (const [group, vms] of Map.groupBy(proved, (one) => one.group)) {
       const verdicts = new Map(vms.map((one) => [one, this.#judge(one, over.all)] as const));
       for (const [one, verdict] of verdicts) {
-        this.#note(one, verdict, { over, incomplete, atMs });
-        if (isHeld(verdict)) held.set(one.vm.providerID, group);
-        else admitted.push(one);
+        this.#note(one, verdict, over, look);
+        if (!isHeld(verdict)) admitted.push(one);
       }
-      this.#tell(group, verdicts, over.all);
+      this.#tell(group, verdicts, over.all, before.get(group) ?? 0);
     }
-    const ids = new Set(proved.map(({ vm }) => vm.providerID));
-    // After an outage, everything is to be proved again.
-    for (const [id, group] of this.#held) if (this.#candidates.has(id) && !ids.has(id)) held.set(id, group);
-    this.#held = held;
-    this.#deps.metrics.heldOrphanVMs.set(held.size);
+    this.#deps.metrics.heldOrphanVMs.set([...this.#held().values()].reduce((sum, count) => sum + count, 0));
     return admitted;
   }
 
   /** Takes what a look shows, and forgets what was of VMs that have a Machine now. */
-  #take({ candidates, deleted, shown, unseen, atMs }: Look<Proved>): void {
+  #take({ shown, candidates, deleted, unseen, atMs }: Look<Proved>): void {
     for (const [key, sinceMs] of this.#unproved) {
       if (sinceMs === Infinity) this.#unproved.set(key, atMs);
       else if (atMs - sinceMs >= this.#deps.graceMs) this.#unproved.delete(key);
     }
     for (const key of unseen) this.#unproved.set(key, Infinity);
-    const places = new Map([...shown].map((one) => [one.vm.providerID, placeOf(one)]));
-    const isLast = (id: string, by: string): boolean => unseen.has(by) && !places.has(id);
-    this.#candidates = new Map([
-      ...[...this.#candidates].filter(([id, { access }]) => isLast(id, access.key)),
-      ...[...candidates].map((one) => [one.vm.providerID, one] as const),
-    ]);
-    this.#places = new Map([...[...this.#places].filter(([id, { by }]) => isLast(id, by)), ...places]);
-    for (const id of places.keys()) if (!this.#candidates.has(id)) this.#kept.delete(id);
-    for (const [id, admission] of this.#admissions) {
-      const isThere = admission.isThere && (this.#candidates.has(id) || deleted.has(id));
-      if (isThere || this.#isSpent(admission)) this.#admissions.set(id, { ...admission, isThere });
-      else this.#admissions.delete(id);
+    const listed = new Map([...shown].map((one) => [one.vm.providerID, one]));
+    for (const id of listed.keys()) if (!this.#vms.has(id)) this.#vms.set(id, { isOrphan: false, isExplained: false });
+    for (const [id, known] of this.#vms) {
+      const now = listed.get(id);
+      const isLast = known.listed !== undefined && unseen.has(known.listed.access.key);
+      known.listed = now ?? (isLast ? known.listed : undefined);
+      known.isOrphan = now === undefined ? known.isOrphan && isLast : candidates.has(id) && !deleted.has(id);
+      known.isExplained = known.isOrphan && known.listed !== undefined && this.#isExplained(known.listed);
+      if (now !== undefined && !known.isOrphan) known.kept = undefined;
+      // Also of what is not proved: after an outage, everything is to be proved again.
+      if (!known.isOrphan) known.heldWith = undefined;
+      if (known.admission !== undefined) known.admission.isThere &&= known.isOrphan || deleted.has(id);
+      if (known.admission?.isThere === false && !this.#isSpent(known)) known.admission = undefined;
+      const isKept = known.kept !== undefined && this.#vms.size <= CAPACITY;
+      if (known.listed === undefined && known.admission === undefined && !isKept) this.#vms.delete(id);
     }
   }
 
   #over({ proved }: Look<Proved>): Over {
     const ids = new Set(proved.map(({ vm }) => vm.providerID));
-    const listed = countBy([...this.#places.values()].flatMap(({ group, levels }) => [group, ...levels]));
+    const known = [...this.#vms.values()];
+    const listed = countBy(
+      known.flatMap((one) => (one.listed === undefined ? [] : [one.listed.group, ...levelsOf(one.listed)])),
+    );
     const overOf = (ofWhom: readonly string[]): string[] =>
       [...countBy(ofWhom)].filter(([whom, count]) => count > orphanLimit(listed.get(whom) ?? 0)).map(([whom]) => whom);
     // Also of a class that was listed again only just now: what it has lost is not proved yet.
-    const counting = [...this.#candidates.values()].filter(
-      (one) => (ids.has(one.vm.providerID) || this.#unproved.has(one.access.key)) && this.#counts(one),
-    );
+    const counting = known
+      .flatMap(({ listed: one, ...rest }) => (one !== undefined && rest.isOrphan ? [{ ...rest, ...one }] : []))
+      .filter((one) => ids.has(one.vm.providerID) || this.#unproved.has(one.access.key))
+      .filter((one) => this.#deps.forgotten.has(one.vm) || (!one.isExplained && one.admission?.isThere !== true));
     const groups = new Set(overOf(counting.map(({ group }) => group)));
     const together = counting.filter((one) => {
-      const isByClass = this.#kept.get(one.vm.providerID)?.isByClass === true || this.#deps.forgotten.has(one.vm);
+      const isByClass = one.kept === 'by-class' || this.#deps.forgotten.has(one.vm);
       return !isByClass && !groups.has(one.group) && this.#releaseOf(one) !== 'given';
     });
-    const spent = [...this.#admissions.values()].filter((one) => this.#isSpent(one));
-    const levels = [...together.flatMap(levelsOf), ...spent.flatMap(({ incomplete }) => incomplete)];
-    const certain = together.filter(({ vm: { providerID } }) => ids.has(providerID) || this.#held.has(providerID));
-    return { all: new Set([...groups, ...overOf(levels)]), certain: new Set(overOf(certain.flatMap(levelsOf))) };
+    const spent = known.filter((one) => this.#isSpent(one)).flatMap(({ admission }) => admission?.incomplete ?? []);
+    const certain = together.filter(({ vm, heldWith }) => ids.has(vm.providerID) || heldWith !== undefined);
+    return {
+      incomplete: new Set([...this.#unproved.keys()].flatMap((key) => this.#levelsOfClass(key))),
+      all: new Set([...groups, ...overOf([...together.flatMap(levelsOf), ...spent])]),
+      certain: new Set(overOf(certain.flatMap(levelsOf))),
+    };
   }
 
   #judge(one: Proved, over: ReadonlySet<string>): Verdict {
@@ -203,35 +201,29 @@ export class OrphanBrake {
     if (one.isDoubted) return 'doubted';
     if (isDryRun || this.#releaseOf(one) === 'given') return 'released';
     if (forgotten.has(one.vm)) return 'by-class';
-    if (this.#isExplained(one)) return 'explained';
-    if (this.#admissions.get(one.vm.providerID)?.isThere === true) return 'admitted';
-    const kept = this.#kept.get(one.vm.providerID);
-    if (over.has(one.group) || kept?.isByClass === true) return 'by-class';
+    const { isExplained, kept, admission } = this.#known(one);
+    if (isExplained) return 'explained';
+    if (admission?.isThere === true) return 'admitted';
+    if (over.has(one.group) || kept === 'by-class') return 'by-class';
     return kept !== undefined || levelsOf(one).some((level) => over.has(level)) ? 'together' : 'admitted';
   }
 
-  #note(
-    { vm: { providerID }, ...one }: Proved,
-    verdict: Verdict,
-    { over, incomplete, atMs }: { over: Over; incomplete: ReadonlySet<string>; atMs: number },
-  ): void {
-    const isTogether = verdict === 'together' && levelsOf(one).some((level) => over.certain.has(level));
-    if (isTogether || verdict === 'by-class') this.#kept.set(providerID, { isByClass: !isTogether });
+  #note(one: Proved, verdict: Verdict, { certain, incomplete }: Over, { atMs }: Look<Proved>): void {
+    const known = this.#known(one);
+    const levels = levelsOf(one);
+    known.heldWith = isHeld(verdict) ? one.group : undefined;
+    if (verdict === 'by-class' || (verdict === 'together' && levels.some((level) => certain.has(level))))
+      known.kept = verdict;
     // What was let go by lists that are not believed now is judged anew.
-    if (isHeld(verdict)) this.#admissions.delete(providerID);
-    if (verdict !== 'admitted' || this.#admissions.get(providerID)?.isThere === true) return;
-    this.#admissions.set(providerID, {
-      atMs,
-      incomplete: levelsOf(one).filter((level) => incomplete.has(level)),
-      isThere: true,
-    });
+    if (isHeld(verdict)) known.admission = undefined;
+    if (verdict !== 'admitted' || known.admission?.isThere === true) return;
+    known.admission = { atMs, incomplete: levels.filter((level) => incomplete.has(level)), isThere: true };
   }
 
   /** Tells of what is held of a group. */
-  #tell(group: string, verdicts: ReadonlyMap<Proved, Verdict>, over: ReadonlySet<string>): void {
+  #tell(group: string, verdicts: ReadonlyMap<Proved, Verdict>, over: ReadonlySet<string>, before: number): void {
     const { recorder, log } = this.#deps;
     const held = [...verdicts].filter(([, verdict]) => isHeld(verdict)).map(([one]) => one);
-    const before = [...this.#held.values()].filter((one) => one === group).length;
     const [first] = held;
     if (first === undefined) {
       if (before > 0) log.info({ class: group, vms: verdicts.size }, 'released held orphan VMs');
@@ -242,7 +234,7 @@ export class OrphanBrake {
     recorder.event(heldOrphans(first.releasedBy, why, this.#releaseOf(first)));
     if (before === held.length) return;
     const named = held.slice(0, NAMED).map(({ vm }) => `${vm.machineName} (${vm.providerID})`);
-    const listed = [...this.#places.values()].filter((one) => one.group === group).length;
+    const listed = [...this.#vms.values()].filter((one) => one.listed?.group === group).length;
     const fields = { class: group, vms: held.length, listed, limit: orphanLimit(listed), why, named };
     log.warn(fields, 'held orphan VMs');
   }
@@ -259,14 +251,19 @@ export class OrphanBrake {
     return releaseOf(classes.get(keyOf(releasedBy)) ?? releasedBy, clock.now());
   }
 
-  #counts(one: OrphanCandidate): boolean {
-    if (this.#deps.forgotten.has(one.vm)) return true;
-    return !this.#isExplained(one) && this.#admissions.get(one.vm.providerID)?.isThere !== true;
+  #known({ vm: { providerID } }: Proved): KnownVM {
+    return this.#vms.get(providerID) ?? { isOrphan: false, isExplained: false };
+  }
+
+  /** How many are held, by group. */
+  #held(): ReadonlyMap<string, number> {
+    return countBy([...this.#vms.values()].flatMap(({ heldWith }) => heldWith ?? []));
   }
 
   /** Whether it was let go by less than there may have been to see, and not long ago. */
-  #isSpent({ atMs, incomplete }: Admission): boolean {
-    return incomplete.length > 0 && this.#deps.clock.monotonicMs() - atMs < SPENT_MS;
+  #isSpent({ admission }: KnownVM): boolean {
+    if (admission === undefined || admission.incomplete.length === 0) return false;
+    return this.#deps.clock.monotonicMs() - admission.atMs < SPENT_MS;
   }
 
   #levelsOfClass(key: string): readonly string[] {
@@ -279,7 +276,7 @@ export class OrphanBrake {
   /** Whether a record says why a VM has no Machine. A note on the class must name the very VM, by its own ID or the UID of its Machine. */
   #isExplained({ vm, access, releasedBy }: OrphanCandidate): boolean {
     if (this.#deps.removed.isLate(vm)) return true;
-    return [access.machineClass, releasedBy]
+    return [...new Set([access.machineClass, releasedBy])]
       .flatMap(forcedRemovalsOf)
       .some(({ machineUID, providerID }) => vm.providerID === providerID || vm.machineUID === machineUID);
   }
@@ -291,10 +288,6 @@ function isHeld(verdict: Verdict): boolean {
 
 function isOfUnknownClass({ group, releasedBy }: OrphanCandidate): boolean {
   return group !== keyOf(releasedBy);
-}
-
-function placeOf({ access, group }: Pick<OrphanCandidate, 'access' | 'group'>): Place {
-  return { by: access.key, group, levels: levelsOf({ access }) };
 }
 
 /** The account of a VM and its driver. */

@@ -205,7 +205,7 @@ export class OrphanVMsController {
       proved.push({ ...one, proof, isDoubted: !doubts.every((account) => blindAccounts.isApart(account, proof)) });
     }
     orphans.keep(ids, unseen);
-    this.#collect({ proved, candidates: present, deleted, shown: vms.values(), unseen, atMs: sight.atMs });
+    this.#collect({ proved, candidates: ids, deleted, shown: vms.values(), unseen, atMs: sight.atMs });
   }
 
   /** What was deleted before and is listed still is deleted once more, unless the list is not believed. */
