@@ -128,7 +128,7 @@ export const BOUNDS: readonly Mutation[] = [
     from: 'none',
     to: 'given',
     why: 'Nobody has to allow the deletion of many VMs.',
-    tests: ['controller.test.ts'],
+    tests: ['limits.test.ts'],
   },
   {
     in: 'OrphanBrake.#over',
@@ -143,9 +143,9 @@ export const BOUNDS: readonly Mutation[] = [
     why: 'VMs whose Machines a restore has forgotten are deleted when they are few.',
   },
   {
-    in: 'OrphanBrake.admit',
-    from: 'this.#candidates.has(id) && ',
-    to: '',
+    in: 'OrphanBrake.#take',
+    from: 'if (!known.isOrphan) known.heldWith = undefined',
+    to: 'void known.heldWith',
     why: 'VMs that are gone, or whose class is, are told of as held forever.',
   },
   {
