@@ -171,6 +171,7 @@ export class MemoryClient implements Reader, Writer {
   #note<T>(write: NotedWrite, happens: () => unknown): Promise<T> {
     this.writes.push(write);
     const failure = this.failures.shift();
+    if (failure instanceof ApiError) failure.object = write.what;
     if (failure !== undefined) return Promise.reject(failure);
     return new Promise((resolve) => {
       resolve(happens() as T);

@@ -8,6 +8,7 @@ import {
   MAX_REPLACEMENTS_ANNOTATION,
   PREFER_NO_SCHEDULE_KEY,
   REVISION_ANNOTATION,
+  TEMPLATE_HASH_LABEL,
   SCALE_DOWN_DISABLED_ANNOTATION,
   SCALE_DOWN_DISABLED_BY_US_ANNOTATION,
   UPDATE_ORDER_ANNOTATION,
@@ -83,6 +84,36 @@ test('a set that could not be created is told, and tried again', async () => {
   expect(writes.at(-1)).toBe('patch machinedeployments/deployment-1/status');
 });
 
+test('what is refused is told, with the state of everything else, as a spec that is not obeyed', async () => {
+  const owner = deployment((d) => {
+    d.metadata.generation = 2;
+    d.spec.replicas = 2;
+  });
+  const deps = new DeploymentWorld(owner, { sets: [setOf(owner, 'now', false, 1)] });
+  const refused = new ApiError(403, 'Forbidden', 'the set is protected');
+  deps.client.failures.push(refused);
+
+  const { result, writes } = await deps.pass();
+
+  expect(result).toBe(refused);
+  expect(writes).toEqual(['patch machinesets/now', 'patch machinedeployments/deployment-1/status']);
+  const status = deps.machineDeployments.get('default/deployment-1')?.status;
+  expect(status).toMatchObject({ observedGeneration: 1, availableReplicas: 0, unavailableReplicas: 1 });
+  expect(status?.conditions).toContainEqual(
+    expect.objectContaining({
+      type: 'ReplicaFailure',
+      reason: 'ChangeRefused',
+      message: 'A change of machinesets/now is refused, and retried: the set is protected',
+    }),
+  );
+  expect(deps.events).toEqual(['ChangeRefused']);
+
+  deps.clock.advance(1_000);
+  await deps.pass();
+  expect(deps.machineDeployments.get('default/deployment-1')?.status).toMatchObject({ observedGeneration: 2 });
+  expect(JSON.stringify(deps.machineDeployments.get('default/deployment-1')?.status)).not.toContain('ChangeRefused');
+});
+
 describe('a rollout', () => {
   test('in which Nodes are left to be marked goes on at once', async () => {
     const owner = deployment((d) => void (d.spec.replicas = 101));
@@ -122,6 +153,35 @@ describe('a rollout', () => {
     await deps.reconcile();
 
     expect(JSON.stringify(deps.client.writes.at(-1)?.body)).toMatch(/"WaitingForMaintenance","message":"[^"]* m-3\./);
+  });
+
+  test('of which a set may not be changed misses its deadline', async () => {
+    const owner = deployment((d) => {
+      d.metadata.annotations[REVISION_ANNOTATION] = '2';
+      d.spec.progressDeadlineSeconds = 60;
+      d.spec.replicas = 2;
+      d.spec.strategy.rollingUpdate = { maxSurge: 0, maxUnavailable: 1 };
+    });
+    const labelsOf = (set: string) => ({ pool: 'a', [TEMPLATE_HASH_LABEL]: set });
+    const sets = [setOf(owner, 'now', false, 0), setOf(owner, 'old', true, 2)].map((set) => {
+      const labels = labelsOf(set.metadata.name);
+      const template = { ...set.spec.template, metadata: { labels } };
+      return tainted(noted({ ...set, spec: { ...set.spec, selector: { matchLabels: labels }, template } }, 2));
+    });
+    const machines = ['m-1', 'm-2'].map((name) => machineOf(setOf(owner, 'old', true), name));
+    for (const { metadata } of machines) metadata.labels = labelsOf('old');
+    const deps = new DeploymentWorld(owner, { sets, machines });
+    const told: unknown[] = [];
+    for (let passes = 0; passes < 3; passes += 1) {
+      deps.client.failures.push(new ApiError(403, 'Forbidden', 'the set is protected'));
+      await deps.pass();
+      const { conditions = [] } = deps.machineDeployments.get('default/deployment-1')?.status ?? {};
+      told.push(conditions.find(({ type }) => type === 'Progressing')?.reason);
+      deps.clock.advance(61_000);
+    }
+
+    expect(deps.machineSets.get('default/old')?.spec.replicas).toBe(2);
+    expect(told.at(-1)).toBe('ProgressDeadlineExceeded');
   });
 
   test('looks at its deadline by itself', async () => {

@@ -74,6 +74,7 @@ export function machineDeploymentController(
       ],
       end: [nodeMarks(given), shown],
     },
+    tell: (pass) => statuses.tell(pass),
     dueInMs: ({ key, object, isRollout }) => [
       isRollout === true ? deadlineCheckMs(deps.machineDeployments.get(key) ?? object, deps.clock.now()) : undefined,
       marker.dueInMs(key),
@@ -246,9 +247,9 @@ const rollOut = (deps: RolloutDeps): DeploymentStep => ({
       pass.unsupported = NOTHING_IN_PLACE;
       return stop;
     }
-    const result = await strategy(deps, pass);
+    // Also if a set may not be changed: its progress has a deadline.
     pass.isRollout = true;
-    return result;
+    return await strategy(deps, pass);
   },
 });
 

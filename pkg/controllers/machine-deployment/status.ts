@@ -12,6 +12,7 @@ import { withoutCondition, conditionOf, dated, withCondition } from '../../work/
 import { next } from '../../work/reconcile/result.ts';
 import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machine-facts/node-refusal.ts';
 import { REPLACEMENT_HELD, replacementHold } from '../machine-facts/replacement-held-condition.ts';
+import { CHANGE_REFUSED } from '../replicas/events.ts';
 import { countMachines, LISTED_FAILED_MACHINES, type MachineCounts } from '../replicas/machine-state.ts';
 import { INVALID_ANNOTATION, invalidAnnotations } from '../replicas/invalid-annotations.ts';
 import { statusChange } from '../replicas/status-change.ts';
@@ -34,7 +35,8 @@ type Deps = Pick<Collaborators, 'machineSets' | 'machines' | 'recorder' | 'clock
 export const status = ({ statuses, recorder, ...deps }: Deps): DeploymentStep => ({
   name: 'status',
   async run(pass) {
-    const { object, invalid, unsupported } = pass;
+    const { key, object, invalid, unsupported, isCutShort = false } = pass;
+    const refusal = statuses.failureOf(key, pass.refusal);
     const nowMs = deps.clock.now();
     const patchOf = (deployment: MachineDeployment) => {
       const observed = observeDeployment(deps, deployment, pass.observed);
@@ -43,13 +45,14 @@ export const status = ({ statuses, recorder, ...deps }: Deps): DeploymentStep =>
         deployment.status,
         deploymentStatusOf({
           deployment,
-          observedGeneration: object.metadata.generation ?? 0,
+          observedGeneration: (isCutShort ? deployment.status?.observedGeneration : object.metadata.generation) ?? 0,
           newSet,
           oldSets,
           machinesOf,
           collisionCount: deployment.status?.collisionCount,
           invalid,
           unsupported,
+          refusal,
           nowMs,
           progress: (counts) => progressOf(pass, observed, counts, nowMs),
         }),
@@ -101,6 +104,8 @@ export interface MachineDeploymentStatusFacts extends Pick<Observed, 'newSet' | 
   readonly invalid: string | undefined;
   /** Why the spec is obeyed in part only. */
   readonly unsupported: Unsupported | undefined;
+  /** A change that was rejected. */
+  readonly refusal?: string | undefined;
   readonly nowMs: number;
   /** What is said of the progress, given the counts. */
   progress(counts: MachineDeploymentStatus): ProgressingUpdate | undefined;
@@ -174,7 +179,9 @@ function conditionsOf(
     const { refresh, ...condition } = progress;
     set('Progressing', condition, refresh);
   }
-  set('ReplicaFailure', replicaFailure(sets));
+  const failure = replicaFailure(sets, facts.refusal);
+  const failureBefore = conditionOf(conditions, 'ReplicaFailure')?.message;
+  set('ReplicaFailure', failure, failure?.message !== failureBefore);
   const held = replacementHold(sets.flatMap(machinesOf));
   const heldBefore = conditionOf(conditions, REPLACEMENT_HELD)?.message;
   set(REPLACEMENT_HELD, held && { status: 'True', ...held }, held?.message !== heldBefore);
@@ -197,8 +204,12 @@ function availability(
       };
 }
 
-/** The failure of the new set, or of the first set that has one. */
-function replicaFailure(sets: readonly MachineSet[]): Omit<MachineDeploymentCondition, 'type'> | undefined {
+/** What ends the passes; otherwise the failure of the new set, or of the first set that has one. */
+function replicaFailure(
+  sets: readonly MachineSet[],
+  refusal: string | undefined,
+): Omit<MachineDeploymentCondition, 'type'> | undefined {
+  if (refusal !== undefined) return { status: 'True', reason: CHANGE_REFUSED, message: refusal };
   const failures = sets.map(({ status: its }) => conditionOf(its?.machineSetCondition, 'ReplicaFailure'));
   const failure = failures.find((condition) => condition !== undefined);
   if (failure === undefined) return undefined;

@@ -2,7 +2,11 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, machineSet, node, type BuiltMachineSet } from '../../../test/builders.ts';
 import { SetWorld } from '../../../test/fakes/replicas-world.ts';
-import { EFFECTIVE_CREATION_TIMEOUT_ANNOTATION, MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
+import {
+  EFFECTIVE_CREATION_TIMEOUT_ANNOTATION,
+  MACHINE_FINALIZER,
+  PREFER_NO_SCHEDULE_KEY,
+} from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { toTimestamp } from '../../base/clock/clock.ts';
 import { GateClosedError } from '../../kube/gate/gate.ts';
@@ -37,6 +41,31 @@ test('the finalizer comes first, and holds only for the set that was looked at',
     resourceVersion,
     body: { metadata: { finalizers: [MACHINE_FINALIZER] } },
   });
+});
+
+test('what is refused is told, with the state of everything else, as a spec that is not obeyed', async () => {
+  const left = set((s) => {
+    s.metadata.generation = 2;
+    s.metadata.annotations = { [PREFER_NO_SCHEDULE_KEY]: 'True' };
+    s.spec.replicas = 2;
+  });
+  const unwell = owned((m) => void (m.status.currentStatus.phase = 'Unknown'));
+  const deps = new SetWorld([left], [unwell]);
+  deps.client.failures.push(new ApiError(422, 'Invalid', 'the set is protected'));
+
+  await deps.pass();
+
+  const status = deps.machineSets.get(KEY)?.status;
+  expect(status).toMatchObject({ observedGeneration: 1, replicas: 1 });
+  expect(status?.availableReplicas ?? 0).toBe(0);
+  expect(status?.machineSetCondition).toContainEqual(
+    expect.objectContaining({
+      type: 'ReplicaFailure',
+      reason: 'ChangeRefused',
+      message: 'A change of machinesets/set-1 is refused, and retried: the set is protected',
+    }),
+  );
+  expect(deps.events).toEqual(['ChangeRefused']);
 });
 
 describe('a set looks again by itself', () => {

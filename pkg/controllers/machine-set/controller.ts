@@ -64,6 +64,7 @@ export function machineSetController(deps: MachineSetDeps): OwnerController<Mach
       ],
       end: [shown],
     },
+    tell: (pass) => statuses.tell(pass),
     dueInMs: ({ machines }) => [nextExpiryInMs(machines, deps.clock.now())],
     forget(key, uid) {
       deps.expectations.forget(uid);

@@ -154,13 +154,16 @@ describe('conditions', () => {
     ]);
   });
 
-  test('the first error is told until there is none', () => {
+  test('the present error is told until there is none, with the time of the first one', () => {
     const told = { type: 'ReplicaFailure', status: 'True', message: 'first', lastTransitionTime: SINCE } as const;
     const stored = set((s) => {
       s.status.machineSetCondition = [told, frozen];
     });
 
-    expect(change({ set: stored, failure: 'second' })).toBeUndefined();
+    expect(change({ set: stored, failure: 'second' })?.['machineSetCondition']).toEqual([
+      { ...told, message: 'second' },
+      frozen,
+    ]);
     expect(change({ set: stored })?.['machineSetCondition']).toEqual([frozen]);
   });
 

@@ -6,8 +6,9 @@ import { controllerOf } from '../../apis/meta.ts';
 import { shortText } from '../../apis/short-text.ts';
 import { fromTimestamp, toTimestamp } from '../../base/clock/clock.ts';
 import { statusPatch, type MergePatch } from '../../kube/client/patch.ts';
-import { dated, conditionOf } from '../../work/reconcile/conditions.ts';
+import { dated } from '../../work/reconcile/conditions.ts';
 import { next } from '../../work/reconcile/result.ts';
+import { CHANGE_REFUSED } from '../replicas/events.ts';
 import { INVALID_ANNOTATION, invalidAnnotations } from '../replicas/invalid-annotations.ts';
 import { countMachines, isPreservedFailed, LISTED_FAILED_MACHINES } from '../replicas/machine-state.ts';
 import { isEmpty, statusChange } from '../replicas/status-change.ts';
@@ -17,10 +18,12 @@ import type { Collaborators, SetStep } from './step.ts';
 export const status = ({ statuses, clock }: Pick<Collaborators, 'statuses' | 'clock'>): SetStep => ({
   name: 'status',
   async run(pass) {
-    const { object, machines, failure, invalid } = pass;
-    const observedGeneration = object.metadata.generation ?? 0;
+    const { key, object, machines, invalid, isCutShort = false } = pass;
+    const failure = statuses.failureOf(key, pass.failure ?? pass.refusal);
+    const isRefusal = pass.failure === undefined;
     await statuses.write(pass, (set) => {
-      const facts = { set, observedGeneration, machines, failure, invalid, nowMs: clock.now() };
+      const observedGeneration = (isCutShort ? set.status?.observedGeneration : object.metadata.generation) ?? 0;
+      const facts = { set, observedGeneration, machines, failure, isRefusal, invalid, nowMs: clock.now() };
       const change = machineSetStatusChange(facts);
       return change && statusPatch(set, change);
     });
@@ -35,6 +38,8 @@ export interface MachineSetStatusFacts {
   readonly machines: readonly Machine[];
   /** Why Machines could not be created or claimed in this pass. */
   readonly failure: string | undefined;
+  /** It is another change that was rejected. */
+  readonly isRefusal?: boolean;
   /** Why the spec cannot be obeyed. */
   readonly invalid: string | undefined;
   readonly nowMs: number;
@@ -125,12 +130,12 @@ const OWN_CONDITIONS = [
   NODE_SYNC_REFUSED,
 ] as const;
 
-function replicaFailure({ set, machines, failure }: MachineSetStatusFacts): MachineSetCondition | undefined {
+function replicaFailure(facts: MachineSetStatusFacts): MachineSetCondition | undefined {
+  const { set, machines, failure, isRefusal = false } = facts;
   if (failure === undefined) return undefined;
-  const before = conditionOf(set.status?.machineSetCondition, 'ReplicaFailure');
-  if (before !== undefined) return before; // the first error is told until there is none
   const surplus = machines.length - (set.spec.replicas ?? 0);
-  const reason = surplus < 0 ? 'FailedCreate' : surplus > 0 ? 'FailedDelete' : '';
+  const ofCount = surplus < 0 ? 'FailedCreate' : surplus > 0 ? 'FailedDelete' : '';
+  const reason = isRefusal ? CHANGE_REFUSED : ofCount;
   return { type: 'ReplicaFailure', status: 'True', ...(reason === '' ? {} : { reason }), message: failure };
 }
 

@@ -13,6 +13,9 @@ export interface ObjectEvent<T extends KubeObject> {
   readonly message: string;
 }
 
+/** Reason of an Event, and of condition ReplicaFailure: a change of another object was rejected. */
+export const CHANGE_REFUSED = 'ChangeRefused';
+
 /** Source component of these Events, as in the original. */
 export const MACHINE_SET_EVENT_SOURCE = 'machineset-controller';
 
@@ -39,6 +42,10 @@ export function failedToDelete(object: MachineSet, name: string, err: unknown): 
 
 export function invalidSpec<T extends KubeObject>(object: T, message: string): ObjectEvent<T> {
   return { object, type: 'Warning', reason: 'InvalidSpec', message };
+}
+
+export function changeRefused<T extends KubeObject>(object: T, message: string): ObjectEvent<T> {
+  return { object, type: 'Warning', reason: CHANGE_REFUSED, message };
 }
 
 /** Annotations that mean nothing, if the conditions that it had before its status was written do not tell of them. */

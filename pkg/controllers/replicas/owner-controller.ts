@@ -7,7 +7,9 @@ import { MINUTE_MS } from '../../base/clock/clock.ts';
 import type { Finalizer } from '../../work/reconcile/finalizer.ts';
 import { PassNotes } from '../../work/reconcile/object-pass/pass-notes.ts';
 import { next, runSteps, stop, type Step, type StepResult } from '../../work/reconcile/result.ts';
+import { isWorthReporting } from '../machine-facts/node-refusal.ts';
 import { isUnfreezeRequested } from './freeze-marks.ts';
+import { describeRefusedChange } from './refused-change.ts';
 
 /** Without events an owner is looked at again after this time, in case one was missed; the look writes nothing. */
 const RESYNC_MS = 10 * MINUTE_MS;
@@ -26,12 +28,16 @@ export interface OwnerPass<T extends Owner> {
   object: T;
   /** What has to be retried, once the status was written. */
   error?: unknown;
+  /** A change that the API server, a policy or a webhook rejects: condition ReplicaFailure and an Event tell of it. */
+  refusal?: string;
+  /** The rejection has ended the work: the spec is not obeyed. */
+  isCutShort?: boolean;
 }
 
 interface Phase<P> {
   /** Run up to the first that does not say `next`. */
   readonly work: readonly Step<P>[];
-  /** Run afterwards, unless a step of the work has thrown: who did not get so far has not obeyed the spec, and must not say so. */
+  /** Run afterwards, unless a step of the work has thrown what another try may cure. After a rejection the status shows what is true now. */
   readonly end: readonly Step<P>[];
 }
 
@@ -47,6 +53,8 @@ export interface OwnerKind<T extends Owner, P extends OwnerPass<T>> {
   /** Its spec cannot be obeyed. */
   readonly invalid: Phase<P>;
   readonly upkeep: Phase<P>;
+  /** Tells of what was rejected. */
+  readonly tell: (pass: P) => void;
   /** After which times there is something to do without an event. */
   readonly dueInMs: (pass: P) => readonly (number | undefined)[];
   /** The owner is gone, or another one has its name. */
@@ -76,7 +84,12 @@ export class OwnerController<T extends Owner, P extends OwnerPass<T>> {
     const invalid = errors.length === 0 ? undefined : describeFieldErrors(errors);
     const pass = begin({ key, object, invalid, signal, notes: new PassNotes() });
     const phase = this.#phaseOf(pass);
-    const result = await runSteps(phase.work, pass, () => observe(pass));
+    const result = await runSteps(phase.work, pass, () => observe(pass)).catch((err: unknown) => {
+      if (!isWorthReporting(err)) throw err;
+      Object.assign(pass, { error: err, isCutShort: true, refusal: describeRefusedChange(err) });
+      return stop;
+    });
+    this.#kind.tell(pass);
     await runSteps(phase.end, pass, () => observe(pass));
     if (pass.error !== undefined) throw pass.error;
     for (const afterMs of phase === upkeep ? [RESYNC_MS, ...dueInMs(pass)] : []) {

@@ -3,6 +3,7 @@ import { expect, test } from '@jest/globals';
 import { machineSet } from '../../../test/builders.ts';
 import { passOver, SetWorld } from '../../../test/fakes/replicas-world.ts';
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
+import { MINUTE_MS } from '../../base/clock/clock.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { statusPatch } from '../../kube/client/patch.ts';
 import { machineSets } from '../../kube/client/resource.ts';
@@ -54,4 +55,28 @@ test.each([
   world.machineSets.put({ ...set, metadata: { ...set.metadata, resourceVersion: '2', ...change } });
 
   expect(await write(set)).toEqual([0, undefined]);
+});
+
+test('a failure that has another text in each pass is told anew once a minute', () => {
+  const { world, statuses } = scene([]);
+  const seen = (text: string | undefined) => statuses.failureOf('default/a', text);
+
+  expect([seen('request 1'), seen('request 2'), seen('request 1')]).toEqual(['request 1', 'request 1', 'request 1']);
+  world.clock.advance(MINUTE_MS);
+  expect([seen('request 4'), seen('request 5')]).toEqual(['request 4', 'request 4']);
+  expect([seen(undefined), seen('request 6')]).toEqual([undefined, 'request 6']);
+});
+
+test('an Event tells of what is refused at first, and every 30 minutes, for as long as it is', () => {
+  const { world, statuses } = scene([]);
+  const tell = (refusal?: string): number => {
+    const pass = { ...passOver(named('a')), ...(refusal !== undefined && { refusal }) };
+    statuses.tell(pass);
+    return world.events.length;
+  };
+
+  expect([tell('a policy'), tell('another')]).toEqual([1, 1]);
+  world.clock.advance(30 * MINUTE_MS);
+  expect([tell('a policy'), tell('a policy'), tell(), tell('a policy')]).toEqual([2, 2, 2, 3]);
+  expect(world.events).toEqual(['ChangeRefused', 'ChangeRefused', 'ChangeRefused']);
 });

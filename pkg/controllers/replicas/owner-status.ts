@@ -1,13 +1,13 @@
 import { isBeingDeleted, refOf } from '../../apis/meta.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
-import type { Clock } from '../../base/clock/clock.ts';
+import { type Clock, MINUTE_MS } from '../../base/clock/clock.ts';
 import type { ObjectEvents } from '../../kube/events/event-sink.ts';
 import type { Writer } from '../../kube/client/client.ts';
 import type { Patch } from '../../kube/client/patch.ts';
 import type { Resource } from '../../apis/resource.ts';
 import { conditionOf } from '../../work/reconcile/conditions.ts';
 import type { Finalizer } from '../../work/reconcile/finalizer.ts';
-import { invalidAnnotation, invalidSpec } from './events.ts';
+import { changeRefused, invalidAnnotation, invalidSpec } from './events.ts';
 import type { AnnotatedKind } from './invalid-annotations.ts';
 import type { Owner, OwnerPass } from './owner-controller.ts';
 
@@ -24,6 +24,10 @@ export interface OwnerStatusDeps<T extends Owner> {
 
 /** A status is written at most once in this time; what changes meanwhile goes into the next write. */
 const PACE_MS = 250;
+/** So long a failure is told of with the same text. */
+const FAILURE_PACE_MS = MINUTE_MS;
+/** After this time an Event tells again of what is still rejected. */
+const TELL_AGAIN_MS = 30 * MINUTE_MS;
 
 /**
  * Writes the statuses of owners of one kind. A burst of hundreds of Machines does not become hundreds of writes: the first change is written
@@ -32,6 +36,8 @@ const PACE_MS = 250;
 export class OwnerStatuses<T extends Owner> {
   readonly #deps: OwnerStatusDeps<T>;
   readonly #writtenAtMs = new Map<string, number>();
+  readonly #failures = new Map<string, { readonly text: string; readonly sinceMs: number }>();
+  readonly #toldAtMs = new Map<string, number>();
 
   constructor(deps: OwnerStatusDeps<T>) {
     this.#deps = deps;
@@ -62,8 +68,33 @@ export class OwnerStatuses<T extends Owner> {
     return this.#report(object, invalid);
   }
 
+  /** What a condition says of a failure: one that has another text in each pass must not become a write in each pass. */
+  failureOf(key: string, text: string | undefined): string | undefined {
+    if (text === undefined) {
+      this.#failures.delete(key);
+      return undefined;
+    }
+    const nowMs = this.#deps.clock.monotonicMs();
+    const before = this.#failures.get(key);
+    if (before !== undefined && nowMs - before.sinceMs < FAILURE_PACE_MS) return before.text;
+    if (before?.text !== text) this.#failures.set(key, { text, sinceMs: nowMs });
+    return text;
+  }
+
+  /** An Event tells of what was rejected: at first, and now and then. */
+  tell({ key, object, refusal }: OwnerPass<T>): void {
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (refusal === undefined) this.#toldAtMs.delete(key);
+    else if (nowMs - (this.#toldAtMs.get(key) ?? -Infinity) >= TELL_AGAIN_MS) {
+      this.#toldAtMs.set(key, nowMs);
+      this.#deps.recorder.event(changeRefused(object, refusal));
+    }
+  }
+
   forget(key: string): void {
     this.#writtenAtMs.delete(key);
+    this.#failures.delete(key);
+    this.#toldAtMs.delete(key);
   }
 
   #report(object: T, invalid: string | undefined): boolean {

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { MergePatch } from '../../kube/client/patch.ts';
 
 interface Observed {
-  observedGeneration?: number;
+  observedGeneration?: number | undefined;
 }
 
 /**
@@ -17,15 +17,17 @@ export function statusChange<Status extends Observed>(
   const entries: [string, unknown][] = Object.entries(wanted);
   const change = Object.fromEntries(
     entries
-      .filter(([member, value]) => !isSame(stored?.[member as keyof Status], value) || isFirstCount(stored, value))
+      .filter(
+        ([member, value]) => !isSame(stored?.[member as keyof Status], value) || isFirstCount(stored, wanted, value),
+      )
       .map(([member, value]) => [member, Array.isArray(value) && value.length === 0 ? null : value]),
   );
   return Object.keys(change).length === 0 ? undefined : (change as MergePatch<Status>);
 }
 
 /** The first status tells of zeros too: a column without a value looks like a controller that does not work. */
-function isFirstCount(stored: Observed | undefined, value: unknown): boolean {
-  return value === 0 && (stored?.observedGeneration ?? 0) === 0;
+function isFirstCount(stored: Observed | undefined, wanted: Partial<Observed>, value: unknown): boolean {
+  return value === 0 && (stored?.observedGeneration ?? 0) === 0 && (wanted.observedGeneration ?? 0) > 0;
 }
 
 /** Zero values are written as nothing, or as null, by Go writers. */

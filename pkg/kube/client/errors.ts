@@ -36,6 +36,8 @@ export class ApiError extends Error {
   /** What `Retry-After` or `details.retryAfterSeconds` asks for. */
   readonly retryAfterMs: number | undefined;
   readonly status: Status | undefined;
+  /** What was to be written, such as `machinesets/a`: a webhook does not say it. */
+  object?: string;
 
   constructor(
     code: number,

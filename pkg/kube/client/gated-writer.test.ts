@@ -146,3 +146,12 @@ test.each([
     reason,
   });
 });
+
+test('what is refused says of which object', async () => {
+  const scene = new Scene();
+  scene.answer = new ApiError(403, 'Forbidden', 'a webhook denied the request');
+
+  await expect(scene.writer.patch('change', machines, REF, mergePatch(machine(), {}))).rejects.toMatchObject({
+    object: 'machines/m-1',
+  });
+});

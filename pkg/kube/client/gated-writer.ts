@@ -143,7 +143,14 @@ export class GatedWriter implements Writer {
       return admission.remainingMs;
     };
     const admittedMs = (): number | undefined => admission?.leftMs?.();
-    const send = (): Promise<T> => transport[MUTATE]<T>({ ...call, flow, signal, timeoutMs, admit, admittedMs });
+    const send = async (): Promise<T> => {
+      try {
+        return await transport[MUTATE]<T>({ ...call, flow, signal, timeoutMs, admit, admittedMs });
+      } catch (err) {
+        if (err instanceof ApiError) err.object = `${call.address.label}/${name}`;
+        throw err;
+      }
+    };
     if (intercept === undefined) return send();
     const key = namespace === undefined ? name : `${namespace}/${name}`;
     return intercept({ text: `${call.method} ${call.address.label} ${key}` }, send);

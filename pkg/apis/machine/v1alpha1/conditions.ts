@@ -34,7 +34,7 @@ export const MACHINE_CONDITION_TYPES = [
 
 /** Of MachineSets, in `status.machineSetCondition`. */
 export const MACHINE_SET_CONDITION_TYPES = [
-  /** Machines could not be created or deleted; the message has the first error. */
+  /** Machines could not be created or deleted, or a change is rejected; the message has the error. */
   'ReplicaFailure',
   /** The MachineSet has [too many machines](../runbooks/deployment-frozen.md): nothing is created. */
   'Frozen',
@@ -54,7 +54,7 @@ export const MACHINE_DEPLOYMENT_CONDITION_TYPES = [
   'Available',
   /** Progress of a [rollout](../concepts/rollouts.md#conditions-of-a-machinedeployment). */
   'Progressing',
-  /** Machines of a MachineSet could not be created or deleted; the message has the first error. */
+  /** Machines of a MachineSet could not be created or deleted, or a change is rejected; the message has the error. */
   'ReplicaFailure',
   /** Why unhealthy machines are [not replaced](../runbooks/replacements-held.md). */
   'ReplacementHeld',

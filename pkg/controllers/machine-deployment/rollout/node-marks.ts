@@ -23,7 +23,9 @@ import type { RolloutDeps } from './rollout.ts';
 export const nodeMarks = (deps: RolloutDeps & Pick<Collaborators, 'replacements'>): DeploymentStep => ({
   name: 'node-marks',
   async run(pass) {
-    const { key, observed, notes } = pass;
+    const { key, observed, notes, isCutShort = false } = pass;
+    // Nobody knows whether it waits for its turn.
+    if (isCutShort) return next;
     const replacements = deps.replacements.see(key, observed.sets.map(observed.machinesOf));
     // One that waits for its turn has chosen no machines yet, and may wait for long.
     const stage = pass.waitsFor === undefined ? rolloutStage(observed) : 'none';

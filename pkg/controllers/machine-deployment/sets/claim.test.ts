@@ -3,6 +3,7 @@ import { expect, test } from '@jest/globals';
 import { machineDeployment, machineSet } from '../../../../test/builders.ts';
 import { DeploymentWorld } from '../../../../test/fakes/replicas-world.ts';
 import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
+import { ApiError } from '../../../kube/client/errors.ts';
 import { machineDeployments } from '../../../kube/client/resource.ts';
 
 const deployment = machineDeployment((d) => void (d.metadata.finalizers = [MACHINE_FINALIZER]));
@@ -25,4 +26,23 @@ test.each([
   const adoption = { what: 'machinesets/set-1', uid, resourceVersion };
   const ofSet = client.writes.filter(({ what }) => what === 'machinesets/set-1');
   expect(ofSet.slice(0, 1)).toMatchObject(adopts ? [adoption] : []);
+});
+
+test.each([
+  { title: 'without machines', replicas: 0, creates: true },
+  { title: 'that wants machines', replicas: 2, creates: false },
+])('a set $title that may not be adopted is told of; the rest goes on: $creates', async ({ replicas, creates }) => {
+  const refusing = machineSet((s) => {
+    s.spec.replicas = replicas;
+    s.spec.template.spec = { class: { kind: 'MachineClass', name: 'class-0' } };
+  });
+  const deps = new DeploymentWorld(deployment, { sets: [refusing] });
+  deps.client.failures.push(new ApiError(403, 'Forbidden', 'protected'));
+
+  const { writes } = await deps.pass();
+
+  expect(writes.some((write) => write.startsWith('create machinesets/'))).toBe(creates);
+  expect(deps.events).toContain('ChangeRefused');
+  const status = JSON.stringify(deps.machineDeployments.get('default/deployment-1')?.status);
+  expect(status).toContain('A change of machinesets/set-1 is refused');
 });

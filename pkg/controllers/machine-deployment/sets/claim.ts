@@ -1,5 +1,5 @@
 import { API_VERSION } from '../../../apis/machine/v1alpha1/group.ts';
-import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
+import { replicasOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import { refOf } from '../../../apis/meta.ts';
 import { ApiError, isNotFound } from '../../../kube/client/errors.ts';
@@ -8,9 +8,11 @@ import { machineDeployments, machineSets } from '../../../kube/client/resource.t
 import { adoptPatch, controllerReference, releasePatch } from '../../../work/reconcile/ownership.ts';
 import { next } from '../../../work/reconcile/result.ts';
 import { CONTROLLER_INDEX, NO_CONTROLLER } from '../../../operator/indexes/owner-index.ts';
+import { isWorthReporting } from '../../machine-facts/node-refusal.ts';
 import { mayAdopt } from '../../replicas/may-adopt.ts';
+import { describeRefusedChange } from '../../replicas/refused-change.ts';
 import { releasedMachines } from '../events.ts';
-import type { DeploymentStep, MachineDeploymentDeps } from '../step.ts';
+import type { DeploymentPass, DeploymentStep, MachineDeploymentDeps } from '../step.ts';
 import { claimsOn } from './set-claims.ts';
 
 type ClaimDeps = Pick<
@@ -21,29 +23,26 @@ type ClaimDeps = Pick<
 /** Adopts the sets that a MachineDeployment selects and nobody controls, and releases those that it no longer selects. */
 export const claim = (deps: ClaimDeps): DeploymentStep => ({
   name: 'claim',
-  async run({ object: deployment, signal }) {
+  async run(pass) {
+    const { object: deployment, signal } = pass;
     const { adopt, release } = claimsOn(deployment, [
       ...deps.machineSets.byIndex(CONTROLLER_INDEX, deployment.metadata.uid),
       ...deps.machineSets.byIndex(CONTROLLER_INDEX, NO_CONTROLLER),
     ]);
-    for (const set of release) await releaseSet(deps, deployment, set, signal);
+    for (const set of release) await releaseSet(deps, pass, set);
     if (adopt.length === 0 || !(await mayAdopt(deps.reader, machineDeployments, deployment, signal))) return next;
 
     const reference = controllerReference(deployment, API_VERSION, 'MachineDeployment');
-    for (const set of adopt) await patchSet(deps, set, adoptPatch(set, reference), signal);
+    for (const set of adopt) await patchSet(deps, pass, set, adoptPatch(set, reference));
     return next;
   },
 });
 
 /** Machines that go with it run on: anyone who changed the selector, or the set's labels, may not have meant that. */
-async function releaseSet(
-  deps: ClaimDeps,
-  deployment: MachineDeployment,
-  set: MachineSet,
-  signal: AbortSignal,
-): Promise<void> {
+async function releaseSet(deps: ClaimDeps, pass: DeploymentPass, set: MachineSet): Promise<void> {
+  const { object: deployment } = pass;
   const { uid } = deployment.metadata;
-  if (!(await patchSet(deps, set, releasePatch(set, uid), signal))) return;
+  if (!(await patchSet(deps, pass, set, releasePatch(set, uid)))) return;
   const machines = deps.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid).length;
   if (machines === 0) return;
   const release = { deployment, set, machines };
@@ -51,13 +50,21 @@ async function releaseSet(
   deps.setRecorder.event(releasedMachines(set, release));
 }
 
-/** False when there was nothing left to patch. */
-async function patchSet({ writer }: ClaimDeps, set: MachineSet, patch: Patch, signal: AbortSignal): Promise<boolean> {
+/** False when nothing was patched. That an empty set, as of the history, may not be changed keeps nobody from working. */
+async function patchSet(
+  { writer, machines }: ClaimDeps,
+  pass: DeploymentPass,
+  set: MachineSet,
+  patch: Patch,
+): Promise<boolean> {
   try {
-    await writer.patch('change', machineSets, refOf(set), patch, { signal });
+    await writer.patch('change', machineSets, refOf(set), patch, { signal: pass.signal });
     return true;
   } catch (err) {
-    if (!isNotFound(err) && !ApiError.is(err, 'Invalid')) throw err;
+    if (isNotFound(err) || ApiError.is(err, 'Invalid')) return false;
+    const isEmpty = replicasOf(set) === 0 && machines.byIndex(CONTROLLER_INDEX, set.metadata.uid).length === 0;
+    if (!isEmpty || !isWorthReporting(err)) throw err;
+    pass.refusal ??= describeRefusedChange(err);
     return false;
   }
 }
