@@ -7,7 +7,7 @@ export const BOUNDS: readonly Mutation[] = [
     from: '[...shared, ...upkeep, ...deletion]',
     to: 'shared',
     why: 'What a step remembers of a Machine stays when the Machine is gone: memory grows without end.',
-    tests: ['deletion.test.ts'],
+    tests: ['drain.test.ts'],
   },
   {
     in: 'CreationBrake.spending',

@@ -48,7 +48,7 @@ export const MACHINE_CREATION: readonly Mutation[] = [
     from: '> 0) { this',
     to: '< 0) { this',
     why: 'Every event asks the provider again while a retry is waited for.',
-    tests: ['creation.test.ts', 'unanswered.test.ts'],
+    tests: ['create-vm.test.ts', 'unanswered.test.ts'],
   },
   {
     in: 'findVM',
@@ -103,7 +103,7 @@ export const MACHINE_CREATION: readonly Mutation[] = [
     from: 'zone === undefined',
     to: "zone?.name !== '-'",
     why: 'The machines of a zone that is cut off are replaced one after the other.',
-    tests: ['health.test.ts'],
+    tests: ['health-timeout.test.ts'],
   },
   {
     in: 'nodeDeleted',
@@ -122,14 +122,14 @@ export const MACHINE_CREATION: readonly Mutation[] = [
     from: 'isReady(old) && isReady(current)',
     to: 'isReady(current) !== undefined',
     why: 'All machines whose Nodes were deleted during an outage are deleted at once when it ends.',
-    tests: ['node-deleted.test.ts'],
+    tests: ['zone-deleted.test.ts'],
   },
   {
     in: 'DeletedNodes.isEarly',
     from: '< ROUND_MS',
     to: '< 0',
     why: 'A zone that has just come back loses all machines whose Nodes a cloud controller manager found not ready before.',
-    tests: ['node-deleted.test.ts'],
+    tests: ['zone-deleted.test.ts'],
   },
   {
     in: 'ownNode',

@@ -7,7 +7,7 @@ export const MACHINE_DELETION: readonly Mutation[] = [
     from: "if (!DriverError.hasCode(err, 'NotFound')) throw err;",
     to: 'if (!(err instanceof DriverError)) throw err;',
     why: 'Any error of DeleteMachine means that the VM is gone.',
-    tests: ['deletion.test.ts', 'unanswered.test.ts'],
+    tests: ['delete-vm.test.ts'],
   },
   {
     in: 'showsVM',
@@ -21,21 +21,21 @@ export const MACHINE_DELETION: readonly Mutation[] = [
     from: 'waitMs ==',
     to: 'waitMs >',
     why: 'The VM of a creation without answer leaks.',
-    tests: ['deletion.test.ts', 'unanswered.test.ts'],
+    tests: ['settle-creation.test.ts', 'unanswered.test.ts'],
   },
   {
     in: 'deletionOf',
     from: '(!(await deps.cursor.isStillOurs(ctx, signal))) throw',
     to: '((await deps.cursor.isStillOurs(ctx, signal)) === undefined) throw',
     why: 'The VM of a Machine that was made again under the same name is deleted.',
-    tests: ['deletion.test.ts', 'unanswered.test.ts'],
+    tests: ['deletion.test.ts'],
   },
   {
     in: 'failed',
     from: '- sinceMs < deps.settings.pvDetachTimeoutMs',
     to: '>= 0',
     why: 'A VolumeAttachment that cannot be deleted keeps a VM forever.',
-    tests: ['deletion.test.ts'],
+    tests: ['drain.test.ts'],
   },
   {
     in: 'DeletionCursor.#isJustWritten',
@@ -48,7 +48,7 @@ export const MACHINE_DELETION: readonly Mutation[] = [
     from: 'instanceof GateClosedError',
     to: '=== undefined',
     why: 'An outage counts as a drain that failed.',
-    tests: ['deletion.test.ts', 'departures.test.ts'],
+    tests: ['drain.test.ts'],
   },
   {
     in: 'Drains.#fail',
@@ -69,7 +69,7 @@ export const MACHINE_DELETION: readonly Mutation[] = [
     from: '?.isSuperseded !== true',
     to: ' !== undefined',
     why: 'A drain that gave way counts as one that failed.',
-    tests: ['deletion.test.ts', 'departures.test.ts'],
+    tests: ['drain.test.ts'],
   },
   {
     in: 'isStillUnhealthy',
@@ -113,7 +113,7 @@ export const MACHINE_DELETION: readonly Mutation[] = [
     from: 'running !== undefined',
     to: "running === 'initialize'",
     why: 'A VM that is just being created leaks with its deleted Machine.',
-    tests: ['deletion.test.ts', 'unanswered.test.ts'],
+    tests: ['settle-creation.test.ts'],
   },
   {
     in: 'describeStage',

@@ -13,6 +13,6 @@ export const MONITORING: readonly Mutation[] = [
     from: ': force === undefined ? forceAtMs : undefined',
     to: '',
     why: 'A drain whose pods are deleted already is shown as one that waits until then.',
-    tests: ['deletion.test.ts'],
+    tests: ['drain.test.ts'],
   },
 ];

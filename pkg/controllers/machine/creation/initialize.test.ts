@@ -1,0 +1,198 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { MINUTE, SECOND } from '../../../../test/durations.ts';
+import { node } from '../../../../test/builders.ts';
+import { DriverError, type DriverCode } from '../../../driver/error.ts';
+import { ApiError } from '../../../kube/client/errors.ts';
+import { newMachine, runUntilStill } from '../../../../test/fakes/created-machine.ts';
+
+describe('a VM that needs initialization', () => {
+  test('is initialized after its identity was recorded', async () => {
+    const world = newMachine();
+    world.driver.methods.add('InitializeMachine');
+
+    const first = await runUntilStill(world);
+
+    expect(world.driver.calls).toEqual(['status', 'create', 'initialize']);
+    expect(first.machine.status?.currentStatus?.phase).toBe('Pending');
+    expect(world.measured).toContain('initialized 0');
+    // The identity, that the VM is to be initialized, and that it is Pending.
+    expect(world.writes).toBe(3);
+  });
+
+  test('is not initialized before it is recorded that it is to be, also when that is refused', async () => {
+    const world = newMachine();
+    world.driver.methods.add('InitializeMachine');
+    await world.reconcile();
+    await world.settle();
+    world.writer.failures.push(undefined, new ApiError(500, 'InternalError', 'a webhook of machines/status fails'));
+    await world.reconcile();
+    world.writer.failures.push(new ApiError(500, 'InternalError', 'a webhook of machines/status fails'));
+    await world.reconcile();
+    await world.settle();
+    expect(world.driver.calls).toEqual(['status', 'create']);
+
+    await runUntilStill(world);
+    expect(world.driver.calls).toEqual(['status', 'create', 'initialize']);
+  });
+
+  describe('and whose process has died before it was recorded that it is to be initialized', () => {
+    const NOT_SHOWN = new DriverError('NotFound', 'not shown yet');
+
+    /** The next process sees the Machine with its provider ID and without a status. */
+    async function restarted() {
+      const world = newMachine();
+      world.driver.methods.add('InitializeMachine');
+      await world.reconcile();
+      await world.settle();
+      world.writer.failures.push(undefined, new ApiError(0, 'Unreachable', 'the process dies'));
+      await world.reconcile();
+      expect(world.machines.get('default/m-1')).toMatchObject({ spec: { providerID: 'sim:///m-1' } });
+      world.restart();
+      world.driver.calls.length = 0;
+      return world;
+    }
+
+    test.each([
+      { what: 'GetMachineStatus does not find it yet', answers: [NOT_SHOWN] },
+      { what: 'the driver is not up before', answers: [new DriverError('Unavailable', 'starting'), NOT_SHOWN] },
+    ])('is initialized where $what', async ({ answers }) => {
+      const world = await restarted();
+      world.driver.failures['status'] = [...answers];
+      for (const _ of answers) {
+        await runUntilStill(world);
+        world.clock.advance(MINUTE);
+      }
+
+      expect(world.driver.calls).toEqual([...answers.map(() => 'status'), 'initialize']);
+    });
+
+    test.each([
+      { what: 'works as a Node that the cache does not show yet', broken: undefined },
+      { what: 'may work as a Node, which cannot be read', broken: new ApiError(0, 'Unreachable', 'away') },
+    ])('is left as it is where it $what', async ({ broken }) => {
+      const world = await restarted();
+      world.nodes.live.set('m-1', node());
+      world.nodes.readFailure = broken;
+      world.driver.failures['status'] = [NOT_SHOWN];
+      await runUntilStill(world);
+
+      expect(world.driver.calls).toEqual(['status']);
+    });
+  });
+
+  test('is initialized again after a failure, and not created again', async () => {
+    const world = newMachine();
+    world.driver.methods.add('InitializeMachine');
+    world.driver.failures['initialize'] = [new DriverError('NotFound', 'not yet')];
+
+    const failed = await runUntilStill(world);
+
+    expect(failed.machine.status).toMatchObject({
+      currentStatus: { phase: 'CrashLoopBackOff' },
+      lastOperation: {
+        errorCode: 'NotFound',
+        description:
+          'Provider error: machine codes error: code = [NotFound] message = [not yet]. Initialize VM Instance',
+      },
+    });
+    world.clock.advance(5 * SECOND);
+    const done = await runUntilStill(world);
+    expect(world.driver.calls).toEqual(['status', 'create', 'initialize', 'initialize']);
+    expect(done.machine.status?.currentStatus?.phase).toBe('Pending');
+  });
+
+  test('is recognised after a restart', async () => {
+    const world = newMachine();
+    world.driver.methods.add('InitializeMachine');
+    const result = { providerID: 'sim:///m-1', nodeName: 'm-1' };
+    world.driver.vms.set('m-1', { ...result, addresses: [] });
+    world.driver.failures['status'] = [new DriverError('Uninitialized', 'x', { result })];
+
+    await runUntilStill(world);
+
+    expect(world.driver.calls).toEqual(['status', 'initialize']);
+    expect(world.tokenCalls).toEqual(['find']);
+  });
+
+  test('says that the API server refuses its bootstrap token, and is initialized when that is over', async () => {
+    const world = newMachine();
+    world.driver.methods.add('InitializeMachine');
+    const result = { providerID: 'sim:///m-1', nodeName: 'm-1' };
+    world.driver.vms.set('m-1', { ...result, addresses: [] });
+    world.driver.failures['status'] = [new DriverError('Uninitialized', 'x', { result })];
+    world.tokenFailure = new ApiError(403, 'Forbidden', 'secrets "bootstrap-token-x" is forbidden');
+    await runUntilStill(world);
+    const { machine: refused } = await runUntilStill(world);
+
+    expect(refused.status).toMatchObject({
+      currentStatus: { phase: 'CrashLoopBackOff' },
+      lastOperation: {
+        state: 'Failed',
+        errorCode: 'VMBeingInitialized',
+        description: 'Could not prepare the creation of the VM: secrets "bootstrap-token-x" is forbidden',
+      },
+    });
+
+    world.tokenFailure = undefined;
+    world.clock.advance(MINUTE);
+    expect((await runUntilStill(world)).machine.status?.currentStatus?.phase).toBe('Pending');
+    expect(world.driver.calls).toEqual(['status', 'initialize']);
+  });
+
+  test.each<{ answers: readonly DriverCode[] }>([
+    { answers: ['NotFound'] },
+    { answers: ['Unimplemented'] },
+    { answers: ['Unavailable', 'NotFound'] },
+    { answers: ['PermissionDenied', 'Unimplemented'] },
+    { answers: ['Unavailable', 'Unavailable', 'Uninitialized'] },
+  ])(
+    'is initialized when the process has died just before, also when GetMachineStatus answers $answers and its Node becomes healthy',
+    async ({ answers }) => {
+      const world = newMachine();
+      world.driver.methods.add('InitializeMachine');
+      await world.reconcile();
+      await world.settle();
+      await world.reconcile();
+      expect(world.machines.get('default/m-1')).toMatchObject({
+        spec: { providerID: 'sim:///m-1' },
+        status: { lastOperation: { errorCode: 'VMBeingInitialized', state: 'Processing' } },
+      });
+
+      world.restart();
+      world.driver.failures['status'] = answers.map((code) => new DriverError(code, 'x'));
+      for (const _ of answers) {
+        await runUntilStill(world);
+        world.nodes.cache.put(node());
+        world.clock.advance(MINUTE);
+      }
+
+      expect(world.driver.calls.at(-1)).toBe('initialize');
+      expect(world.driver.calls.filter((call) => call === 'create')).toHaveLength(1);
+    },
+  );
+
+  test('shows the addresses and resources that its end tells of', async () => {
+    const world = newMachine();
+    world.driver.methods.add('InitializeMachine');
+    const result = { providerID: 'sim:///m-1', nodeName: 'm-1' };
+    const addresses = [{ type: 'ExternalIP', address: '192.0.2.1' }];
+    world.driver.vms.set('m-1', { ...result, addresses, capacity: { cpu: '4' } });
+    world.driver.failures['status'] = [new DriverError('Uninitialized', 'it has no floating IP yet', { result })];
+
+    const { machine: seen } = await runUntilStill(world);
+
+    expect(seen.status).toMatchObject({
+      addresses: [...addresses, { type: 'Hostname', address: 'm-1' }],
+      vmCapacity: { cpu: '4' },
+    });
+  });
+
+  test('of a driver that does not know the call is done', async () => {
+    const world = newMachine();
+    world.driver.methods.add('InitializeMachine');
+    world.driver.failures['initialize'] = [new DriverError('Unimplemented', 'x')];
+
+    expect((await runUntilStill(world)).machine.status?.currentStatus?.phase).toBe('Pending');
+  });
+});
