@@ -16,7 +16,7 @@ import { FakeClock } from './fake-clock.ts';
 import type { ListedMachine, MachineRequest } from '../../pkg/driver/driver.ts';
 import { DriverError } from '../../pkg/driver/error.ts';
 import { CONTROL } from '../../pkg/kube/gate/gate.ts';
-import { singleTarget, type Target } from '../../pkg/kube/targets/targets.ts';
+import { singleTarget, type Target, type Targets } from '../../pkg/kube/targets/targets.ts';
 import { silentLogger } from '../../pkg/base/log/logger.ts';
 import { activityMetrics } from '../../pkg/base/metrics/activity.ts';
 import { orphanVMMetrics } from '../../pkg/controllers/safety/orphan-vms/metrics.ts';
@@ -28,7 +28,7 @@ import { DistrustedAccounts } from '../../pkg/controllers/safety/distrusted-acco
 import { OwnerlessVMs } from '../../pkg/controllers/safety/ownerless-vms.ts';
 import { OrphanBrake } from '../../pkg/controllers/safety/orphan-vms/brake.ts';
 import { Collector } from '../../pkg/controllers/safety/orphan-vms/collector.ts';
-import { OrphanVMsController } from '../../pkg/controllers/safety/orphan-vms/controller.ts';
+import { OrphanVMsController, type OrphanVMsDeps } from '../../pkg/controllers/safety/orphan-vms/controller.ts';
 import { Evidence, type Proof } from '../../pkg/controllers/safety/orphan-vms/evidence.ts';
 import { ForgottenMachines } from '../../pkg/controllers/safety/orphan-vms/forgotten.ts';
 import { LeftBehind } from '../../pkg/controllers/safety/orphan-vms/left-behind.ts';
@@ -66,6 +66,17 @@ export class Provider extends FakeDriver {
     if (this.hangs) return new Promise(() => undefined);
     return Promise.resolve({ lastKnownState: undefined });
   }
+}
+
+/** What parts are made with. */
+type Given = Pick<OrphanVMsDeps, 'recorder' | 'metrics' | 'clock' | 'trust' | 'missingVMs' | 'graceMs' | 'log'> & {
+  readonly targets: Targets;
+};
+
+interface Options {
+  readonly periodMs?: number;
+  /** What is not faked. */
+  readonly parts?: (given: Given) => Partial<OrphanVMsDeps>;
 }
 
 /** The orphan loop over one class. `machines` is what the API server has, `isOwned` what the caches say at the last moment. */
@@ -161,7 +172,7 @@ export class OrphanWorld {
   waitingFor: string | undefined;
   readonly #controller: OrphanVMsController;
 
-  constructor(isDryRun = false, { periodMs = PERIOD_MS }: { readonly periodMs?: number } = {}) {
+  constructor(isDryRun = false, { periodMs = PERIOD_MS, parts }: Options = {}) {
     const { clock, provider, removed, ownerless, classes, registry } = this;
     const log = {
       ...silentLogger,
@@ -226,6 +237,11 @@ export class OrphanWorld {
       removed,
       clock,
       graceMs: GRACE_MS,
+    };
+    const trust = {
+      trustedForMs: () => Math.max(0, clock.monotonicMs() - this.trustedSinceMs),
+      graceLeftMs: () => 0,
+      blindMs: () => 0,
     };
     this.#controller = new OrphanVMsController({
       drivers,
@@ -293,16 +309,13 @@ export class OrphanWorld {
       },
       gone: this.gone,
       removed,
-      trust: {
-        trustedForMs: () => Math.max(0, clock.monotonicMs() - this.trustedSinceMs),
-        graceLeftMs: () => 0,
-        blindMs: () => 0,
-      },
+      trust,
       clusters: [CONTROL],
       clock,
       log,
       periodMs,
       graceMs: GRACE_MS,
+      ...parts?.({ ...left, recorder, metrics, clock, trust, missingVMs: this.missingVMs, graceMs: GRACE_MS }),
     });
   }
 

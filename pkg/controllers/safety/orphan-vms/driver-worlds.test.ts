@@ -1,0 +1,205 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { machine, machineClass, node } from '../../../../test/builders.ts';
+import { FAILURE, GRACE_MS, OrphanWorld, Provider } from '../../../../test/fakes/orphan-world.ts';
+import { MemoryInformer } from '../../../../test/memory-informer.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { ListedMachine } from '../../../driver/driver.ts';
+import { DriverError } from '../../../driver/error.ts';
+import { CLASS_INDEX, classIndex } from '../../../operator/indexes/class-index.ts';
+import { MACHINE_INDEXES } from '../../../operator/indexes/machine-indexes.ts';
+import { BlindAccounts } from './blind-accounts.ts';
+import { VanishedVMs } from './vanished-vms.ts';
+
+interface Driver {
+  readonly scope: 'class' | 'cluster';
+  readonly secrets?: 'one Secret' | 'a Secret for each class';
+  /** What GetMachineStatus says of a VM that is in no list. */
+  readonly status?: 'that it is there' | 'NotFound' | 'Unimplemented';
+}
+
+/** Classes of one driver, of whose lists nothing that judges them is faked. VMs have the names of their Machines: class, number. */
+class DriverWorld extends OrphanWorld {
+  readonly owned: MemoryInformer<Machine>;
+  readonly #driver: Driver;
+
+  constructor(driver: Driver) {
+    const owned = new MemoryInformer<Machine>([], { ...MACHINE_INDEXES, [CLASS_INDEX]: classIndex });
+    super(false, {
+      parts(given) {
+        const deps = { ...given, machines: owned };
+        const vanished = new VanishedVMs(
+          deps as unknown as ConstructorParameters<typeof VanishedVMs>[0],
+          given.missingVMs,
+        );
+        // Who fails is another question.
+        vanished.fail = () => Promise.resolve();
+        return { machines: owned, blindAccounts: new BlindAccounts(deps), vanished };
+      },
+    });
+    this.owned = owned;
+    this.#driver = driver;
+    this.classes.pop();
+  }
+
+  class(name: string): void {
+    const { scope, secrets = 'one Secret', status = 'NotFound' } = this.#driver;
+    const secretRef = { name: secrets === 'one Secret' ? 'cloud' : name, namespace: 'default' };
+    this.classes.push(machineClass((c) => void (Object.assign(c, { secretRef }).metadata.name = name)));
+    const provider = Object.assign(new Provider(), { listScope: scope, listed: [] });
+    // What is deleted is noted in one place.
+    provider.delete = (request) => this.provider.delete(request);
+    provider.getStatus = ({ machine: { metadata } }) =>
+      status === 'that it is there'
+        ? Promise.resolve({ providerID: idOf(metadata.name), nodeName: metadata.name, addresses: [] })
+        : Promise.reject(new DriverError(status, 'x'));
+    this.otherProviders.set(name, provider);
+  }
+
+  own(names: readonly string[], ready: 'True' | 'Unknown' = 'True'): void {
+    for (const name of names) {
+      this.owned.put(
+        machine((m) => {
+          Object.assign(m.metadata, { name, uid: `uid-of-${name}`, labels: { node: name } });
+          m.spec = { class: { kind: 'MachineClass', name: classOf(name) }, providerID: idOf(name) };
+        }),
+      );
+      this.nodes.put(
+        node((n) => {
+          n.metadata.name = name;
+          n.spec = { providerID: idOf(name) };
+          n.status.conditions = [{ type: 'Ready', status: ready }];
+        }),
+      );
+    }
+    this.machines = [...this.owned.list()];
+  }
+
+  disown(name: string): void {
+    this.owned.remove(`default/${name}`);
+    this.machines = [...this.owned.list()];
+  }
+
+  /** What the lists show from now on, but for classes that cannot be listed. */
+  list(vms: readonly (ListedMachine & { readonly class: string })[], unlistable: readonly string[] = []): void {
+    for (const [name, provider] of this.otherProviders) {
+      const isShown = (of: string): boolean => this.#driver.scope === 'cluster' || of === name;
+      provider.listed = unlistable.includes(name) ? FAILURE : vms.filter((vm) => isShown(vm.class));
+    }
+  }
+
+  /** The look in which the first VM is deleted; Infinity if none is. */
+  async firstDeletion(looks: number, before: (look: number) => void): Promise<number> {
+    for (let look = 1; look <= looks; look++) {
+      before(look);
+      await this.look();
+      if (this.provider.deleted.length > 0) return look;
+      this.clock.advance(GRACE_MS);
+    }
+    return Infinity;
+  }
+}
+
+const idOf = (name: string): string => `sim:///${name}`;
+const classOf = (name: string): string => name.replace(/\d+$/u, '');
+const names = (set: string, count: number): string[] => Array.from({ length: count }, (_, i) => `${set}${i}`);
+const vmOf = (name: string) => ({
+  class: classOf(name),
+  providerID: idOf(name),
+  machineName: name,
+  machineUID: `uid-of-${name}`,
+  machineNamespace: 'default',
+});
+
+const DRIVERS = (['class', 'cluster'] as const).flatMap((scope) =>
+  (['one Secret', 'a Secret for each class'] as const).flatMap((secrets) =>
+    (['NotFound', 'Unimplemented'] as const).map((status) => ({ scope, secrets, status })),
+  ),
+);
+
+describe.each(DRIVERS)('with lists of scope $scope, $secrets and GetMachineStatus $status,', (driver) => {
+  // A VM that is just gone, and whose Node is ready still, has its account doubted for a look; lists of a whole cluster are of all accounts.
+  const isOneAccount = driver.scope === 'cluster' || driver.secrets === 'one Secret';
+
+  test.each<{
+    beside: string;
+    own?: string;
+    ready?: 'Unknown';
+    until?: number;
+    failing?: readonly string[];
+    look: number;
+  }>([
+    { beside: 'nothing else', look: 2 },
+    { beside: 'a lost VM whose Node is not ready', own: 'b9', ready: 'Unknown', until: 0, look: 2 },
+    { beside: 'a VM that is gone in look 2, as is its Machine in 3', own: 'b9', until: 1, look: isOneAccount ? 3 : 2 },
+    { beside: 'a class without Machines that cannot be listed', failing: ['z'], look: 2 },
+    { beside: 'a class with a Machine that cannot be listed', failing: ['z'], own: 'z0', look: 2 },
+  ])('the one VM without a Machine is deleted in look $look beside $beside', async (row) => {
+    const { own, ready, until = Infinity, failing = [] } = row;
+    const world = new DriverWorld(driver);
+    for (const name of ['a', 'b', ...failing]) world.class(name);
+    world.own([...names('a', 5), ...names('b', 5)]);
+    const others = own === undefined ? [] : [own];
+    world.own(others, ready);
+
+    const deletedIn = await world.firstDeletion(4, (look) => {
+      const shown = [...names('a', 6), ...names('b', 5), ...(look <= until ? others : [])];
+      world.list(shown.map(vmOf), failing);
+      if (look === 3) world.disown('b9');
+    });
+
+    expect(deletedIn).toBe(row.look);
+    expect([world.provider.deleted.map(({ metadata }) => metadata.name), await world.held()]).toEqual([['a5'], 0]);
+  });
+});
+
+describe.each([{ scope: 'class' }, { scope: 'cluster' }] as const)(
+  'with lists of scope $scope and GetMachineStatus that finds VMs which these omit,',
+  ({ scope }) => {
+    const start = (): DriverWorld => {
+      const world = new DriverWorld({ scope, status: 'that it is there' });
+      for (const name of ['a', 'b']) world.class(name);
+      return world;
+    };
+
+    test('a VM without a Machine is deleted although one that was terminated is always waited for', async () => {
+      const world = start();
+      world.own(names('a', 3));
+      world.own(names('b', 20), 'Unknown');
+      // Each is found for ten looks, and the next one is terminated after eight: b0 before the first look.
+      const deletedIn = await world.firstDeletion(40, (look) => {
+        for (const [i, name] of names('b', 20).entries()) if (look === 8 * i + 11) world.disown(name);
+        world.list([...names('a', 4), ...names('b', 20).filter((_, i) => look < 8 * i + 1)].map(vmOf));
+      });
+
+      expect([deletedIn, world.provider.deleted[0]?.metadata.name]).toEqual([11, 'a3']);
+    });
+
+    /** That VM as a driver shows it that has other IDs and names by now. */
+    const renamed = (name: string) => ({
+      ...vmOf(name),
+      providerID: `sim:///z/${name}`,
+      machineName: `ip-${name}`,
+      machineUID: undefined,
+    });
+
+    test.each<{ how: string; isRenamed: (i: number, look: number) => boolean; unlistable?: readonly number[] }>([
+      { how: 'from the beginning', isRenamed: () => true },
+      { how: 'from the beginning, beside lists that fail at first', isRenamed: () => true, unlistable: [1] },
+      { how: 'all at once', isRenamed: (_i, look) => look >= 4 },
+      { how: 'all at once, beside lists that fail then', isRenamed: (_i, look) => look >= 4, unlistable: [4, 6] },
+      { how: 'one after the other', isRenamed: (i, look) => look >= 4 + 2 * i },
+      { how: 'back and forth', isRenamed: (_i, look) => look % 4 >= 2 },
+    ])('none is deleted whose ID and name the driver changes $how', async ({ isRenamed, unlistable = [] }) => {
+      const world = start();
+      world.own(names('b', 3), 'Unknown');
+
+      const deletedIn = await world.firstDeletion(12, (look) => {
+        const vms = names('b', 3).map((name, i) => (isRenamed(i, look) ? renamed(name) : vmOf(name)));
+        world.list(vms, unlistable.includes(look) ? ['b'] : []);
+      });
+
+      expect(deletedIn).toBe(Infinity);
+    });
+  },
+);
