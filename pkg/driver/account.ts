@@ -12,7 +12,7 @@ export function accountOf(
   return `${provider}/${namespace}/${name}`;
 }
 
-/** Whether an account is one of a provider. */
+/** Whether an account is one of a provider, whose name may have slashes, too. */
 export function isAccountOf(account: string, provider: string): boolean {
-  return account.startsWith(`${provider}/`);
+  return account.split('/').slice(0, -2).join('/') === provider;
 }
