@@ -122,8 +122,8 @@ const HOLD_REASONS: Readonly<Record<HoldReason, string>> = {
   'of-unknown-class': `Too many VMs in the lists of the whole cluster, whose class is unknown or does not exist, have no Machine; not deleting any of them. ${NAMES}The annotation releases held VMs of this class, too. `,
   forgotten: `VMs of this class have no Machine because the control cluster was restored to an earlier state; they are kept. ${NAMES}To keep a VM permanently, create its Machine again. `,
   doubted:
-    `VMs of this class have no Machine, but the driver does not list the VMs of Machines with the same credentials or, if its lists are of the whole cluster, of other Machines; until it does, they are kept. ${NAMES}` +
-    'Check the credentials, the configuration and the version of the driver. If the VMs of those Machines are gone, delete the Machines. VMs that are not needed can be deleted at the provider.',
+    `VMs of this class have no Machine, but the driver does not list the VMs of Machines with the same credentials or, if its lists are of the whole cluster, of other Machines, which may be of a class that cannot be listed; until it does, they are kept. ${NAMES}` +
+    'Check the credentials of all classes, the configuration and the version of the driver. If the VMs of those Machines are gone, delete the Machines. VMs that are not needed can be deleted at the provider.',
 };
 
 /** VMs without a Machine are not deleted. The message has no numbers, so that equal Events are counted as one. */
