@@ -196,7 +196,8 @@ describe('the patch of a failed machine', () => {
   test.each([
     { failure: new ApiError(404, 'NotFound', 'x'), throws: false },
     { failure: new ApiError(409, 'Conflict', 'x'), throws: false },
-    { failure: new ApiError(403, 'Forbidden', 'x'), throws: true },
+    { failure: new ApiError(403, 'Forbidden', 'x'), throws: false },
+    { failure: new ApiError(0, 'Unreachable', 'x'), throws: true },
   ])('that is refused with $failure fails the pass: $throws', async ({ failure, throws }) => {
     const world = new SetWorld([set], [one]);
     world.client.failures.push(failure);
@@ -205,5 +206,19 @@ describe('the patch of a failed machine', () => {
 
     expect(result === failure).toBe(throws);
     expect(writes.filter((what) => what === 'patch machines/m-1')).toHaveLength(1);
+  });
+
+  test('keeps the machine although it is refused, tells of it, and is tried again', async () => {
+    const world = new SetWorld([set], [one]);
+    world.client.failures.push(new ApiError(403, 'Forbidden', 'protected'));
+
+    const { result, writes } = await world.pass();
+
+    expect(writes).toEqual(['patch machines/m-1', 'patch machinesets/set-1/status']);
+    expect(world.events).toEqual(['ChangeRefused']);
+    expect(result).toMatchObject({ kind: 'requeue' });
+    world.clock.advance(10_000);
+    await world.pass();
+    expect(world.machines.get('default/m-1')?.metadata.annotations?.[PRESERVE_ANNOTATION]).toBe('auto-preserved');
   });
 });

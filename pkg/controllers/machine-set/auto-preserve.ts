@@ -7,15 +7,13 @@ import { isConflict, isNotFound } from '../../kube/client/errors.ts';
 import { mergePatchIfUnchanged } from '../../kube/client/patch.ts';
 import { machines } from '../../kube/client/resource.ts';
 import { requestedPreservation } from '../machine-facts/preserve-value.ts';
-import { atOnce } from '../replicas/at-once.ts';
 import { isFailed, isTerminating, preservedUntilMs } from '../replicas/machine-state.ts';
 import { next } from '../../work/reconcile/result.ts';
 import { isRolling } from './creation-room.ts';
-import type { MachineSetDeps, SetStep } from './step.ts';
+import type { Collaborators, SetStep } from './step.ts';
 import { nodeOf } from './preservation.ts';
 
 const AUTO = 'auto-preserved';
-const PATCHES_AT_ONCE = 20;
 
 /**
  * Uses the room that a set grants to failed Machines: the newest undecided ones are preserved as long as there is room; when
@@ -46,27 +44,28 @@ export function autoPreservation(
 
 /**
  * Writes what `autoPreservation` decides; the machine controller does the rest. A Machine that changed meanwhile is decided anew when that
- * is seen.
+ * is seen; one that may not be marked stays all the same.
  */
 export const autoPreserve = (
-  deps: Pick<MachineSetDeps, 'machines' | 'machineSets' | 'machineDeployments' | 'writer' | 'targets'>,
+  deps: Pick<Collaborators, 'machines' | 'machineSets' | 'machineDeployments' | 'writer' | 'targets' | 'preservations'>,
 ): SetStep => ({
   name: 'auto-preserve',
-  async run({ object: set, machines: ofSet, signal }) {
+  async run(pass) {
+    const { key, object: set, machines: ofSet, signal } = pass;
     const limits = { allowed: autoPreserveMaxOf(set), isRollout: isRolling(deps, set) };
     const { preserve, release } = autoPreservation(ofSet, limits, (machine) => nodeOf(deps, machine));
-    const changes = [
-      ...preserve.map((machine) => ({ machine, value: AUTO })),
-      ...release.map((machine) => ({ machine, value: null })),
-    ];
-    await atOnce(PATCHES_AT_ONCE, changes, async ({ machine, value }) => {
+    const mark = async (machine: Machine, value: string | null): Promise<void> => {
       const patch = mergePatchIfUnchanged(machine, { metadata: { annotations: { [PRESERVE_ANNOTATION]: value } } });
       try {
         await deps.writer.patch('change', machines, refOf(machine), patch, { signal });
       } catch (err) {
         if (!isNotFound(err) && !isConflict(err)) throw err;
       }
-    });
+    };
+    const unpreserved = await deps.preservations.each(key, preserve, (machine) => mark(machine, AUTO));
+    const unreleased = await deps.preservations.each(key, release, (machine) => mark(machine, null));
+    pass.unpreserved = new Set(unpreserved.objects.map(({ metadata }) => metadata.uid));
+    pass.refusal ??= unpreserved.text ?? unreleased.text;
     return next;
   },
 });

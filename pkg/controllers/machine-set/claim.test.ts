@@ -40,6 +40,7 @@ test.each([
 test.each([
   { what: 'is gone', failure: new ApiError(404, 'NotFound', 'gone'), throws: false },
   { what: 'is another one by now', failure: new ApiError(422, 'Invalid', 'uid'), throws: false },
+  { what: 'may not be changed', failure: new ApiError(403, 'Forbidden', 'protected'), throws: false },
   { what: 'has changed', failure: new ApiError(409, 'Conflict', 'changed'), throws: true },
 ])('a Machine to be released that $what fails the pass, so that it is tried again: $throws', async (row) => {
   const world = new SetWorld([SET], [astray]);
@@ -64,4 +65,25 @@ test('the Machines of a set are gone through once as long as neither they nor th
   expect(claimedMachines({ machines }, SET)).toEqual([own]);
   machines.remove('default/m-1');
   expect(claimedMachines({ machines }, SET)).toEqual([]);
+});
+
+test('a Machine that may not be adopted takes a place all the same, and the rest of the set is looked after', async () => {
+  const orphan = machine((m) => void Object.assign(m.metadata, { name: 'orphan', uid: 'uid-of-orphan' }));
+  const members = ['m-1', 'm-2'].map((name) =>
+    machine((m) => Object.assign(m.metadata, { name, uid: `uid-of-${name}`, ownerReferences: [OURS] })),
+  );
+  for (const member of members.slice(1)) member.status.currentStatus.phase = 'Failed';
+  const world = new SetWorld([{ ...SET, spec: { ...SET.spec, replicas: 3 } }], [orphan, ...members]);
+  world.client.failures.push(new ApiError(403, 'Forbidden', 'protected'));
+
+  await world.pass();
+
+  expect(world.acts.map(({ verb, what }) => `${verb} ${what}`)).toEqual([
+    'patch machines/orphan',
+    'delete machines/m-2',
+    'create machines/set-1-new-1',
+  ]);
+  expect(JSON.stringify(world.machineSets.get('default/set-1')?.status)).toContain(
+    'A change of machines/orphan is refused, and retried: protected',
+  );
 });

@@ -2,17 +2,13 @@ import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { refOf } from '../../apis/meta.ts';
-import { ApiError, isNotFound } from '../../kube/client/errors.ts';
+import { ApiError, ignoreNotFound, isNotFound } from '../../kube/client/errors.ts';
 import { machines, machineSets } from '../../kube/client/resource.ts';
 import { adoptPatch, controllerReference, releasePatch, sortByClaim } from '../../work/reconcile/ownership.ts';
-import { atOnce } from '../replicas/at-once.ts';
 import { mayAdopt } from '../replicas/may-adopt.ts';
-import { patchEach } from '../replicas/patch-each.ts';
 import { CONTROLLER_INDEX, NO_CONTROLLER } from '../../operator/indexes/owner-index.ts';
 import { next } from '../../work/reconcile/result.ts';
-import type { MachineSetDeps, SetStep } from './step.ts';
-
-const RELEASES_AT_ONCE = 20;
+import type { Collaborators, MachineSetDeps, SetStep } from './step.ts';
 
 /** What was claimed of which Machines, by the set as it was then. A pass asks several times, mostly of the same. */
 const known = new WeakMap<MachineSet, { readonly of: readonly Machine[]; readonly claimed: readonly Machine[] }>();
@@ -30,20 +26,28 @@ export function claimedMachines(deps: Pick<MachineSetDeps, 'machines'>, set: Mac
 
 /**
  * Adopts the Machines that the set selects and nobody controls, and releases those that it controls and no longer selects.
- * Anyone who is not adopted or released now is so by the retry: any error but "not found" is thrown.
+ * Anyone who is not adopted or released now is so by the retry: an error other than "not found" or a refusal is thrown. One that may not be adopted
+ * counts as if it were: of many, as after a restore, there would soon be twice as many.
  */
-export const claim = (deps: Pick<MachineSetDeps, 'machines' | 'reader' | 'writer'>): SetStep => ({
+export const claim = (deps: Pick<Collaborators, 'machines' | 'reader' | 'writer' | 'claims'>): SetStep => ({
   name: 'claim',
-  async run({ object: set, signal }) {
+  async run(pass) {
+    const { key, object: set, signal } = pass;
     const { adopt, release } = sortByClaim(set, [
       ...deps.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid),
       ...deps.machines.byIndex(CONTROLLER_INDEX, NO_CONTROLLER),
     ]);
-    await atOnce(RELEASES_AT_ONCE, release, (machine) => releaseMachine(deps, set, machine, signal));
+    const held = await deps.claims.each(key, release, (machine) => releaseMachine(deps, set, machine, signal));
+    pass.refusal ??= held.text;
     if (adopt.length === 0 || !(await mayAdopt(deps.reader, machineSets, set, signal))) return next;
 
     const reference = controllerReference(set, API_VERSION, 'MachineSet');
-    await patchEach(deps.writer, machines, adopt, (machine) => adoptPatch(machine, reference), signal);
+    const refused = await deps.claims.each(key, adopt, (machine) => {
+      const patch = adoptPatch(machine, reference);
+      return deps.writer.patch('change', machines, refOf(machine), patch, { signal }).catch(ignoreNotFound);
+    });
+    pass.unadopted = refused.objects.length;
+    pass.refusal ??= refused.text;
     return next;
   },
 });

@@ -18,6 +18,7 @@ import { reachedCreationLimit } from '../replicas/events.ts';
 import { setFreeze } from '../replicas/freeze-marks.ts';
 import { addFinalizer, OwnerController } from '../replicas/owner-controller.ts';
 import { OwnerStatuses } from '../replicas/owner-status.ts';
+import { PatientChanges } from '../replicas/patient-changes.ts';
 import { release } from '../replicas/release.ts';
 import { autoPreserve } from './auto-preserve.ts';
 import { claim, claimedMachines } from './claim.ts';
@@ -40,7 +41,12 @@ export function machineSetController(deps: MachineSetDeps): OwnerController<Mach
   const conditionsOf = (set: MachineSet) => set.status?.machineSetCondition;
   const kind = { kind: 'MachineSet', resource: machineSets, objects: deps.machineSets, conditionsOf } as const;
   const statuses = new OwnerStatuses({ ...deps, ...kind, finalizer });
-  const given: Collaborators = { ...deps, finalizer, plans, recoveries, statuses };
+  const [claims, pushes, preservations] = [
+    new PatientChanges(deps),
+    new PatientChanges(deps),
+    new PatientChanges(deps),
+  ];
+  const given: Collaborators = { ...deps, finalizer, plans, recoveries, statuses, claims, pushes, preservations };
   const shown = status(given);
   settleWhenObserved(deps);
   return new OwnerController<MachineSet, SetPass>({
@@ -65,7 +71,12 @@ export function machineSetController(deps: MachineSetDeps): OwnerController<Mach
       end: [shown],
     },
     tell: (pass) => statuses.tell(pass),
-    dueInMs: ({ machines }) => [nextExpiryInMs(machines, deps.clock.now())],
+    dueInMs: ({ key, machines }) => [
+      nextExpiryInMs(machines, deps.clock.now()),
+      claims.dueInMs(key),
+      pushes.dueInMs(key),
+      preservations.dueInMs(key),
+    ],
     forget(key, uid) {
       deps.expectations.forget(uid);
       plans.forget(uid);

@@ -26,6 +26,7 @@ export function machineSet(operator: Operator, deps: OwnerDeps): Controller {
     safetyRecorder: eventsAbout(machineSetResource, operator.recorder(MANAGER_LEASE)),
     metrics: machineSetMetrics(registry, () => machineSets.list()),
     nodeConditions: config.machine.nodeConditions,
+    random: operator.random,
     newSuffix: () => randomSuffix(operator.random),
   });
   return {

@@ -7,7 +7,7 @@ import { setFreeze } from '../replicas/freeze-marks.ts';
 import { isTerminating } from '../replicas/machine-state.ts';
 import { planReplicas, type ReplicaPlan } from '../replicas/replica-plan.ts';
 import { hasOutdatedTemplate, isRolling, roomFor } from './creation-room.ts';
-import type { MachineSetDeps } from './step.ts';
+import type { MachineSetDeps, SetPass } from './step.ts';
 import { isKeptWhenFailed, nodeOf } from './preservation.ts';
 
 /** A size that falls so soon after it rose, or while it already swings, may rise again. */
@@ -61,11 +61,16 @@ export class ReplicaPlans {
     this.#swings = new Swings(deps);
   }
 
-  of(set: MachineSet, machines: readonly Machine[]): ReplicaPlan {
+  of(
+    set: MachineSet,
+    machines: readonly Machine[],
+    { unadopted = 0, unpreserved }: Pick<SetPass, 'unadopted' | 'unpreserved'> = {},
+  ): ReplicaPlan {
     const nowMs = this.#deps.clock.now();
     const { isLabelled, isStopped } = setFreeze.marksOf(set);
     return planReplicas({
       desired: replicasOf(set),
+      unadopted,
       machines,
       isFrozen: isLabelled || isStopped === true,
       isReplaced: hasOutdatedTemplate(this.#deps, set),
@@ -74,7 +79,9 @@ export class ReplicaPlans {
       isSwinging: this.settlesInMs(set) > 0 && !isRolling(this.#deps, set),
       scalerChangedAtMs: fromTimestamp(set.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION]),
       nowMs,
-      isKept: (machine) => isKeptWhenFailed(machine, nodeOf(this.#deps, machine), nowMs),
+      isKept: (machine) =>
+        unpreserved?.has(machine.metadata.uid) === true ||
+        isKeptWhenFailed(machine, nodeOf(this.#deps, machine), nowMs),
     });
   }
 

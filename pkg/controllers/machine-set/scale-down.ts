@@ -37,7 +37,7 @@ export const deleteSurplus = (deps: ScaleDownDeps & Pick<Collaborators, 'plans'>
   name: 'delete-surplus',
   async run(pass) {
     const { object: set, machines: claimed, notes, signal } = pass;
-    const { create, victims, kept, heldBack } = deps.plans.of(set, claimed);
+    const { create, victims, kept, heldBack } = deps.plans.of(set, claimed, pass);
     deps.recoveries.keepOnly(set, claimed);
     pass.isShort = create > 0;
     if (victims.length === 0) {

@@ -42,7 +42,7 @@ export const createMissing = (deps: ScaleUpDeps & Pick<Collaborators, 'plans' | 
     const missing = (): number => {
       const now = deps.machineSets.get(pass.key);
       if (now === undefined || now.metadata.uid !== set.metadata.uid || isBeingDeleted(now)) return 0;
-      return deps.plans.of(now, claimedMachines(deps, now)).create;
+      return deps.plans.of(now, claimedMachines(deps, now), pass).create;
     };
     let hasMore = pass.hasDeleted === true;
     const pending = await unseenCreations(deps, set, signal);

@@ -135,4 +135,44 @@ describe('the write of a template', () => {
 
     expect(result === failure).toBe(throws);
   });
+
+  test('that one Machine refuses keeps no other from it, nor what is missing from being created', async () => {
+    const four = { ...set, spec: { ...set.spec, replicas: 4 } };
+    const machines = ['m-1', 'm-2', 'm-3'].map((name) =>
+      machine((m) => {
+        Object.assign(m.metadata, { name, uid: `uid-of-${name}`, ownerReferences: owned.metadata.ownerReferences });
+      }),
+    );
+    const world = new SetWorld([four], machines);
+    world.client.failures.push(new ApiError(403, 'Forbidden', 'protected'));
+
+    const { result } = await world.pass();
+
+    expect(world.acts.map(({ verb, what }) => `${verb} ${what}`)).toEqual([
+      'patch machines/m-1',
+      'patch machines/m-2',
+      'patch machines/m-3',
+      'create machines/set-1-new-1',
+    ]);
+    expect(world.machines.list().filter(({ spec }) => spec.drainTimeout === '5m')).toHaveLength(3);
+    expect(world.machineSets.get('default/set-1')?.status?.machineSetCondition).toMatchObject([
+      {
+        type: 'ReplicaFailure',
+        reason: 'ChangeRefused',
+        message: 'A change of machines/m-1 is refused, and retried: protected',
+      },
+    ]);
+    expect(result).toMatchObject({ kind: 'requeue' });
+
+    // It is left alone for a while, is still told of, and gets the template when it may.
+    world.clock.advance(1_000);
+    await world.pass();
+    expect(world.acts).toHaveLength(4);
+    expect(JSON.stringify(world.machineSets.get('default/set-1')?.status)).toContain('ChangeRefused');
+    world.clock.advance(10_000);
+    await world.pass();
+    expect(world.machines.get('default/m-1')?.spec.drainTimeout).toBe('5m');
+    expect(JSON.stringify(world.machineSets.get('default/set-1')?.status)).not.toContain('ChangeRefused');
+    expect(world.events.filter((reason) => reason === 'ChangeRefused')).toHaveLength(1);
+  });
 });

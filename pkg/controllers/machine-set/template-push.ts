@@ -2,23 +2,28 @@ import { EFFECTIVE_CREATION_TIMEOUT_ANNOTATION } from '../../apis/machine/v1alph
 import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine, MachineSpec } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { refOf } from '../../apis/meta.ts';
+import { ignoreNotFound } from '../../kube/client/errors.ts';
 import { mergePatchIfUnchanged, type MergePatch } from '../../kube/client/patch.ts';
 import { machines as machineResource } from '../../kube/client/resource.ts';
 import { inPlaceChange } from '../replicas/in-place-change.ts';
 import { isTerminating } from '../replicas/machine-state.ts';
-import { patchEach } from '../replicas/patch-each.ts';
 import { creationTimeoutFor } from './new-machine.ts';
 import { next } from '../../work/reconcile/result.ts';
-import type { MachineSetDeps, SetStep } from './step.ts';
+import type { Collaborators, SetStep } from './step.ts';
 
-/** Brings existing Machines in step with the parts of the template that need no new VM. Any error but "not found" is thrown. */
-export const pushTemplate = ({ writer }: Pick<MachineSetDeps, 'writer'>): SetStep => ({
+/** Brings existing Machines in step with the parts of the template that need no new VM. An error other than "not found" or a refusal is thrown. */
+export const pushTemplate = ({ writer, pushes }: Pick<Collaborators, 'writer' | 'pushes'>): SetStep => ({
   name: 'template-push',
-  async run({ object: set, machines, signal }) {
+  async run(pass) {
+    const { key, object: set, machines, signal } = pass;
     const changeOf = (machine: Machine) => templateChange(set, machine);
     const behind = machines.filter((machine) => changeOf(machine) !== undefined);
-    const patchOf = (machine: Machine) => mergePatchIfUnchanged(machine, { spec: changeOf(machine) });
-    await patchEach(writer, machineResource, behind, patchOf, signal);
+    const refused = await pushes.each(key, behind, (machine) => {
+      const patch = mergePatchIfUnchanged(machine, { spec: changeOf(machine) });
+      return writer.patch('change', machineResource, refOf(machine), patch, { signal }).catch(ignoreNotFound);
+    });
+    pass.refusal ??= refused.text;
     return next;
   },
 });

@@ -29,7 +29,7 @@ export interface OwnerPass<T extends Owner> {
   /** What has to be retried, once the status was written. */
   error?: unknown;
   /** A change that the API server, a policy or a webhook rejects: condition ReplicaFailure and an Event tell of it. */
-  refusal?: string;
+  refusal?: string | undefined;
   /** The rejection has ended the work: the spec is not obeyed. */
   isCutShort?: boolean;
 }

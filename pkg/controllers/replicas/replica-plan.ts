@@ -8,6 +8,8 @@ import { inVictimOrder, markedAtMs, priorityOf, rolloutVictimCriteria, victimCri
 
 export interface ReplicaFacts {
   readonly desired: number;
+  /** How many take the place of others, although they may not be adopted. */
+  readonly unadopted?: number;
   /** The Machines of the set, terminating ones included. */
   readonly machines: readonly Machine[];
   /** Held back by the overshoot safety. */
@@ -62,7 +64,7 @@ export interface ReplicaPlan {
  */
 export function planReplicas(facts: ReplicaFacts): ReplicaPlan {
   const living = facts.machines.filter((machine) => !isTerminating(machine));
-  const missing = facts.desired - living.length;
+  const missing = facts.desired - (facts.unadopted ?? 0) - living.length;
   if (missing > 0) {
     const heldBack = holdBackReason(facts);
     const create = Math.min(missing, facts.room);

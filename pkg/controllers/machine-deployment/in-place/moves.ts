@@ -8,7 +8,7 @@ import { machines as machineResource } from '../../../kube/client/resource.ts';
 import { isWorthReporting } from '../../machine-facts/node-refusal.ts';
 import { atOnce } from '../../replicas/at-once.ts';
 import { couldNotMoveMachines, type RefusedChange } from '../events.ts';
-import { Refusals } from '../node-marks/refusals.ts';
+import { Refusals } from '../../replicas/refusals.ts';
 import type { MachineDeploymentDeps } from '../step.ts';
 
 const PATCHES_AT_ONCE = 20;

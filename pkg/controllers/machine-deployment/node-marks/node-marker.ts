@@ -11,7 +11,7 @@ import { isHeldOtherwise } from '../../machine-facts/rollout-marks.ts';
 import { atOnce } from '../../replicas/at-once.ts';
 import type { MachineDeploymentDeps } from '../step.ts';
 import { couldNotMarkNodes, type RefusedChange } from '../events.ts';
-import { Refusals } from './refusals.ts';
+import { Refusals } from '../../replicas/refusals.ts';
 import { markNode, missingNodeMarks, type RolloutMarks } from './rollout-node-marks.ts';
 
 /** How many Nodes are written at once, and at most in one pass: scaling must not wait behind a thousand Nodes. */

@@ -1,6 +1,6 @@
-import { type Clock, MINUTE_MS } from '../../../base/clock/clock.ts';
-import type { Random } from '../../../base/random/random.ts';
-import { Backoff } from '../../../work/workqueue/backoff.ts';
+import { type Clock, MINUTE_MS } from '../../base/clock/clock.ts';
+import type { Random } from '../../base/random/random.ts';
+import { Backoff } from '../../work/workqueue/backoff.ts';
 
 /** How long what has refused is left alone. */
 const RETRIES = { baseMs: 5_000, maxMs: 5 * MINUTE_MS };
@@ -11,6 +11,7 @@ interface Refusal {
   readonly owner: string;
   readonly times: number;
   readonly notBeforeMs: number;
+  readonly text: string | undefined;
 }
 
 /**
@@ -35,11 +36,15 @@ export class Refusals {
     return (this.#refusals.get(uid)?.notBeforeMs ?? 0) <= this.#clock.monotonicMs();
   }
 
-  /** It has refused once more. `owner` is who comes back for it. */
-  add(owner: string, uid: string): void {
+  /** It has refused once more, and what is told of that. `owner` is who comes back for it. */
+  add(owner: string, uid: string, text?: string): void {
     const times = (this.#refusals.get(uid)?.times ?? 0) + 1;
     const notBeforeMs = this.#clock.monotonicMs() + this.#backoff.delayMs(times);
-    this.#refusals.set(uid, { owner, times, notBeforeMs });
+    this.#refusals.set(uid, { owner, times, notBeforeMs, text });
+  }
+
+  textOf(uid: string): string | undefined {
+    return this.#refusals.get(uid)?.text;
   }
 
   delete(uid: string): void {
