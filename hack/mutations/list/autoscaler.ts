@@ -34,8 +34,8 @@ export const AUTOSCALER: readonly Mutation[] = [
   },
   {
     in: 'decideIncrease',
-    from: 'max ?',
-    to: 'max + 1 ?',
+    from: '> group.max)',
+    to: '> group.max + 1)',
     why: 'A group grows beyond its maximum.',
   },
   {

@@ -1,6 +1,8 @@
 import { Status } from '../rpc-error.ts';
 
 import { NODE_GROUP_MAX_ANNOTATION, NODE_GROUP_MIN_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import { describeFieldErrors, validateMachineDeployment } from '../../apis/machine/v1alpha1/validation.ts';
 import type { NodeGroup } from '../groups.ts';
 
 /** What one call comes to, given a group as it is: refused, or a size and the Machines that are to go for it. */
@@ -53,6 +55,13 @@ export function belowMinimum({ id, min }: NodeGroup, before: number, wanted: num
     `group ${id} has ${before} replicas and a minimum of ${min}, but ${wanted} would remain: request fewer, or lower the minimum ` +
       `(annotation ${NODE_GROUP_MIN_ANNOTATION}, or flag --nodes)`,
   );
+}
+
+/** Nothing would follow: a MachineDeployment that a looser schema has let in is not reconciled. Undefined when it is. */
+export function invalidSpec({ id }: NodeGroup, deployment: MachineDeployment): Refusal | undefined {
+  const errors = validateMachineDeployment(deployment);
+  if (errors.length === 0) return undefined;
+  return notNow(`group ${id} is not reconciled, because its spec is invalid: ${describeFieldErrors(errors)}`);
 }
 
 /** For a smaller size, a rollout would empty others. */

@@ -350,3 +350,14 @@ test.each<{ asked: DeletionTarget; want: RegExp }>([
 
   expect(isRefusal(decision) && decision.message).toMatch(want);
 });
+
+test('of a group whose spec is invalid no Machine goes: nothing would follow, for a Node that is drained', () => {
+  const state = groupState(3, THREE);
+  state.deployment.spec.template.spec = {};
+
+  expect(decideDeletion(state, nodeGroup(), [node('a')])).toMatchObject({
+    code: FAILED_PRECONDITION,
+    message: expect.stringContaining('spec.template.spec.class'),
+  });
+  expect(decideDeletion(state, nodeGroup(), [GONE])).toMatchObject({ replicas: 3, machines: [] });
+});

@@ -5,6 +5,7 @@ import type { NodeGroup } from '../groups.ts';
 import {
   belowMinimum,
   invalidArgument,
+  invalidSpec,
   isRefusal,
   notNow,
   wouldCostOthers,
@@ -64,6 +65,7 @@ export function deletionOf(
  * | a replica whose Machine comes when those before it are gone    | FAILED_PRECONDITION: a rollout of type Recreate would end with fewer |
  * | a replica without a Machine, or with one that has failed       | taken back |
  * | one that has its Machine by now, or was taken back             | done: another one takes its place in the list, not in the call |
+ * | a Machine of a group whose spec is invalid                     | FAILED_PRECONDITION: it is not reconciled |
  * | a Machine of another group, a Node of no Machine, or nothing   | INVALID_ARGUMENT |
  *
  * A repetition finds nothing to do, also when it comes in parts or in another order.
@@ -97,7 +99,8 @@ export function decideDeletion(
   const isWithdrawal = fewer > 0 || machines.some((name) => state.members.get(name)?.hasNode === false);
   if (isWithdrawal && decision.replicas < neededBy(state, machines))
     return wouldCostOthers(group, replicasOf(state.deployment));
-  return { ...decision, places: places.slice(0, fewer) };
+  const invalid = machines.length === 0 ? undefined : invalidSpec(group, state.deployment);
+  return invalid ?? { ...decision, places: places.slice(0, fewer) };
 }
 
 /** The group without these Machines, and by up to `missing` replicas smaller that have none. */

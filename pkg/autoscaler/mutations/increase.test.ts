@@ -23,6 +23,16 @@ test('a group that is being deleted is not made larger', () => {
   expect(decideIncrease(state, nodeGroup(), 1)).toMatchObject({ code: FAILED_PRECONDITION });
 });
 
+test('a group whose spec is invalid is not made larger: nothing would follow', () => {
+  const state = groupState(3, []);
+  state.deployment.spec.template.spec = {};
+
+  expect(decideIncrease(state, nodeGroup(), 1)).toMatchObject({
+    code: FAILED_PRECONDITION,
+    message: expect.stringContaining('spec.template.spec.class'),
+  });
+});
+
 test('a group without a size has none', () => {
   const state = groupState(0, []);
   delete state.deployment.spec.replicas;

@@ -1,7 +1,7 @@
 import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { fromTimestamp } from '../../base/clock/clock.ts';
 import type { NodeGroup } from '../groups.ts';
-import { invalidArgument, notNow, type GroupDecision, aboveMaximum, wouldCostOthers } from './decision.ts';
+import { invalidArgument, invalidSpec, notNow, type GroupDecision, aboveMaximum, wouldCostOthers } from './decision.ts';
 import { withLess } from './delete-nodes.ts';
 import { isKeptForInspection, neededBy, type GroupState, type GroupMember } from './group-state.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
@@ -20,7 +20,8 @@ export function decideIncrease(
   if (isBeingDeleted(deployment)) return notNow(`group ${group.id} is being deleted: scale another group`);
   const before = replicasOf(deployment);
   const replicas = before + delta;
-  return replicas > group.max ? aboveMaximum(group, before, replicas) : { replicas, machines: [] };
+  if (replicas > group.max) return aboveMaximum(group, before, replicas);
+  return invalidSpec(group, deployment) ?? { replicas, machines: [] };
 }
 
 /**

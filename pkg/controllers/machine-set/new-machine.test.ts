@@ -46,6 +46,7 @@ test('what is asked of one machine, or recorded of one, does not come from a tem
     'maintenance',
     'maintenance-since',
     'maintenance-node',
+    'marked-for-deletion-time',
     'creation-sent-at',
     'vm-class',
   ];
