@@ -3,7 +3,7 @@ import { isIntOrPercent, resolveIntOrPercent } from '../../int-or-percent.ts';
 import { InvalidSelectorError, labelMatcher } from '../../label-selector.ts';
 import type { LabelSelector } from '../../meta.ts';
 import { TEMPLATE_HASH_LABEL } from './labels.ts';
-import type { ClassSpec, Machine, MachineConfiguration, MachineTemplateSpec } from './machine.ts';
+import type { ClassSpec, MachineConfiguration, MachineTemplateSpec } from './machine.ts';
 import type { MachineClass } from './machine-class.ts';
 import type { MachineDeployment, MachineDeploymentStrategy, RollingLimits } from './machine-deployment.ts';
 import type { MachineSet } from './machine-set.ts';
@@ -19,7 +19,7 @@ import {
 
 /**
  * What the validation rules of the CRDs refuse, found in objects that were stored without them. A value that is absent
- * counts like null: a typed Go writer knows no difference.
+ * counts like null: a typed Go writer knows no difference. Of a Machine each field is obeyed as far as it can be.
  */
 
 /** One field that cannot be obeyed. */
@@ -60,12 +60,6 @@ export function validateMachineSet({ spec }: Pick<MachineSet, 'spec'>): FieldErr
     ...selectorFindings(spec.selector, spec.template),
     ...templateFindings(spec.template),
   ]);
-}
-
-/** Whatever would keep a Machine from being reconciled; empty when it is sound. */
-export function validateMachine({ spec }: Pick<Machine, 'spec'>): FieldError[] {
-  if (isEmptySpec(spec)) return [{ field: 'spec', message: MESSAGES.specMissing }];
-  return found([classFinding(spec.class, 'spec'), ...configurationFindings(spec, 'spec')]);
 }
 
 /** Whatever would keep the Machines of a class from being reconciled; empty when it is sound. */
