@@ -151,43 +151,30 @@ function conditionsOf(
   const set = (
     type: string,
     condition: Omit<MachineDeploymentCondition, 'type'> | undefined,
-    refresh = false,
+    refresh = condition?.message !== conditionOf(conditions, type)?.message,
   ): void => {
     conditions = changed(conditions, type, condition, refresh, facts.nowMs);
   };
   const { machinesOf, invalid, unsupported } = facts;
   const wrong = invalidAnnotations('MachineDeployment', deployment);
-  const wrongBefore = conditionOf(conditions, INVALID_ANNOTATION)?.message;
-  set(
-    INVALID_ANNOTATION,
-    wrong === undefined ? undefined : { status: 'True', reason: 'UnknownValue', message: wrong },
-    wrong !== wrongBefore,
-  );
-  const told = conditionOf(conditions, 'InvalidSpec')?.message;
+  set(INVALID_ANNOTATION, wrong === undefined ? undefined : { status: 'True', reason: 'UnknownValue', message: wrong });
   if (invalid !== undefined) {
-    set('InvalidSpec', { status: 'True', reason: 'ValidationFailed', message: invalid }, told !== invalid);
+    set('InvalidSpec', { status: 'True', reason: 'ValidationFailed', message: invalid });
     return conditions;
   }
-  set(
-    'InvalidSpec',
-    unsupported === undefined ? undefined : { status: 'True', ...unsupported },
-    told !== unsupported?.message,
-  );
-  set('Available', availability(deployment, counts));
+  set('InvalidSpec', unsupported && { status: 'True', ...unsupported });
+  set('Available', availability(deployment, counts), false);
   const progress = facts.progress(counts);
   if (progress !== undefined) {
     const { refresh, ...condition } = progress;
     set('Progressing', condition, refresh);
   }
-  const failure = replicaFailure(sets, facts.refusal);
-  const failureBefore = conditionOf(conditions, 'ReplicaFailure')?.message;
-  set('ReplicaFailure', failure, failure?.message !== failureBefore);
-  const held = replacementHold(sets.flatMap(machinesOf));
-  const heldBefore = conditionOf(conditions, REPLACEMENT_HELD)?.message;
-  set(REPLACEMENT_HELD, held && { status: 'True', ...held }, held?.message !== heldBefore);
-  const refused = nodeSyncRefusal(sets.flatMap(machinesOf));
-  const refusedBefore = conditionOf(conditions, NODE_SYNC_REFUSED)?.message;
-  set(NODE_SYNC_REFUSED, refused && { status: 'True', ...refused }, refused?.message !== refusedBefore);
+  set('ReplicaFailure', replicaFailure(sets, facts.refusal));
+  const machines = sets.flatMap(machinesOf);
+  const held = replacementHold(machines);
+  set(REPLACEMENT_HELD, held && { status: 'True', ...held });
+  const refused = nodeSyncRefusal(machines);
+  set(NODE_SYNC_REFUSED, refused && { status: 'True', ...refused });
   return conditions;
 }
 

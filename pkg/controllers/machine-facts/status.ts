@@ -1,12 +1,13 @@
 import { copyOfObject } from '../../apis/copy.ts';
 import { hasFinalizer } from '../../apis/finalizers.ts';
 import { phaseOf, providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
-import type { LastOperation, Machine, MachineStatus } from '../../apis/machine/v1alpha1/machine.ts';
+import type { LastOperation, Machine, MachineCondition, MachineStatus } from '../../apis/machine/v1alpha1/machine.ts';
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { LONGEST_TEXT, shortText } from '../../apis/short-text.ts';
 import { toTimestamp, fromTimestamp, MINUTE_MS } from '../../base/clock/clock.ts';
 import type { DriverCode } from '../../driver/error.ts';
+import { conditionOf, dated, withCondition, withoutCondition } from '../../work/reconcile/conditions.ts';
 import type { OperationCode } from './operation-codes.ts';
 
 /** The copy that steps change: its status always exists. */
@@ -67,6 +68,20 @@ export function codeInDeletion<T extends OperationCode | undefined>(
   code: T,
 ): T | 'NeverAsked' {
   return wasNeverRequested(machine) ? 'NeverAsked' : code;
+}
+
+/** Shows a condition of the machine, since now if its status is another; undefined: shows none of that type. */
+export function showCondition(
+  { status }: MachineCopy,
+  type: string,
+  said: Omit<MachineCondition, 'type' | 'lastTransitionTime'> | undefined,
+  nowMs: number,
+): void {
+  const { machineConditions } = status;
+  if (said !== undefined)
+    status.machineConditions = withCondition(machineConditions, dated({ type, ...said }, machineConditions, nowMs));
+  else if (conditionOf(machineConditions, type) !== undefined)
+    status.machineConditions = withoutCondition(machineConditions, type);
 }
 
 /**

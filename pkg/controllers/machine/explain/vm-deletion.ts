@@ -1,44 +1,35 @@
 import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine, MachineCondition } from '../../../apis/machine/v1alpha1/machine.ts';
-import { dated, conditionOf, withCondition, withoutCondition } from '../../../work/reconcile/conditions.ts';
+import { conditionOf } from '../../../work/reconcile/conditions.ts';
 import { VM_DELETION_REQUESTED } from '../../machine-facts/vm-states.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
 import type { Fact } from '../explanation.ts';
-import { conditionStep } from './condition-step.ts';
+import { noticeStep } from './condition-step.ts';
 
 /** How somebody gets out of it: what was asked of the provider cannot be taken back there. */
 const REMEDY =
   'Delete this Machine of machines.machine.sapcloud.io (`kubectl delete mc`): its Node is drained, then its VM is deleted.';
 
+const NOTICE = {
+  name: 'vm-deletion',
+  type: VM_DELETION_REQUESTED,
+  logged: 'deletion of the VM requested by another client',
+} as const;
+
 /**
- * Says that somebody has asked the provider to delete the VM, which is kept for its Machine: condition and Event. It is not followed: the
- * Node is healthy and its pods have no notice yet, and whoever deletes all of them at the provider by mistake must not lose them here.
+ * Says that somebody has asked the provider to delete the VM, which is kept for its Machine. It is not followed: the Node is healthy and its
+ * pods have no notice yet, and whoever deletes all of them at the provider by mistake must not lose them here.
  */
 export const vmDeletion = ({ clock, vmStates }: Pick<Collaborators, 'clock' | 'vmStates'>): MachineStep =>
-  conditionStep('vm-deletion', ({ machine, pass, log }, reported) => {
-    const { uid } = machine.metadata;
+  noticeStep({ ...NOTICE, clock }, ({ machine }) => {
     const providerID = providerIDOf(machine);
     const listed = providerID === '' ? undefined : vmStates.get(providerID);
-    if (listed === undefined) return;
-    const shown = shownBy(machine);
-    const { machineConditions } = machine.status;
+    if (listed === undefined) return 'unknown';
     const { deletion } = listed;
-    if (deletion === undefined) {
-      reported.delete(uid);
-      if (shown !== undefined)
-        machine.status.machineConditions = withoutCondition(machineConditions, VM_DELETION_REQUESTED);
-      return;
-    }
+    if (deletion === undefined) return 'none';
     const message = `The deletion of VM ${providerID} was requested at the provider: ${deletion}. The VM is kept until this Machine is deleted.`;
-    if (message === shown?.message || message === reported.get(uid)) return;
-    const current = { type: VM_DELETION_REQUESTED, status: 'True', reason: 'DeletionRequested', message } as const;
-    machine.status.machineConditions = withCondition(machineConditions, dated(current, machineConditions, clock.now()));
-    pass.event('VMDeletionRequested', `${message} ${REMEDY}`);
-    pass.afterWrite(() => {
-      reported.set(uid, message);
-      log.warn({ providerID, deletion }, 'deletion of the VM requested by another client');
-    });
+    return { reason: 'DeletionRequested', message, remedy: REMEDY, fields: { providerID, deletion } };
   });
 
 /** Adds that somebody wants the VM deleted. */

@@ -1,27 +1,15 @@
 import type { Machine, MachineCondition } from '../../../apis/machine/v1alpha1/machine.ts';
-import { dated, conditionOf, withCondition, withoutCondition } from '../../../work/reconcile/conditions.ts';
+import { conditionOf } from '../../../work/reconcile/conditions.ts';
 import { holdOf } from '../../machine-facts/replacement-hold.ts';
-import type { MachineCopy } from '../../machine-facts/status.ts';
 import { explanation, type Fact } from '../explanation.ts';
 
-/** Says that the Node of a machine was deleted, and why the machine is not yet. */
+/** Condition type that says that the Node of a machine was deleted, and why the machine is not yet. */
 export const NODE_DELETED = 'NodeDeleted';
-
-export function showNodeDeleted({ status }: MachineCopy, reason: string, message: string, nowMs: number): void {
-  const { machineConditions } = status;
-  const current = { type: NODE_DELETED, status: 'True', reason, message } as const;
-  status.machineConditions = withCondition(machineConditions, dated(current, machineConditions, nowMs));
-}
 
 /** Whether it says that the machine waits for its turn, which comes by itself. */
 export function isWaitForTurnShown(machine: Pick<Machine, 'status'>): boolean {
   const shown = shownBy(machine);
   return shown !== undefined && !ENDED_BY_USERS.has(shown.reason ?? '');
-}
-
-export function hideNodeDeleted({ status }: MachineCopy): void {
-  if (shownBy({ status }) !== undefined)
-    status.machineConditions = withoutCondition(status.machineConditions, NODE_DELETED);
 }
 
 /** What a machine waits for that works, or joins, and whose Node was deleted; an unhealthy one says in its last operation why it is held. */

@@ -16,6 +16,7 @@ import { isWorthReporting } from '../../machine-facts/node-refusal.ts';
 import type { PaceFacts } from '../../machine-facts/pace.ts';
 import { hold } from '../../machine-facts/replacement-hold.ts';
 import { paceFactsOf, type TurnDeps } from '../../machine-facts/replacement-turn.ts';
+import { showCondition } from '../../machine-facts/status.ts';
 import { isPreserved } from '../../replicas/machine-state.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
@@ -23,12 +24,11 @@ import { clustersOf } from '../failure/fail.ts';
 import { noteHold } from '../failure/held-back.ts';
 import { type NotYet, paced, takeGrant, zoneStopped } from '../failure/turn.ts';
 import {
-  hideNodeDeleted,
   IN_MAINTENANCE,
   isWaitForTurnShown,
   NEVER_REPLACED,
+  NODE_DELETED,
   PRESERVED,
-  showNodeDeleted,
 } from './deleted-node-condition.ts';
 import { isManaged } from './lost-nodes.ts';
 import { namedNode } from './named-node.ts';
@@ -114,7 +114,7 @@ export function nodeDeleted(deps: Deps): MachineStep {
           return next;
         }
       }
-      hideNodeDeleted(machine);
+      showCondition(machine, NODE_DELETED, undefined, deps.clock.now());
       delete told.get(uid)?.text;
       const name = deleted?.metadata.name ?? (await lostNodeOf(deps, ctx));
       if (name === undefined) return next;
@@ -272,7 +272,7 @@ function tell({ clock }: Deps, { machine, pass }: MachineContext, what: string, 
   if (reason === undefined || why === undefined) {
     // What is over is not said any more.
     if (!isWaitForTurnShown(machine)) {
-      hideNodeDeleted(machine);
+      showCondition(machine, NODE_DELETED, undefined, clock.now());
       delete before.text;
     }
     return;
@@ -283,7 +283,7 @@ function tell({ clock }: Deps, { machine, pass }: MachineContext, what: string, 
   const { event = { reason: isGrace ? reason : '', atMs: nowMs } } = before;
   const isTold = isGrace ? isWaitForTurnShown(machine) : before.text === text;
   const isDue = nowMs - event.atMs >= TELL_AGAIN_MS || (!isGrace && event.reason !== reason);
-  if (!isTold) showNodeDeleted(machine, reason, text, clock.now());
+  if (!isTold) showCondition(machine, NODE_DELETED, { status: 'True', reason, message: text }, clock.now());
   if (isDue) pass.event('ReplacementDelayed', text);
   pass.afterWrite(() => {
     if (!isGrace || !isTold) before.text = text;

@@ -7,7 +7,6 @@ import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { ApiError, isConflict } from '../../../kube/client/errors.ts';
-import { withoutCondition, conditionOf, withCondition, dated } from '../../../work/reconcile/conditions.ts';
 import { next, requeue, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
 import { requestedPolicy, skipsDrain, type DeletionPolicy } from '../../machine-facts/deletion-policy.ts';
 import { hooksOf } from '../../machine-facts/hooks.ts';
@@ -22,7 +21,7 @@ import {
   type PreparationReason,
 } from '../../machine-facts/prepared-deletion.ts';
 import { nodeConditionOf, setCondition, NODE_TERMINATING } from '../../machine-facts/node-condition.ts';
-import { isBeingCreated } from '../../machine-facts/status.ts';
+import { isBeingCreated, showCondition } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { isForced } from '../deletion/cursor.ts';
@@ -276,17 +275,9 @@ async function uncordon({ ctx, deps: { machines } }: NodeHold<Deps>): Promise<vo
 
 function show({ ctx: { machine }, deps }: NodeHold<Deps>, stage: HoldStage, message: string): void {
   if (stage !== 'Held') deps.completed.delete(machine.metadata.uid);
-  const { machineConditions } = machine.status;
-  const shown = conditionOf(machineConditions, DELETION_PREPARED);
+  const shown = preparationShownBy(machine);
   const reason = REASONS[stage] ?? 'started';
-  if (stage === 'Over') {
-    if (shown !== undefined) machine.status.machineConditions = withoutCondition(machineConditions, DELETION_PREPARED);
-    return;
-  }
-  if (shown?.reason === reason && shown.message === message) return;
-  const current = { type: DELETION_PREPARED, status: stage === 'Held' ? 'True' : 'False', reason, message } as const;
-  machine.status.machineConditions = withCondition(
-    machineConditions,
-    dated(current, machineConditions, deps.clock.now()),
-  );
+  if (stage !== 'Over' && shown?.reason === reason && shown.message === message) return;
+  const said = { status: stage === 'Held' ? 'True' : 'False', reason, message } as const;
+  showCondition(machine, DELETION_PREPARED, stage === 'Over' ? undefined : said, deps.clock.now());
 }
