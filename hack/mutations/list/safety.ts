@@ -54,8 +54,8 @@ export const SAFETY: readonly Mutation[] = [
   },
   {
     in: 'Collector.#notFound',
-    from: '!this.#unfound.has(vm.providerID)',
-    to: 'vm.providerID.length > 0',
+    from: 'if (times < PATIENCE) return',
+    to: 'if (times >= 0) return',
     why: 'A VM that its driver lists and never finds counts as deleted at each look, and for no alert.',
   },
   {

@@ -23,6 +23,7 @@ async function collect({
   providerID = VM.providerID,
   failure,
   failures = [failure],
+  isListed = true,
 }: {
   isDryRun?: boolean;
   isOwned?: boolean;
@@ -34,6 +35,8 @@ async function collect({
   failure?: Error;
   /** Of as many deletions, one after the other. */
   failures?: readonly (Error | undefined)[];
+  /** Between these. */
+  isListed?: boolean;
 }) {
   const driver = new FakeDriver();
   let isFoundOwned = isOwned;
@@ -70,6 +73,7 @@ async function collect({
     begin();
     for (let i = 0; i < 30; i++) await Promise.resolve();
     collector.settle();
+    collector.keep(new Set(isListed ? [providerID] : []));
   }
   return { calls: driver.calls, told };
 }
@@ -110,16 +114,22 @@ test.each([
     told: ['OrphanVMDeleted', 'collected'],
   },
   {
-    title: 'that its driver does not find again, although it is listed, was not deleted',
-    options: { failures: [new DriverError('NotFound', 'gone'), new DriverError('NotFound', 'gone')] },
-    calls: ['delete', 'delete'],
+    title: 'that its driver does not find for long, although it is listed, was not deleted',
+    options: { failures: Array.from({ length: 5 }, () => new DriverError('NotFound', 'gone')) },
+    calls: Array.from({ length: 5 }, () => 'delete'),
+    told: ['OrphanVMDeleted', 'collected', 'stays', 'OrphanVMDeletionFailed', 'stays', 'OrphanVMDeletionFailed'],
+  },
+  {
+    title: 'that was deleted may be listed for a while',
+    options: { failures: [undefined, ...Array.from({ length: 3 }, () => new DriverError('NotFound', 'gone'))] },
+    calls: Array.from({ length: 4 }, () => 'delete'),
     told: ['OrphanVMDeleted', 'collected', 'stays', 'OrphanVMDeletionFailed'],
   },
   {
-    title: 'that was deleted, and has come again with its ID, may be gone already once more',
-    options: { failures: [new DriverError('NotFound', 'gone'), undefined, new DriverError('NotFound', 'gone')] },
-    calls: ['delete', 'delete', 'delete'],
-    told: Array.from({ length: 3 }, () => ['OrphanVMDeleted', 'collected']).flat(),
+    title: 'that comes again with its ID may be gone already each time',
+    options: { failures: Array.from({ length: 5 }, () => new DriverError('NotFound', 'gone')), isListed: false },
+    calls: Array.from({ length: 5 }, () => 'delete'),
+    told: Array.from({ length: 5 }, () => ['OrphanVMDeleted', 'collected']).flat(),
   },
   {
     title: 'that could not be deleted is told of',

@@ -32,6 +32,9 @@ export interface Collection {
   readonly proof: Proof;
 }
 
+/** So often a driver may not find a VM that is deleted, but listed still, before it is told that it was not: lists lag. */
+const PATIENCE = 3;
+
 /** Deletes VMs that are proved to be nobody's, each as an activity, and tells of every one with its proof. */
 export class Collector {
   readonly #deps: Deps;
@@ -39,8 +42,8 @@ export class Collector {
   readonly #running = new Map<string, Collection>();
   /** VMs that were told of in a dry run. */
   readonly #reported = new Set<string>();
-  /** VMs that their driver has not found, although it had listed them. */
-  readonly #unfound = new Set<string>();
+  /** VMs that count as deleted, and how often their driver, which lists them still, has not found them since. */
+  readonly #unfound = new Map<string, number>();
 
   /** `key` is enqueued when a deletion has ended. */
   constructor(key: string, deps: Deps) {
@@ -89,8 +92,7 @@ export class Collector {
       this.#running.delete(providerID);
       this.#deps.activities.forget(providerID, 'delete');
       if (activity?.state !== 'failed') {
-        // IDs that are made of names come again.
-        this.#unfound.delete(providerID);
+        this.#unfound.set(providerID, 0);
         this.#deleted(collection);
       } else if (DriverError.hasCode(activity.error, 'NotFound')) this.#notFound(collection, activity.error);
       else this.#failed(collection, activity.error);
@@ -98,13 +100,18 @@ export class Collector {
     return this.#running.size;
   }
 
-  /** It was gone already. If it is listed once more, it is not. */
+  /** Forgets VMs that are not `listed` any more: IDs that are made of names come again. */
+  keep(listed: ReadonlySet<string>): void {
+    for (const id of this.#unfound.keys()) if (!listed.has(id)) this.#unfound.delete(id);
+  }
+
+  /** It was gone already. If it is listed for long, it is not. */
   #notFound(collection: Collection, { message }: Error): void {
     const { vm } = collection;
-    if (!this.#unfound.has(vm.providerID)) {
-      this.#unfound.add(vm.providerID);
-      return this.#deleted(collection);
-    }
+    const times = (this.#unfound.get(vm.providerID) ?? -1) + 1;
+    this.#unfound.set(vm.providerID, times);
+    if (times === 0) return this.#deleted(collection);
+    if (times < PATIENCE) return;
     this.#deps.stays(vm);
     this.#failed(collection, new Error(`ListMachines returns it, but DeleteMachine does not find it: ${message}`));
   }

@@ -26,7 +26,7 @@ import type { Suspect, VanishedVMs } from './vanished-vms.ts';
 export interface OrphanVMsDeps extends Omit<Collaborators, 'writer' | 'targets' | 'activities' | 'isDryRun'> {
   /** The clusters that must be alive for anything to be proved. */
   readonly clusters: readonly Cluster[];
-  readonly collector: Pick<Collector, 'collect' | 'settle'>;
+  readonly collector: Pick<Collector, 'collect' | 'keep' | 'settle'>;
   readonly brake: Pick<OrphanBrake, 'admit'>;
   /** As far as this process may read them. */
   readonly sets: () => readonly MachineSet[];
@@ -188,7 +188,7 @@ export class OrphanVMsController {
     sight: Snapshot,
     unseen: ReadonlySet<string>,
   ): void {
-    const { orphans, ownerless, gone, blindAccounts } = this.#deps;
+    const { orphans, ownerless, gone, blindAccounts, collector } = this.#deps;
     const judged = Map.groupBy(vms.values(), ({ vm, isListed }) => ownershipOf(vm, identities, isListed));
     const candidates = judged.get('none') ?? [];
     this.#reportMismatches(judged.get('other-id') ?? [], unseen);
@@ -205,6 +205,7 @@ export class OrphanVMsController {
       proved.push({ ...one, proof, isDoubted: !doubts.every((account) => blindAccounts.isApart(account, proof)) });
     }
     orphans.keep(ids, unseen);
+    if (unseen.size === 0) collector.keep(ids);
     this.#collect({ proved, candidates: ids, deleted, shown: vms.values(), unseen, atMs: sight.atMs });
   }
 

@@ -30,21 +30,33 @@ describe('a VM that we deleted and that is listed still', () => {
     expect([world.provider.deleted.length, await world.held()]).toEqual([5, 0]);
   });
 
-  test('although its driver has not found it was not deleted, which is told at each look, and it counts again', async () => {
+  test('although its driver has not found it for long was not deleted, which is told at each look, and it counts again', async () => {
     const world = new OrphanWorld();
     world.provider.failure = new DriverError('NotFound', 'no such VM');
     expect(await world.looksUntilDeleted()).toBe(2);
     const counted = [];
-    for (let looks = 0; looks < 3; looks++) {
+    for (let looks = 0; looks < 5; looks++) {
       world.clock.advance(GRACE_MS);
       await world.look();
       counted.push(world.ownerless.list().length);
     }
     await world.pass();
 
-    expect(counted).toEqual([0, 1, 1]);
+    expect(counted).toEqual([0, 0, 0, 1, 1]);
     expect(world.events).toEqual(['OrphanVMDeleted', ...Array.from({ length: 3 }, () => 'OrphanVMDeletionFailed')]);
     expect(world.messages[1]).toMatch(/ListMachines returns it, but DeleteMachine does not find it: .*no such VM/u);
+  });
+
+  test('is another one when it comes again with the ID of one that is listed no more', async () => {
+    const world = new OrphanWorld();
+    world.provider.failure = new DriverError('NotFound', 'no such VM');
+    for (const listed of Array.from({ length: 4 }, () => [[VM], [VM], []]).flat()) {
+      world.provider.listed = listed;
+      await world.look();
+      world.clock.advance(GRACE_MS);
+    }
+
+    expect(world.events).toEqual(Array.from({ length: 4 }, () => 'OrphanVMDeleted'));
   });
 
   test('counts for none while its Machine vanishes before the call has ended', async () => {
