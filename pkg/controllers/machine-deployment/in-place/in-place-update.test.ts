@@ -5,8 +5,11 @@ import { DeploymentWorld, passOver } from '../../../../test/fakes/replicas-world
 import {
   CANDIDATE_FOR_SET_ANNOTATION,
   FREEZE_LABEL,
+  LAST_SCALER_CHANGE_ANNOTATION,
   MACHINE_NAME_LABEL,
+  MARKED_FOR_DELETION_TIME_ANNOTATION,
   PREFER_NO_SCHEDULE_KEY,
+  PRIORITY_ANNOTATION,
   SCALE_UP_DISABLED_LABEL,
   UPDATE_RESULT_LABEL,
 } from '../../../apis/machine/v1alpha1/labels.ts';
@@ -15,7 +18,7 @@ import { controllerReference } from '../../../work/reconcile/ownership.ts';
 import { stop } from '../../../work/reconcile/result.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { mergePatch } from '../../../kube/client/patch.ts';
-import { machineDeployments, nodes } from '../../../kube/client/resource.ts';
+import { machineDeployments, machines, machineSets as setResource, nodes } from '../../../kube/client/resource.ts';
 import { AGAIN } from '../rollout/rollout.ts';
 import { sizeNotes } from '../sets/new-set.ts';
 import { countMoved, endBegunUpdates, inPlaceUpdate } from './in-place-update.ts';
@@ -173,6 +176,27 @@ test('a moved Machine stays protected from its new set until that counts it', as
     }),
   );
 });
+
+test.each([
+  { told: '2026-01-01T00:00:05Z', moves: [] },
+  { told: '2026-01-01T00:00:01Z', moves: ['machines/o-1'] },
+])(
+  'an updated Machine that an autoscaler has chosen does not move once its set is told to delete it: $moves',
+  async ({ told, moves }) => {
+    const { deps, run, written } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'] });
+    const its = deps.machines.get('default/o-1');
+    const set = deps.machineSets.get('default/old');
+    if (its === undefined || set === undefined) throw new Error('they are there');
+    const marks = { [PRIORITY_ANNOTATION]: '1', [MARKED_FOR_DELETION_TIME_ANNOTATION]: '2026-01-01T00:00:03Z' };
+    deps.client.wrote(machines, { ...its, metadata: { ...its.metadata, annotations: marks } });
+    const annotations = { ...set.metadata.annotations, [LAST_SCALER_CHANGE_ANNOTATION]: told };
+    deps.client.wrote(setResource, { ...set, metadata: { ...set.metadata, annotations } });
+
+    await run();
+
+    expect(written().filter((what) => what.startsWith('machines/'))).toEqual(moves);
+  },
+);
 
 test('a moved Machine keeps owners that are not its controller', async () => {
   const { deps, run } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'] });

@@ -1,9 +1,14 @@
-import { SCALE_UP_DISABLED_LABEL, UPDATE_RESULT_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import {
+  LAST_SCALER_CHANGE_ANNOTATION,
+  SCALE_UP_DISABLED_LABEL,
+  UPDATE_RESULT_LABEL,
+} from '../../../apis/machine/v1alpha1/labels.ts';
 import { replicasOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { API_VERSION } from '../../../apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import type { Node } from '../../../apis/wire.ts';
+import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { mergePatch, mergePatchIfUnchanged, type Patch } from '../../../kube/client/patch.ts';
 import { machineSets } from '../../../kube/client/resource.ts';
 import { controllerReference } from '../../../work/reconcile/ownership.ts';
@@ -11,6 +16,7 @@ import { stop, type StepResult } from '../../../work/reconcile/result.ts';
 import { recordedNodeOf } from '../../machine-facts/recorded-node.ts';
 import { isEmptied } from '../../machine-facts/rollout-marks.ts';
 import { isJustUpdated, isTerminating } from '../../replicas/machine-state.ts';
+import { isMarkedForDeletion } from '../../replicas/replica-plan.ts';
 import { patchEach } from '../../replicas/patch-each.ts';
 import {
   isForAnother,
@@ -173,7 +179,10 @@ function releaseOutdated(
   return deps.marker.write(observed.deployment, outdated, releaseOutdatedNode, signal);
 }
 
-/** Moves the updated Machines for which the new set has a place; returns whether any was moved. */
+/**
+ * Moves the updated Machines for which the new set has a place; returns whether any was moved. One that its set is about to delete for an
+ * autoscaler stays: another would go in its place, and then it, too.
+ */
 async function moveUpdated(
   deps: RolloutDeps,
   { observed, signal }: DeploymentPass,
@@ -183,10 +192,12 @@ async function moveUpdated(
 ): Promise<boolean> {
   const { deployment, limits, isFrozen } = observed;
   if (isFrozen) return false;
-  const movable = old.map((side) => ({
-    ...side,
-    machines: side.machines.filter(({ machine }) => !deps.moves.isLeftAlone(machine)),
-  }));
+  const movable = old.map((side) => {
+    const changedAtMs = fromTimestamp(side.set.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION]);
+    const isMovable = ({ machine }: NodeOfMachine): boolean =>
+      !deps.moves.isLeftAlone(machine) && !isMarkedForDeletion(machine, changedAtMs);
+    return { ...side, machines: side.machines.filter(isMovable) };
+  });
   const moving = toMove(movable, itsFacts, limits).map(({ machine }) => machine);
   return await deps.moves.move(deployment, moving, (machine) => movePatch(machine, newSet), signal);
 }
