@@ -2,9 +2,13 @@ import { expect, test } from '@jest/globals';
 
 import { NodeKeeper } from '../../packages/providers/sim/node-keeper.ts';
 import { SimCloud } from '../../packages/providers/sim/cloud.ts';
+import { conditionsOf, type NodeReadiness } from '../../packages/providers/sim/node.ts';
+import { toTimestamp } from '../../pkg/base/clock/clock.ts';
+import { strategicPatch } from '../../pkg/kube/client/patch.ts';
 import { nodes } from '../../pkg/kube/client/resource.ts';
 import { silentLogger } from '../../pkg/base/log/logger.ts';
-import { connect } from '../env/environment.ts';
+import { privateApiServer } from '../env/api-server.ts';
+import { connect, WITHOUT_KUBELETS } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { KubeSession } from './kube-session.ts';
 
@@ -49,4 +53,43 @@ test('a simulated VM that vanishes while its Node registers leaves a Node that i
   own.abort();
   const { metadata } = await admin.reader.get(nodes, { name });
   await admin.writer.delete('destroy', nodes, { name }, { uid: metadata.uid });
+});
+
+test('simulated Nodes that a server which was set back shows otherwise say again how they are', async () => {
+  const [well, ill] = [`well-${process.pid}`, `ill-${process.pid}`];
+  const own = new AbortController();
+  await using server = await privateApiServer(WITHOUT_KUBELETS);
+  await using admin = new KubeSession(server.connection);
+  const { clock, reader, writer } = admin;
+  const cloud = new SimCloud({ clock, journal: undefined });
+  const registration = { otherIDs: false, uninitialized: false };
+  const keeper = new NodeKeeper(
+    { cloud, reader, writer, clock, log: silentLogger, leases: false, registration },
+    own.signal,
+  );
+  const readyOf = async (name: string): Promise<string | undefined> => {
+    const { status } = await reader.get(nodes, { name });
+    return status?.conditions?.find(({ type }) => type === 'Ready')?.status;
+  };
+  const setBack = async (name: string, readiness: NodeReadiness): Promise<void> => {
+    const conditions = conditionsOf(readiness, toTimestamp(clock.now()));
+    const node = await reader.get(nodes, { name });
+    await writer.patch('change', nodes, { name }, strategicPatch(node, { status: { conditions } }, 'status'));
+  };
+  for (const machineName of [well, ill]) {
+    cloud.plant({ machineName, namespace: 'ns', className: 'class', join: true });
+    await eventually(async () => expect(await readyOf(machineName)).toBe('True'));
+  }
+  await keeper.setReadiness(ill, 'not-ready');
+  await setBack(well, 'unknown');
+  await setBack(ill, 'ready');
+
+  keeper.repost();
+
+  await eventually(async () => expect([await readyOf(well), await readyOf(ill)]).toEqual(['True', 'False']));
+  own.abort();
+  for (const name of [well, ill]) {
+    const { metadata } = await reader.get(nodes, { name });
+    await writer.delete('destroy', nodes, { name }, { uid: metadata.uid });
+  }
 });

@@ -2,7 +2,7 @@ import PQueue from 'p-queue';
 
 import { fromTimestamp, toMicroTimestamp, toTimestamp, type Clock } from '../../../pkg/base/clock/clock.ts';
 import type { Reader, Writer } from '../../../pkg/kube/client/client.ts';
-import { isAlreadyExists, isConflict, isNotFound } from '../../../pkg/kube/client/errors.ts';
+import { ignoreNotFound, isAlreadyExists, isConflict, isNotFound } from '../../../pkg/kube/client/errors.ts';
 import { mergePatch, strategicPatch } from '../../../pkg/kube/client/patch.ts';
 import { leases, nodes } from '../../../pkg/kube/client/resource.ts';
 import type { Logger } from '../../../pkg/base/log/logger.ts';
@@ -41,8 +41,8 @@ export class NodeKeeper {
   readonly #deps: NodeKeeperDeps;
   readonly #requests = new PQueue({ concurrency: 16 });
   readonly #stopped: AbortSignal;
-  /** Nodes that were told to be otherwise than ready. */
-  readonly #unready = new Set<string>();
+  /** Nodes that were told to be otherwise than ready, and how. */
+  readonly #unready = new Map<string, NodeReadiness>();
   /** Until when the Node of a VM is looked at, by provider id; wall time. */
   readonly #checkUntilMs = new Map<string, number>();
 
@@ -59,7 +59,7 @@ export class NodeKeeper {
   /** Makes a Node say that it is ready or not. Resolves when it does; rejects with ApiError. */
   async setReadiness(nodeName: string, readiness: NodeReadiness): Promise<void> {
     if (readiness === 'ready') this.#unready.delete(nodeName);
-    else this.#unready.add(nodeName);
+    else this.#unready.set(nodeName, readiness);
     await this.#say(nodeName, readiness);
   }
 
@@ -74,6 +74,14 @@ export class NodeKeeper {
   restart(nodeName: string): void {
     for (const vm of this.#deps.cloud.named(nodeName)) {
       if (this.#hasJoined(vm)) this.#enqueue(vm, () => this.#join(vm));
+    }
+  }
+
+  /** Nodes say again how they are where the server says otherwise, because it was set back. */
+  repost(): void {
+    for (const vm of this.#deps.cloud.all()) {
+      if (!this.#hasJoined(vm)) continue;
+      this.#enqueue(vm, () => this.#correct(vm, (is, meant) => is !== meant).catch(ignoreNotFound));
     }
   }
 
@@ -181,17 +189,25 @@ export class NodeKeeper {
 
   /** After a gap in the renewals: what the node lifecycle controller said of a Node that works is taken back. */
   async #repost(vm: SimVM, renewedMs: number): Promise<void> {
-    const { cloud, reader, clock } = this.#deps;
-    const nowMs = clock.now();
+    const nowMs = this.#deps.clock.now();
     if (nowMs - renewedMs > GAP_MS) this.#checkUntilMs.set(vm.providerID, nowMs + CHECK_MS);
     const untilMs = this.#checkUntilMs.get(vm.providerID);
     if (untilMs === undefined) return;
     if (untilMs <= nowMs) this.#checkUntilMs.delete(vm.providerID);
 
-    const { spec, status } = await reader.get(nodes, { name: vm.machineName });
-    const isUnknown = status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'Unknown') === true;
-    const isMeant = this.#unready.has(vm.machineName) || cloud.get(vm.providerID)?.power !== 'on';
-    const isIts = canonicalIDOf(spec?.providerID ?? '') === vm.providerID;
-    if (isUnknown && !isMeant && isIts) await this.#say(vm.machineName, 'ready');
+    await this.#correct(vm, (is, meant) => is === 'unknown' && meant === 'ready');
+  }
+
+  async #correct(
+    { machineName: name, providerID }: SimVM,
+    isWrong: (is: NodeReadiness, meant: NodeReadiness) => boolean,
+  ): Promise<void> {
+    const { cloud, reader } = this.#deps;
+    const { spec, status } = await reader.get(nodes, { name });
+    const ready = status?.conditions?.find(({ type }) => type === 'Ready')?.status;
+    const is = ready === 'True' ? 'ready' : ready === 'False' ? 'not-ready' : 'unknown';
+    const meant = cloud.get(providerID)?.power === 'on' ? (this.#unready.get(name) ?? 'ready') : 'unknown';
+    const isIts = canonicalIDOf(spec?.providerID ?? '') === providerID;
+    if (isIts && isWrong(is, meant)) await this.#say(name, meant);
   }
 }

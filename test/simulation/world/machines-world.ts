@@ -318,9 +318,10 @@ export class MachinesWorld implements AsyncDisposable {
     this.#noticeNodes();
   }
 
-  /** Nodes without a VM are noticed. */
+  /** Kubelets say how their Nodes are, and Nodes without a VM are noticed. */
   #noticeNodes(): void {
     this.time.schedule(NODE_UNKNOWN_MS, () => {
+      this.simulation.nodes?.repost();
       for (const { metadata } of this.nodes) {
         if (this.cloud.named(metadata.name).length > 0) continue;
         void this.simulation.nodes?.setReadiness(metadata.name, 'unknown').catch(() => undefined);
