@@ -757,7 +757,7 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
   {
     name: 'handed-over-and-kept',
     change: {
-      in: 'Shards.#leave',
+      in: 'Shards.#release',
       from: 'wasHeld ? this.#options.leave(shard, graceMs) : Promise.resolve()',
       to: 'Promise.resolve(wasHeld ? undefined : undefined)',
       why: 'A replica that hands a shard over goes on managing its namespaces.',
