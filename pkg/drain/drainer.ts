@@ -125,7 +125,7 @@ class DrainRun {
     const { clock } = this.#deps;
     if (!(await this.#prepareNode(signal))) return { kind: 'node-gone' };
 
-    const barrierMs = clock.now();
+    const barrier = { wallMs: clock.now(), monotonicMs: clock.monotonicMs() };
     await this.#pods.refresh(signal);
     this.#hasChecked = true;
     const { request, progress } = this.#deps;
@@ -146,7 +146,7 @@ class DrainRun {
       const by = (pod: Pod): string => ruleOf?.(pod).by ?? '';
       for (const pod of turns.slice(1).flatMap(podsIn)) progress.block(pod, 'order', by(pod));
       for (const turn of turns) await this.#take(turn, by, signal);
-      const late = this.#pods.all().filter((pod) => !seen.has(pod.metadata.uid) && this.#isLate(pod, barrierMs));
+      const late = this.#pods.all().filter((pod) => !seen.has(pod.metadata.uid) && this.#isLate(pod, barrier));
       turns = turnsOf(late, ruleOf);
     }
     return { kind: 'drained' };
@@ -172,10 +172,15 @@ class DrainRun {
     ]);
   }
 
-  /** Whether the scheduler bound this pod before it knew of the barrier. Others come in spite of it, and may come back. */
-  #isLate(pod: Pod, barrierMs: number): boolean {
+  /**
+   * Whether the scheduler bound this pod before it knew of the barrier. Others come in spite of it, and may come back. The clock of the server may
+   * be ahead of ours, and what we see may be late: either one tells.
+   */
+  #isLate(pod: Pod, { wallMs, monotonicMs }: { readonly wallMs: number; readonly monotonicMs: number }): boolean {
     const createdMs = fromTimestamp(pod.metadata.creationTimestamp) ?? Number.POSITIVE_INFINITY;
-    return createdMs < barrierMs + SCHEDULER_LAG_MS && !toleratesBarrier(pod, this.#deps.request.barrier);
+    const isEarly =
+      createdMs < wallMs + SCHEDULER_LAG_MS || this.#pods.firstSeenMs(pod) < monotonicMs + SCHEDULER_LAG_MS;
+    return isEarly && !toleratesBarrier(pod, this.#deps.request.barrier);
   }
 
   /** False when the Node is gone. A forced drain does not depend on a Node that cannot be written. */

@@ -38,6 +38,8 @@ export interface PodFeed {
 export class NodePods implements PodFeed {
   readonly #parts: { source: PodSource; limits: DrainLimits; clock: Clock; log: Logger };
   readonly #pods = new Map<string, Pod>();
+  /** By UID; monotonic. */
+  readonly #firstSeenMs = new Map<string, number>();
   readonly #changes: Waiters;
   #resourceVersion = '';
 
@@ -54,6 +56,11 @@ export class NodePods implements PodFeed {
     return this.#pods.get(uid);
   }
 
+  /** When the pod was first seen on the node; monotonic. */
+  firstSeenMs({ metadata }: Pod): number {
+    return this.#firstSeenMs.get(metadata.uid) ?? Number.POSITIVE_INFINITY;
+  }
+
   until(holds: () => boolean, signal: AbortSignal, timeoutMs?: number): Promise<boolean> {
     return this.#changes.until(holds, signal, timeoutMs);
   }
@@ -62,7 +69,7 @@ export class NodePods implements PodFeed {
   async refresh(signal: AbortSignal): Promise<void> {
     const { items, metadata } = await this.#list(signal);
     this.#pods.clear();
-    for (const pod of items) this.#pods.set(pod.metadata.uid, pod);
+    for (const pod of items) this.#see(pod);
     this.#resourceVersion = metadata.resourceVersion;
     this.#changes.notify();
   }
@@ -119,7 +126,13 @@ export class NodePods implements PodFeed {
     if (event.type === 'BOOKMARK') return;
     const { uid } = event.object.metadata;
     if (event.type === 'DELETED') this.#pods.delete(uid);
-    else this.#pods.set(uid, event.object);
+    else this.#see(event.object);
     this.#changes.notify();
+  }
+
+  #see(pod: Pod): void {
+    const { uid } = pod.metadata;
+    this.#pods.set(uid, pod);
+    if (!this.#firstSeenMs.has(uid)) this.#firstSeenMs.set(uid, this.#parts.clock.monotonicMs());
   }
 }

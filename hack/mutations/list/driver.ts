@@ -88,7 +88,7 @@ export const DRIVER: readonly Mutation[] = [
   },
   {
     in: 'DrainRun.#isLate',
-    from: 'createdMs < barrierMs + SCHEDULER_LAG_MS && !toleratesBarrier(pod, this.#deps.request.barrier)',
+    from: 'isEarly && !toleratesBarrier(pod, this.#deps.request.barrier)',
     to: 'false',
     why: 'A pod that was bound while the Node was cordoned goes down with its VM.',
     above: { file: 'test/integration/drain.test.ts' },
