@@ -23,7 +23,7 @@ async function evictedWith({ serverAheadMs, afterMs }: { serverAheadMs: number; 
   const podAt = (uid: string): Pod =>
     pod((p) => {
       Object.assign(p.metadata, { name: uid, uid, creationTimestamp: toTimestamp(clock.now() + serverAheadMs) });
-    }) as Pod;
+    });
   const events: WatchEvent<Pod>[] = [];
   let wake = Promise.withResolvers<void>();
   const tell = (event: WatchEvent<Pod>): void => {
@@ -48,7 +48,7 @@ async function evictedWith({ serverAheadMs, afterMs }: { serverAheadMs: number; 
     cluster: 'target',
     reader: client,
     writer: Object.assign(client, { evict }),
-    nodes: new MemoryInformer<Node>([live as Node]),
+    nodes: new MemoryInformer<Node>([live]),
     volumeAttachments: new MemoryInformer<VolumeAttachment>(),
   } as unknown as Target;
   const drain = createDrainer({

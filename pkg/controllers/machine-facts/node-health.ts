@@ -38,6 +38,11 @@ export function isHealthy(conditions: readonly NodeCondition[], watched: readonl
   return conditions.length > 0 && badConditions(conditions, watched).length === 0;
 }
 
+/** Whether a condition is one because of which a Node cannot end its pods by itself. */
+export function isBreaking({ type, status }: Pick<NodeCondition, 'type' | 'status'>): boolean {
+  return (type === 'Ready' && status !== 'True') || (type === 'ReadonlyFilesystem' && status !== 'False');
+}
+
 export function isReady({ status }: Pick<Node, 'status'>): boolean {
   return status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') === true;
 }

@@ -29,6 +29,7 @@ import type { Drains } from './drain/drains.ts';
 import type { IdentityClaims } from './identity/identity-claims.ts';
 import type { MachineAccess } from './machine-access.ts';
 import type { MachineMetrics } from './metrics.ts';
+import type { BrokenNodes } from './node/broken-nodes.ts';
 import type { DeletedNodes } from './node/deleted-nodes.ts';
 import type { LostNodes } from './node/lost-nodes.ts';
 import type { ReportedOnce } from '../../work/reconcile/reported-once.ts';
@@ -82,6 +83,7 @@ export interface Collaborators extends MachineStepsDeps {
   readonly claims: IdentityClaims;
   readonly lostNodes: LostNodes;
   readonly deletedNodes: DeletedNodes;
+  readonly brokenNodes: BrokenNodes;
   readonly cursor: DeletionCursor;
   readonly drains: Drains;
 }

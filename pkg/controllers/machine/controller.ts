@@ -65,6 +65,11 @@ export class MachineController {
     }
   }
 
+  /** The watch has delivered how a Node of these Machines is, right after it was like `old`. */
+  nodeDelivered(old: Node, current: Node, machines: () => readonly Machine[]): void {
+    this.#deps.steps.brokenNodes.noteDelivered(old, current, machines);
+  }
+
   /** A Node of these Machines is seen, after it was seen like `old`. */
   nodeSeen(old: Node | undefined, current: Node, machines: () => readonly Machine[]): void {
     this.#deps.steps.deletedNodes.noteSeen(old, current, machines);

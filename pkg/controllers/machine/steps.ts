@@ -53,6 +53,7 @@ import { DeletionCursor } from './deletion/cursor.ts';
 import { Drains } from './drain/drains.ts';
 import { IdentityClaims } from './identity/identity-claims.ts';
 import { timeToFailure, type TimeToFailure } from './time-to-failure.ts';
+import { BrokenNodes } from './node/broken-nodes.ts';
 import { DeletedNodes } from './node/deleted-nodes.ts';
 import { LostNodes } from './node/lost-nodes.ts';
 import { ReportedOnce } from '../../work/reconcile/reported-once.ts';
@@ -66,6 +67,7 @@ export interface MachineSteps {
   readonly deletion: readonly MachineStep[];
   readonly lostNodes: LostNodes;
   readonly deletedNodes: DeletedNodes;
+  readonly brokenNodes: Pick<BrokenNodes, 'noteDelivered'>;
   readonly drains: Pick<Drains, 'blocked' | 'open'>;
   readonly retries: Pick<Retries, 'held' | 'heldClasses' | 'isExhausted'>;
   readonly timeToFailure: (machine: Machine, nodes: NodeAccess | undefined) => TimeToFailure | undefined;
@@ -87,7 +89,8 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
   const lostNodes = new LostNodes(deps);
   const deletedNodes = new DeletedNodes(deps);
   const cursor = new DeletionCursor(deps);
-  const drains = new Drains({ ...deps, resolveClass, reportedOnce });
+  const brokenNodes = new BrokenNodes(deps);
+  const drains = new Drains({ ...deps, resolveClass, reportedOnce, brokenNodes });
   const given: Collaborators = {
     ...deps,
     vmClasses,
@@ -100,6 +103,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
     claims,
     lostNodes,
     deletedNodes,
+    brokenNodes,
     cursor,
     drains,
   };
@@ -160,7 +164,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
     awaitTokenRevocation(given),
     releaseFinalizer,
   ];
-  const shared = [reportedOnce, vmClasses, calls, unanswered, tokens, claims, lostNodes, cursor, drains];
+  const shared = [reportedOnce, vmClasses, calls, unanswered, tokens, claims, lostNodes, brokenNodes, cursor, drains];
   const forget = (uid: string): void => {
     for (const one of [...shared, ...upkeep, ...deletion]) one.forget?.(uid);
   };
@@ -169,6 +173,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
     deletion,
     lostNodes,
     deletedNodes,
+    brokenNodes,
     drains,
     retries,
     timeToFailure: (one, nodes) => timeToFailure(given, one, nodes),

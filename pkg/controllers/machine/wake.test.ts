@@ -62,6 +62,8 @@ function start(): {
   settled: Set<string>;
   /** Versions of Nodes that were told to the controller. */
   seen: string[];
+  /** Changes of Nodes that the watch has delivered, and that were told. */
+  delivered: string[];
   /** A call or drain of a Machine ends. */
   end: (key: string) => void;
 } {
@@ -72,6 +74,7 @@ function start(): {
   const gone: string[] = [];
   const settled = new Set<string>();
   const seen: string[] = [];
+  const delivered: string[] = [];
   const onEnd: ((key: string) => void)[] = [];
   wakeMachines({
     isOurs: () => true,
@@ -95,6 +98,8 @@ function start(): {
             .map(({ metadata: { name } }) => name)
             .join()}`,
         ),
+      nodeDelivered: (old: Node, current: Node, of: () => readonly Machine[]) =>
+        void delivered.push(`${of().length}: ${old.metadata.resourceVersion} ${current.metadata.resourceVersion}`),
       forgetNode: ({ metadata: { uid } }: Node) => void settled.add(uid),
     } as unknown as MachineController,
   });
@@ -106,6 +111,7 @@ function start(): {
     gone,
     settled,
     seen,
+    delivered,
     end: (key) => onEnd.forEach((handler) => handler(key)),
   };
 }
@@ -259,13 +265,14 @@ describe('the Node of a Machine', () => {
   });
 
   test('is told of to the controller whenever a version is delivered or shown, and once it is gone no more', () => {
-    const { machines, nodes, seen } = start();
+    const { machines, nodes, seen, delivered } = start();
     machines.see(machine());
     nodes.see(version('3'), { isDelivered: false });
     nodes.deliver(version('3'), version('4'));
     nodes.lose('m-1');
 
     expect(seen).toEqual(['m-1 of m-1', 'm-1 of m-1']);
+    expect(delivered).toEqual(['1: 3 4']);
   });
 
   test('is settled when it is gone, or not deleted any more because its cluster was set back', () => {

@@ -134,6 +134,7 @@ function wakeByNodes({ machines, queue, controller, isOurs }: MachineWakeDeps, n
   nodes.onDelivered((old, current) => {
     // What is shown may have passed over it, by a write of our own.
     if (current !== undefined) controller.nodeSeen(old, current, () => ofNode(current));
+    if (old !== undefined && current !== undefined) controller.nodeDelivered(old, current, () => ofNode(current));
     if (old === undefined || (current !== undefined && (isBeingDeleted(old) || !isBeingDeleted(current)))) return;
     const concerned = ofNode(current ?? old);
     controller.nodeDeleted(old, current, concerned);

@@ -5,11 +5,13 @@ import { MINUTE, SECOND } from '../../../../test/durations.ts';
 import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { FORCE_DRAIN_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { Node } from '../../../apis/wire.ts';
 import { toTimestamp } from '../../../base/clock/clock.ts';
 import type { DrainOutcome } from '../../../drain/drain.ts';
 import { GateClosedError } from '../../../kube/gate/gate.ts';
 import { ReportedOnce } from '../../../work/reconcile/reported-once.ts';
 import type { DrainPlan } from './plan.ts';
+import { BrokenNodes } from '../node/broken-nodes.ts';
 import { Drains } from './drains.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 
@@ -23,6 +25,7 @@ const LEFT: DrainOutcome = {
 class Session {
   readonly world = new FakeWorld();
   readonly drains: Drains;
+  readonly brokenNodes = new BrokenNodes(this.world.deps);
   readonly events: string[] = [];
   one: Machine = machine();
   readonly node = node();
@@ -36,7 +39,8 @@ class Session {
     world.machines.put(this.one);
     world.nodes.cache.put(this.node);
     const resolveClass = () => Promise.resolve({ problem: 'no class', missing: 'class' as const });
-    this.drains = new Drains({ ...world.deps, resolveClass, reportedOnce: new ReportedOnce() });
+    const reportedOnce = new ReportedOnce();
+    this.drains = new Drains({ ...world.deps, resolveClass, reportedOnce, brokenNodes: this.brokenNodes });
   }
 
   /** One pass for a deletion, or as `plan` says. */
@@ -127,6 +131,35 @@ describe('a drain', () => {
     await session.advance(kept);
 
     expect(session.forced).toEqual([true, false]);
+  });
+
+  test.each([
+    { what: 'that broke before our eyes is forced 5 min after that', isSeen: true, want: [false, true] },
+    { what: 'that broke unseen is forced 5 min after the time in its condition', isSeen: false, want: [true, true] },
+  ])('of a Node $what', async ({ isSeen, want }) => {
+    const session = new Session();
+    const { clock } = session.world;
+    const saidMs = clock.now() - 6 * MINUTE;
+    const shown = (status: string): Node => {
+      const condition = { type: 'Ready', status, lastTransitionTime: toTimestamp(saidMs) };
+      return Object.assign(structuredClone(session.node), { status: { conditions: [condition] } });
+    };
+    const [well, broken] = [shown('True'), shown('False')];
+    session.world.liveMachines.set('default/m-1', session.one);
+    if (isSeen) session.brokenNodes.noteDelivered(well, broken, () => [session.one]);
+    Object.assign(session.node, broken);
+    session.world.nodes.cache.put(session.node);
+
+    await session.advance();
+    clock.advance(5 * MINUTE - 1);
+    await session.advance();
+    const before = session.forced.at(-1);
+    clock.advance(1);
+    await session.advance();
+    await session.end(LEFT);
+    await session.advance();
+
+    expect([before, session.forced.at(-1)]).toEqual(want);
   });
 
   test('that was forced by a label waits its time all the same, and is not forced when the label is gone', async () => {

@@ -4,6 +4,7 @@ import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext } from '../context.ts';
 import { clustersOf } from '../failure/fail.ts';
 import { drainTimeoutMsOf } from '../../machine-facts/settings.ts';
+import { isBreaking } from '../../machine-facts/node-health.ts';
 import type { DrainPlan } from './plan.ts';
 import type { ForceReason } from './record.ts';
 
@@ -44,7 +45,7 @@ export function forceAtOf(deps: DeadlineDeps, ctx: MachineContext, plan: DrainPl
   return plan.forceRule === 'usual' ? deadlineOf(deps, ctx, plan) : undefined;
 }
 
-export type ForceDeps = DeadlineDeps & Pick<Collaborators, 'trust' | 'readMachine'>;
+export type ForceDeps = DeadlineDeps & Pick<Collaborators, 'trust' | 'readMachine' | 'brokenNodes'>;
 
 /**
  * Why pods are to be deleted instead of evicted; undefined when they are not. That a Node is broken is believed only after a
@@ -64,7 +65,7 @@ export async function forceReasonOf(
     pass.alsoAfter(leftMs, 'the drain timeout');
   }
 
-  const unhealthy = unhealthyCondition(plan.node, deps.clock.now());
+  const unhealthy = unhealthyCondition(deps, ctx, plan.node);
   if (unhealthy === undefined) return undefined;
   const graceMs = Math.max(unhealthy.forceAfterMs, deps.trust.graceLeftMs(clustersOf(ctx)));
   if (graceMs <= 0) return (await isStillUnhealthy(deps, ctx, plan)) ? unhealthy.reason : undefined;
@@ -79,14 +80,18 @@ export interface UnhealthyCondition {
 }
 
 /** The condition that will force the drain first, or does already. */
-function unhealthyCondition(node: Node, nowMs: number): UnhealthyCondition | undefined {
-  const found: UnhealthyCondition[] = [];
-  for (const { type, status, lastTransitionTime } of node.status?.conditions ?? []) {
-    const forceAfterMs = (fromTimestamp(lastTransitionTime) ?? nowMs) + BROKEN_AFTER_MS - nowMs;
-    if (type === 'Ready' && status !== 'True') found.push({ reason: 'not-ready', forceAfterMs });
-    if (type === 'ReadonlyFilesystem' && status !== 'False')
-      found.push({ reason: 'readonly-filesystem', forceAfterMs });
-  }
+function unhealthyCondition(
+  { clock, brokenNodes }: Pick<ForceDeps, 'clock' | 'brokenNodes'>,
+  { machine }: MachineContext,
+  node: Node,
+): UnhealthyCondition | undefined {
+  const nowMs = clock.now();
+  const found = (node.status?.conditions ?? []).filter(isBreaking).map(({ type, lastTransitionTime }) => {
+    const saidMs = nowMs - (fromTimestamp(lastTransitionTime) ?? nowMs);
+    const forMs = Math.min(saidMs, brokenNodes.brokenForMs(machine, node, type));
+    const reason: ForceReason = type === 'Ready' ? 'not-ready' : 'readonly-filesystem';
+    return { reason, forceAfterMs: BROKEN_AFTER_MS - forMs };
+  });
   return found.toSorted((a, b) => a.forceAfterMs - b.forceAfterMs)[0];
 }
 
@@ -99,7 +104,7 @@ async function isStillUnhealthy(deps: ForceDeps, ctx: MachineContext, plan: Drai
   ]);
   if (machine?.metadata.uid !== observed.metadata.uid || !isWanted(machine)) return false;
   if (live?.metadata.uid !== node.metadata.uid) return false;
-  return (unhealthyCondition(live, deps.clock.now())?.forceAfterMs ?? 1) <= 0;
+  return (unhealthyCondition(deps, ctx, live)?.forceAfterMs ?? 1) <= 0;
 }
 
 export function describeForce(reason: ForceReason, { forcedBy = '' }: Pick<DrainPlan, 'forcedBy'>): string {
