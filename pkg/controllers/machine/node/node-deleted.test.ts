@@ -286,6 +286,19 @@ describe('a deleted Node that is not ready', () => {
     expect([zone.deleted, zone.world.nodes.done.filter((one) => one.startsWith('remove'))]).toEqual([[], []]);
   });
 
+  test('takes its machine along, which works under another name, if somebody deletes it while it is ready', async () => {
+    const zone = new Zone('0');
+    zone.put('m-1', 'Running', (m) => void (m.metadata.labels['node'] = 'host-1'));
+    zone.say('m-1', readySince(EARLIER), { isDeleted: false });
+    const [other] = zone.world.nodes.cache.list() as [Node];
+    zone.world.nodes.cache.put({ ...other, metadata: { ...other.metadata, name: 'host-1', uid: 'host-1' } });
+
+    zone.deleteNode('m-1');
+    await zone.sweep(['m-1']);
+
+    expect([zone.deleted, zone.world.nodes.done]).toEqual([['m-1'], []]);
+  });
+
   test.each([
     { what: 'throttled', failure: new ApiError(429, 'TooManyRequests', 'too many requests'), isGoneOn: true },
     { what: 'too slow', failure: new ApiError(504, 'Timeout', 'webhook'), isGoneOn: true },
