@@ -1,5 +1,4 @@
-import { parseGoBool } from '../apis/go-bool.ts';
-import { FORCE_DELETION_LABEL } from '../apis/machine/v1alpha1/labels.ts';
+import { hasForceDeletionLabel } from '../apis/machine/v1alpha1/defaults.ts';
 import { CONTROL, type Cluster } from '../kube/gate/gate.ts';
 import type { MachineOrStub } from './driver.ts';
 
@@ -16,5 +15,5 @@ export function isDeletedByForce(machine: MachineOrStub | undefined): boolean {
   if (machine === undefined) return false;
   const { metadata } = machine;
   if (!('deletionTimestamp' in metadata) || metadata.deletionTimestamp === undefined) return false;
-  return parseGoBool(metadata.labels?.[FORCE_DELETION_LABEL] ?? '') === true;
+  return hasForceDeletionLabel({ metadata });
 }

@@ -1,5 +1,4 @@
-import { parseGoBool } from '../../apis/go-bool.ts';
-import { FORCE_DELETION_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import { hasForceDeletionLabel } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Cluster } from '../../kube/gate/gate.ts';
 import type { Targets } from '../../kube/targets/targets.ts';
@@ -9,10 +8,8 @@ import type { Targets } from '../../kube/targets/targets.ts';
  * knows how its Nodes are. Machines that are to go by force wait for none: theirs may be hibernated, or gone for good.
  */
 export function concernedTargets(targets: Pick<Targets, 'of'>, machines: readonly Machine[]): readonly Cluster[] {
-  const clusters = machines.filter((machine) => !goesByForce(machine)).map((machine) => targets.of(machine)?.cluster);
+  const clusters = machines
+    .filter((machine) => !hasForceDeletionLabel(machine))
+    .map((machine) => targets.of(machine)?.cluster);
   return [...new Set(clusters.filter((cluster) => cluster !== undefined))];
-}
-
-function goesByForce({ metadata }: Machine): boolean {
-  return parseGoBool(metadata.labels?.[FORCE_DELETION_LABEL] ?? '') === true;
 }

@@ -1,4 +1,5 @@
-import { NODE_LABEL, VM_CLASS_ANNOTATION } from './labels.ts';
+import { parseGoBool } from '../../go-bool.ts';
+import { FORCE_DELETION_LABEL, NODE_LABEL, VM_CLASS_ANNOTATION } from './labels.ts';
 import type { Machine, MachineSpec, MachineTemplateSpec } from './machine.ts';
 import type { MachineDeployment } from './machine-deployment.ts';
 import type { MachineSet } from './machine-set.ts';
@@ -70,6 +71,11 @@ export function classNameOf({ spec }: { readonly spec?: Pick<MachineSpec, 'class
 /** Name of the MachineClass that the VM of a Machine was asked for with, as far as that is recorded; else of the one that it names. */
 export function vmClassNameOf({ metadata, spec }: Pick<Machine, 'metadata'> & Partial<Pick<Machine, 'spec'>>): string {
   return metadata.annotations?.[VM_CLASS_ANNOTATION] || classNameOf({ spec });
+}
+
+/** Whether the label of a Machine asks for a deletion that waits for nothing. */
+export function hasForceDeletionLabel({ metadata }: Pick<Machine, 'metadata'>): boolean {
+  return parseGoBool(metadata.labels?.[FORCE_DELETION_LABEL]) === true;
 }
 
 /** Provider id of the VM of a Machine; empty until it is recorded. */

@@ -1,10 +1,10 @@
+import { hasForceDeletionLabel } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { describeBlockingOutages } from '../../../kube/gate/outage.ts';
 import { next, requeue } from '../../../work/reconcile/result.ts';
 import { codeInDeletion, setOperation } from '../../machine-facts/status.ts';
 import { deletionStageOf, describeStage } from '../../machine-facts/deletion-stage.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
-import { isForced } from './cursor.ts';
 
 const OUTAGE = 'ClusterOutage';
 const RECHECK_MS = 5_000;
@@ -20,7 +20,7 @@ export const awaitTarget = (deps: Pick<Collaborators, 'clock' | 'activities' | '
   run(ctx) {
     const { machine, nodes } = ctx;
     const stage = deletionStageOf(machine);
-    if (nodes === undefined || stage === undefined || isForced(ctx)) return next;
+    if (nodes === undefined || stage === undefined || hasForceDeletionLabel(ctx.machine)) return next;
 
     const held = deps.outages().filter(({ cluster }) => cluster === nodes.cluster);
     if (held.length === 0) {

@@ -1,7 +1,6 @@
-import { FORCE_DELETION_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { hasForceDeletionLabel } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { LastOperation, Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
-import { parseGoBool } from '../../../apis/go-bool.ts';
 import { CONTROL } from '../../../kube/gate/gate.ts';
 import { requeue, type StepResult } from '../../../work/reconcile/result.ts';
 import type { OperationCode } from '../../machine-facts/operation-codes.ts';
@@ -20,11 +19,6 @@ export function isAt({ machine }: MachineContext, stage: DeletionStage): boolean
  */
 export function untilRecorded({ observed }: MachineContext, stage: DeletionStage): StepResult | undefined {
   return hasReached(deletionStageOf(observed), stage) ? undefined : requeue(0, 'the deletion to be recorded');
-}
-
-/** Whether the user asked for a deletion that waits for nothing. */
-export function isForced({ machine }: Pick<MachineContext, 'machine'>): boolean {
-  return parseGoBool(machine.metadata.labels?.[FORCE_DELETION_LABEL]) === true;
 }
 
 type CursorDeps = Pick<Collaborators, 'clock' | 'trust' | 'machines' | 'readMachine'>;
@@ -101,7 +95,7 @@ export class DeletionCursor {
    */
   isNodeAbandoned(ctx: MachineContext): boolean {
     const { nodes } = ctx;
-    if (nodes === undefined || !isForced(ctx)) return false;
+    if (nodes === undefined || !hasForceDeletionLabel(ctx.machine)) return false;
     const { trust } = this.#deps;
     return trust.trustedForMs([CONTROL]) > 0 && trust.trustedForMs([nodes.cluster]) === 0;
   }

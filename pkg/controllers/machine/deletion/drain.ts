@@ -1,4 +1,4 @@
-import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { hasForceDeletionLabel, nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { DRAIN_SINCE_ANNOTATION, FORCE_DELETION_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
@@ -15,7 +15,7 @@ import { DRAIN_TIMEOUT_EXCEEDED, reportProgress } from '../drain/report.ts';
 import type { DrainState } from '../drain/drains.ts';
 import { NODE_TERMINATING } from '../../machine-facts/node-condition.ts';
 import { foreignNode, nodeToDrain } from './nodes.ts';
-import { isAt, isForced, untilRecorded } from './cursor.ts';
+import { isAt, untilRecorded } from './cursor.ts';
 
 type Deps = Pick<
   Collaborators,
@@ -99,7 +99,7 @@ function planOf(deps: Deps, ctx: MachineContext, nodes: NodeAccess, node: Node):
     },
     startMs:
       fromTimestamp(annotations?.[DRAIN_SINCE_ANNOTATION]) ?? fromTimestamp(deletionTimestamp) ?? deps.clock.now(),
-    forcedBy: isForced(ctx) ? `the Machine has label ${FORCE_DELETION_LABEL}` : undefined,
+    forcedBy: hasForceDeletionLabel(ctx.machine) ? `the Machine has label ${FORCE_DELETION_LABEL}` : undefined,
     forceRule: policyInForce(machine) === 'graceful' ? 'request' : 'usual',
     isWanted: isBeingDeleted,
     mayBegin: () => deps.cursor.isStillOurs(ctx, signal),

@@ -1,4 +1,4 @@
-import { nodeNameOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { hasForceDeletionLabel, nodeNameOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
@@ -9,7 +9,7 @@ import type { Collaborators } from '../collaborators.ts';
 import { isUnresolved } from '../calls/class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import type { ActivityResults } from '../calls/results.ts';
-import { isAt, isForced } from './cursor.ts';
+import { isAt } from './cursor.ts';
 import { begunNamesakes } from './namesake-vms.ts';
 import { readClass } from './read-class.ts';
 
@@ -95,7 +95,7 @@ function ask(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): StepResu
       const told = driver.getStatus({ machine: observed, machineClass, secretData }, signal);
       return mayBeAnothers ? { isMissing: await isNotFound(told), mayBeAnothers } : await told;
     },
-    answerIn: (error) => answerIn(error, isForced(ctx)),
+    answerIn: (error) => answerIn(error, hasForceDeletionLabel(ctx.machine)),
     // Much the same again is no write and no Event.
     show({ error }) {
       const text = `Cloud provider message - ${error.message}.`;

@@ -1,4 +1,4 @@
-import { nodeNameOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { hasForceDeletionLabel, nodeNameOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { FORCE_DELETION_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isSameVM } from '../../../apis/machine/v1alpha1/same-vm.ts';
@@ -8,7 +8,6 @@ import { isOfOneScheme, isRemovedWith, type MachineIndex } from '../../machine-f
 import type { ActivityResults } from '../calls/results.ts';
 import type { MachineContext } from '../context.ts';
 import { sharedWith } from '../identity/identity-claims.ts';
-import { isForced } from './cursor.ts';
 import { VMInDoubtError } from './namesake-vms.ts';
 
 /**
@@ -33,7 +32,8 @@ export async function nodeAgainst(
 ): Promise<Node | undefined> {
   const { observed, nodes, signal } = ctx;
   const name = nodeNameOf(observed);
-  if (wasFound || isAnothers || nodes === undefined || name === '' || isForced(ctx)) return undefined;
+  if (wasFound || isAnothers || nodes === undefined || name === '' || hasForceDeletionLabel(ctx.machine))
+    return undefined;
   if (sharedWith(observed, machines, nodes) !== undefined) return undefined;
   const cached = nodes.get(name);
   // A cache that is old costs a moment; it must not be believed when the VM is given up.

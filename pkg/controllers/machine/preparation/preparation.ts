@@ -1,3 +1,4 @@
+import { hasForceDeletionLabel } from '../../../apis/machine/v1alpha1/defaults.ts';
 import {
   DELETION_PREPARATION_SINCE_ANNOTATION as SINCE,
   FORCE_DELETION_LABEL,
@@ -24,7 +25,6 @@ import { nodeConditionOf, setCondition, NODE_TERMINATING } from '../../machine-f
 import { isBeingCreated, showCondition } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
-import { isForced } from '../deletion/cursor.ts';
 import { nodeToDrain, nodesOf } from '../deletion/nodes.ts';
 import { reportDrainProgress } from '../drain/report.ts';
 import { namedNode, type NamedNode } from '../node/named-node.ts';
@@ -63,7 +63,7 @@ const PREPARATION_HOLD: HoldKind<Deps> = {
   barrier: 'marked-cordon',
   forceRule: (hold) => (policyOf(hold) === 'graceful' ? 'request' : 'usual'),
   terms: ({ deps, ctx: { machine, observed, signal } }) => ({
-    forcedBy: isForced({ machine }) ? `the Machine has label ${FORCE_DELETION_LABEL}` : undefined,
+    forcedBy: hasForceDeletionLabel(machine) ? `the Machine has label ${FORCE_DELETION_LABEL}` : undefined,
     isWanted,
     mayBegin: async () => {
       const live = await deps.readMachine(observed, signal);
