@@ -148,8 +148,9 @@ export async function countMoved(deps: RolloutDeps, observed: Observed, signal: 
   const sides = [...(newSet === undefined ? [] : [newSet]), ...oldSets].map((set) => {
     const living = machinesOf(set).filter((machine) => !isTerminating(machine));
     const its = living.filter(isJustUpdated);
-    if (!(isInPlace && set === newSet)) moved.push(...its);
     const size = replicasOf(set);
+    // Those of the new set in a pass after the one that has counted them, before a scaling can make its size smaller again.
+    if (!(isInPlace && set === newSet) || living.length <= size) moved.push(...its);
     const isUncounted = (machine: Machine): boolean => !deps.moves.isCounted(machine);
     const uncounted = Math.min(its.filter(isUncounted).length, Math.max(0, living.length - size));
     return { name: set.metadata.name, size: size + uncounted, uncounted, missing: Math.max(0, size - living.length) };

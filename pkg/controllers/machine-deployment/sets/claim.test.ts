@@ -46,3 +46,15 @@ test.each([
   const status = JSON.stringify(deps.machineDeployments.get('default/deployment-1')?.status);
   expect(status).toContain('A change of machinesets/set-1 is refused');
 });
+
+test('an empty set of the present template that may not be adopted ends the pass with the refusal: what is made in its place would have its name', async () => {
+  const refusing = machineSet((s) => void (s.spec.replicas = 0));
+  const empty = { ...deployment, spec: { ...deployment.spec, replicas: 0 } };
+  const deps = new DeploymentWorld(empty, { sets: [refusing] });
+  deps.client.failures.push(new ApiError(403, 'Forbidden', 'protected'));
+
+  const { writes } = await deps.pass();
+
+  expect(writes.filter((write) => write.startsWith('create '))).toEqual([]);
+  expect(deps.events).toContain('ChangeRefused');
+});

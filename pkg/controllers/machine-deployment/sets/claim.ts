@@ -1,5 +1,6 @@
 import { API_VERSION } from '../../../apis/machine/v1alpha1/group.ts';
 import { replicasOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { equalTemplate } from '../../../apis/machine/v1alpha1/template-equality.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import { refOf } from '../../../apis/meta.ts';
 import { ApiError, isNotFound } from '../../../kube/client/errors.ts';
@@ -63,7 +64,9 @@ async function patchSet(
   } catch (err) {
     if (isNotFound(err) || ApiError.is(err, 'Invalid')) return false;
     const isEmpty = replicasOf(set) === 0 && machines.byIndex(CONTROLLER_INDEX, set.metadata.uid).length === 0;
-    if (!isEmpty || !isWorthReporting(err)) throw err;
+    // One of the present template has the name of the set that would be created in its place.
+    const isHistory = isEmpty && !equalTemplate(set.spec.template, pass.object.spec.template);
+    if (!isHistory || !isWorthReporting(err)) throw err;
     pass.refusal ??= describeRefusedChange(err);
     return false;
   }
