@@ -87,3 +87,14 @@ test('a Machine that may not be adopted takes a place all the same, and the rest
     'A change of machines/orphan is refused, and retried: protected',
   );
 });
+
+test('a refused read before an adoption is not told as a change', async () => {
+  const world = new SetWorld([SET], [selected]);
+  world.client.readFailure = new ApiError(403, 'Forbidden', 'no rule');
+
+  await world.pass();
+
+  expect(JSON.stringify(world.machineSets.get('default/set-1')?.status)).toContain(
+    'A request is refused, and retried: no rule',
+  );
+});

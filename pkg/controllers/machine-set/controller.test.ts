@@ -8,6 +8,7 @@ import {
   PREFER_NO_SCHEDULE_KEY,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { toTimestamp } from '../../base/clock/clock.ts';
 import { GateClosedError } from '../../kube/gate/gate.ts';
 import { ApiError } from '../../kube/client/errors.ts';
@@ -65,6 +66,32 @@ test('what is refused is told, with the state of everything else, as a spec that
       message: 'A change of machinesets/set-1 is refused, and retried: the set is protected',
     }),
   );
+  expect(deps.events).toEqual(['ChangeRefused']);
+});
+
+test('an API server that fails once refuses nothing, and one that fails again does', async () => {
+  const left = set((s) => void (s.metadata.annotations = { [PREFER_NO_SCHEDULE_KEY]: 'True' }));
+  const deps = new SetWorld([left], [owned()]);
+  const fails = () => new ApiError(500, 'InternalError', 'etcdserver: leader changed');
+  deps.client.failures.push(fails());
+
+  const { result, writes } = await deps.pass();
+  expect(result).toMatchObject({ code: 500 });
+  expect(writes).toEqual(['patch machinesets/set-1']);
+  expect(deps.events).toEqual([]);
+
+  deps.client.failures.push(fails());
+  await deps.pass();
+  expect(deps.events).toEqual(['ChangeRefused']);
+  expect(JSON.stringify(deps.machineSets.get(KEY)?.status)).toContain('etcdserver: leader changed');
+
+  deps.clock.advance(1_000);
+  await deps.pass();
+  expect(JSON.stringify(deps.machineSets.get(KEY)?.status)).not.toContain('ChangeRefused');
+  const calm = deps.machineSets.get(KEY) as MachineSet;
+  deps.machineSets.put({ ...calm, metadata: { ...calm.metadata, ...left.metadata, resourceVersion: '99' } });
+  deps.client.failures.push(fails());
+  await deps.pass();
   expect(deps.events).toEqual(['ChangeRefused']);
 });
 

@@ -175,4 +175,17 @@ describe('the write of a template', () => {
     expect(JSON.stringify(world.machineSets.get('default/set-1')?.status)).not.toContain('ChangeRefused');
     expect(world.events.filter((reason) => reason === 'ChangeRefused')).toHaveLength(1);
   });
+
+  test('is told only when it fails again, if the API server failed', async () => {
+    const world = new SetWorld([set], [owned]);
+    const fails = () => new ApiError(500, 'InternalError', 'etcdserver: leader changed');
+    world.client.failures.push(fails(), fails());
+
+    await world.pass();
+    const atFirst = [...world.events];
+    world.clock.advance(10_000);
+    await world.pass();
+
+    expect([atFirst, world.events]).toEqual([[], ['ChangeRefused']]);
+  });
 });

@@ -5,7 +5,9 @@ import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import { MINUTE_MS } from '../../base/clock/clock.ts';
 import type { Finalizer } from '../../work/reconcile/finalizer.ts';
+import { isDenial } from '../../kube/client/errors.ts';
 import { PassNotes } from '../../work/reconcile/object-pass/pass-notes.ts';
+import { ReportedOnce } from '../../work/reconcile/reported-once.ts';
 import { next, runSteps, stop, type Step, type StepResult } from '../../work/reconcile/result.ts';
 import { isWorthReporting } from '../machine-facts/node-refusal.ts';
 import { isUnfreezeRequested } from './freeze-marks.ts';
@@ -69,6 +71,7 @@ export class OwnerController<T extends Owner, P extends OwnerPass<T>> {
   readonly #kind: OwnerKind<T, P>;
   /** Those that have been seen: a key tells of no UID any more once its object is gone. */
   readonly #uids = new Map<string, string>();
+  readonly #reportedOnce = new ReportedOnce();
 
   constructor(kind: OwnerKind<T, P>) {
     this.#kind = kind;
@@ -86,9 +89,12 @@ export class OwnerController<T extends Owner, P extends OwnerPass<T>> {
     const phase = this.#phaseOf(pass);
     const result = await runSteps(phase.work, pass, () => observe(pass)).catch((err: unknown) => {
       if (!isWorthReporting(err)) throw err;
+      // What fails once, as in a change of etcd's leader, is no refusal.
+      if (!isDenial(err) && this.#reportedOnce.isNew(object.metadata.uid, 'its work failed')) throw err;
       Object.assign(pass, { error: err, isCutShort: true, refusal: describeRefusedChange(err) });
       return stop;
     });
+    if (pass.isCutShort !== true) this.#reportedOnce.forget(object.metadata.uid);
     this.#kind.tell(pass);
     await runSteps(phase.end, pass, () => observe(pass));
     if (pass.error !== undefined) throw pass.error;
@@ -106,7 +112,10 @@ export class OwnerController<T extends Owner, P extends OwnerPass<T>> {
 
   #forgetOthers(key: string, uid: string | undefined): void {
     const before = this.#uids.get(key);
-    if (before !== undefined && before !== uid) this.#kind.forget(key, before);
+    if (before !== undefined && before !== uid) {
+      this.#reportedOnce.forget(before);
+      this.#kind.forget(key, before);
+    }
     if (uid === undefined) this.#uids.delete(key);
     else this.#uids.set(key, uid);
   }

@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../apis/meta.ts';
+import { isDenial } from '../../kube/client/errors.ts';
 import { isWorthReporting } from '../machine-facts/node-refusal.ts';
 import { atOnce } from './at-once.ts';
 import { describeRefusedChange } from './refused-change.ts';
@@ -9,7 +10,7 @@ const CHANGES_AT_ONCE = 20;
 export interface Refused<T> {
   /** Those that refuse, also those that were not tried again yet. */
   readonly objects: readonly T[];
-  /** What is told of the first of them. */
+  /** What is told of the first of which something is. */
   readonly text: string | undefined;
 }
 
@@ -37,12 +38,14 @@ export class PatientChanges {
         this.#refusals.delete(uid);
       } catch (err) {
         if (!isWorthReporting(err)) throw err;
-        this.#refusals.add(owner, uid, describeRefusedChange(err));
+        // What fails once, as in a change of etcd's leader, is no refusal.
+        const isTold = isDenial(err) || this.#refusals.has(uid);
+        this.#refusals.add(owner, uid, isTold ? describeRefusedChange(err) : undefined);
       }
     });
     const refusing = objects.filter(({ metadata }) => this.#refusals.has(metadata.uid));
-    const [first] = refusing;
-    return { objects: refusing, text: first && this.#refusals.textOf(first.metadata.uid) };
+    const [text] = refusing.flatMap(({ metadata }) => this.#refusals.textOf(metadata.uid) ?? []);
+    return { objects: refusing, text };
   }
 
   /** After how many milliseconds the first that refused is tried again; undefined when none waits. */

@@ -1,7 +1,8 @@
 import { shortText } from '../../apis/short-text.ts';
 import type { ApiError } from '../../kube/client/errors.ts';
 
-/** What is told of a change that the API server, a policy or a webhook refuses. */
+/** What is told of a change, or of the read before it, that the API server, a policy or a webhook refuses. */
 export function describeRefusedChange(err: ApiError): string {
-  return `A change of ${err.object ?? 'an object'} is refused, and retried: ${shortText(err.message)}`;
+  const request = err.object === undefined ? 'A request' : `A change of ${err.object}`;
+  return `${request} is refused, and retried: ${shortText(err.message)}`;
 }
