@@ -58,7 +58,7 @@ export function belowMinimum({ id, min }: NodeGroup, before: number, wanted: num
 }
 
 /** Nothing would follow: a MachineDeployment that a looser schema has let in is not reconciled. Undefined when it is. */
-export function invalidSpec({ id }: NodeGroup, deployment: MachineDeployment): Refusal | undefined {
+export function refusedSpec({ id }: NodeGroup, deployment: MachineDeployment): Refusal | undefined {
   const errors = validateMachineDeployment(deployment);
   if (errors.length === 0) return undefined;
   return notNow(`group ${id} is not reconciled, because its spec is invalid: ${describeFieldErrors(errors)}`);

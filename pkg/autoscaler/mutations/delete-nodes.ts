@@ -5,7 +5,7 @@ import type { NodeGroup } from '../groups.ts';
 import {
   belowMinimum,
   invalidArgument,
-  invalidSpec,
+  refusedSpec,
   isRefusal,
   notNow,
   wouldCostOthers,
@@ -99,7 +99,7 @@ export function decideDeletion(
   const isWithdrawal = fewer > 0 || machines.some((name) => state.members.get(name)?.hasNode === false);
   if (isWithdrawal && decision.replicas < neededBy(state, machines))
     return wouldCostOthers(group, replicasOf(state.deployment));
-  const invalid = machines.length === 0 ? undefined : invalidSpec(group, state.deployment);
+  const invalid = machines.length === 0 ? undefined : refusedSpec(group, state.deployment);
   return invalid ?? { ...decision, places: places.slice(0, fewer) };
 }
 

@@ -1,7 +1,7 @@
 import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { fromTimestamp } from '../../base/clock/clock.ts';
 import type { NodeGroup } from '../groups.ts';
-import { invalidArgument, invalidSpec, notNow, type GroupDecision, aboveMaximum, wouldCostOthers } from './decision.ts';
+import { invalidArgument, refusedSpec, notNow, type GroupDecision, aboveMaximum, wouldCostOthers } from './decision.ts';
 import { withLess } from './delete-nodes.ts';
 import { isKeptForInspection, neededBy, type GroupState, type GroupMember } from './group-state.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
@@ -21,7 +21,7 @@ export function decideIncrease(
   const before = replicasOf(deployment);
   const replicas = before + delta;
   if (replicas > group.max) return aboveMaximum(group, before, replicas);
-  return invalidSpec(group, deployment) ?? { replicas, machines: [] };
+  return refusedSpec(group, deployment) ?? { replicas, machines: [] };
 }
 
 /**

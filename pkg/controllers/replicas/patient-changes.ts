@@ -7,7 +7,7 @@ import { Refusals } from './refusals.ts';
 
 const CHANGES_AT_ONCE = 20;
 
-export interface Refused<T> {
+export interface Unchanged<T> {
   /** Those that refuse, also those that were not tried again yet. */
   readonly objects: readonly T[];
   /** What is told of the first of which something is. */
@@ -29,7 +29,7 @@ export class PatientChanges {
     owner: string,
     objects: readonly T[],
     change: (object: T) => Promise<unknown>,
-  ): Promise<Refused<T>> {
+  ): Promise<Unchanged<T>> {
     const due = objects.filter(({ metadata }) => this.#refusals.isDue(metadata.uid));
     await atOnce(CHANGES_AT_ONCE, due, async (object) => {
       const { uid } = object.metadata;

@@ -303,8 +303,8 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     world: 'autoscaler',
     change: {
       in: 'decideIncrease',
-      from: 'replicas > group.max ?',
-      to: 'replicas > group.max + 2 ?',
+      from: 'if (replicas > group.max)',
+      to: 'if (replicas > group.max + 2)',
       why: 'A group grows above its maximum.',
     },
     mayShow: acts,
