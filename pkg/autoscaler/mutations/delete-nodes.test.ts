@@ -351,6 +351,20 @@ test.each<{ asked: DeletionTarget; want: RegExp }>([
   expect(isRefusal(decision) && decision.message).toMatch(want);
 });
 
+test('the refusal of several that have lost their Nodes is the same in whatever order they are named', () => {
+  const state = groupState(
+    3,
+    ['a', 'b', 'c'].map((name) => ({ name, isLost: true })),
+  );
+  const refusals = [
+    ['c', 'a', 'b'],
+    ['b', 'c', 'a', 'c'],
+  ].map((names) => decideDeletion(state, nodeGroup(), names.map(placeholder)));
+
+  const message = 'machine a and 2 more have lost their nodes, which may come back: to give a machine up, delete it';
+  expect(refusals).toEqual([0, 1].map(() => ({ code: FAILED_PRECONDITION, message })));
+});
+
 test('of a group whose spec is invalid no Machine goes: nothing would follow, for a Node that is drained', () => {
   const state = groupState(3, THREE);
   state.deployment.spec.template.spec = {};

@@ -77,18 +77,13 @@ export function decideDeletion(
 ): Refusal | Deletion {
   // The autoscaler names all that have no Node in one call, and names those that are left again.
   const asked = named.filter((one) => !isLost(one, state));
-  const [lost] = asked.length === 0 ? named : [];
-  if (lost?.kind === 'machine') {
-    return notNow(`machine ${lost.machine} has lost its node, which may come back: to give the machine up, delete it`);
-  }
+  if (asked.length === 0 && named.length > 0) return notNow(describeLost(namesOf(named)));
 
   const refusals = asked.map((one) => refusalOf(one, state, group)).filter((refusal) => refusal !== undefined);
   const [refusal] = refusals.toSorted((a, b) => a.code - b.code); // what makes no sense at all comes first
   if (refusal !== undefined) return refusal;
 
-  const machines = [...new Set(asked.flatMap((one) => (one.kind === 'machine' ? [one.machine] : [])))].filter((name) =>
-    isToGo(name, state),
-  );
+  const machines = namesOf(asked).filter((name) => isToGo(name, state));
   const places = [...new Set(asked.flatMap((one) => (one.kind === 'missing' ? [one.place] : [])))];
   const spare = replicasOf(state.deployment) - machines.length - neededBy(state, machines);
   const wanted = Math.min(places.length, state.missing);
@@ -164,6 +159,18 @@ function refusalOf(asked: DeletionTarget, state: GroupState, group: NodeGroup): 
 function isLost(asked: DeletionTarget, state: GroupState): boolean {
   if (asked.kind !== 'machine' || !asked.isPlaceholder || !isToGo(asked.machine, state)) return false;
   return state.members.get(asked.machine)?.isLost === true;
+}
+
+/** The same for the same ones: the autoscaler names them in another order in each loop, and each text is an Event of its own. */
+function describeLost(machines: readonly string[]): string {
+  const [first = '', ...others] = machines.toSorted();
+  return others.length === 0
+    ? `machine ${first} has lost its node, which may come back: to give the machine up, delete it`
+    : `machine ${first} and ${others.length} more have lost their nodes, which may come back: to give a machine up, delete it`;
+}
+
+function namesOf(targets: readonly DeletionTarget[]): readonly string[] {
+  return [...new Set(targets.flatMap((one) => (one.kind === 'machine' ? [one.machine] : [])))];
 }
 
 /** Machines of a rollout are on their way out, and others are to come for them: how long that takes is up to their drains. */
