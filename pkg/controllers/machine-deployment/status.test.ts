@@ -197,6 +197,19 @@ test('what is obeyed in part only is told beside the rest', () => {
   ]);
 });
 
+test('what is obeyed in part only stays told while what is rejected keeps the work from telling', () => {
+  const unsupported = { reason: 'StrategyNotSupported', message: 'not yet' } as const;
+  const d = deployment((built) => {
+    built.status.conditions = [{ type: 'InvalidSpec', status: 'True', ...unsupported }];
+  });
+  const typesIn = (isCutShort: boolean, of = d) =>
+    computed({ deployment: of, isCutShort }).conditions?.map(({ type }) => type);
+
+  expect(typesIn(true)).toEqual(['InvalidSpec', 'Available']);
+  expect(typesIn(false)).toEqual(['Available']);
+  expect(typesIn(true, deployment())).toEqual(['Available']);
+});
+
 describe('progress', () => {
   test.each([
     { title: 'all is of the new template', change: rolling, next: {}, reason: 'NewMachineSetAvailable' },

@@ -36,7 +36,7 @@ export const status = ({ statuses, recorder, ...deps }: Deps): DeploymentStep =>
   name: 'status',
   async run(pass) {
     const { key, object, invalid, unsupported, isCutShort = false } = pass;
-    const refusal = statuses.failureOf(key, pass.refusal);
+    const refusal = statuses.failureOf(key, pass.refusal)?.text;
     const nowMs = deps.clock.now();
     const patchOf = (deployment: MachineDeployment) => {
       const observed = observeDeployment(deps, deployment, pass.observed);
@@ -52,6 +52,7 @@ export const status = ({ statuses, recorder, ...deps }: Deps): DeploymentStep =>
           collisionCount: deployment.status?.collisionCount,
           invalid,
           unsupported,
+          isCutShort,
           refusal,
           nowMs,
           progress: (counts) => progressOf(pass, observed, counts, nowMs),
@@ -90,9 +91,11 @@ function hasEmptySelector({ spec }: MachineDeployment): boolean {
   return Object.keys(matchLabels ?? {}).length + (matchExpressions ?? []).length === 0;
 }
 
+const NOT_SUPPORTED = 'StrategyNotSupported';
+
 /** Why a MachineDeployment is obeyed in part only; `message` names the field and the remedy. */
 export interface Unsupported {
-  readonly reason: 'StrategyNotSupported';
+  readonly reason: typeof NOT_SUPPORTED;
   readonly message: string;
 }
 
@@ -104,6 +107,8 @@ export interface MachineDeploymentStatusFacts extends Pick<Observed, 'newSet' | 
   readonly invalid: string | undefined;
   /** Why the spec is obeyed in part only. */
   readonly unsupported: Unsupported | undefined;
+  /** The work ended before it came to tell whether the spec is obeyed in part only. */
+  readonly isCutShort?: boolean;
   /** A change that was rejected. */
   readonly refusal?: string | undefined;
   readonly nowMs: number;
@@ -162,7 +167,8 @@ function conditionsOf(
     set('InvalidSpec', { status: 'True', reason: 'ValidationFailed', message: invalid });
     return conditions;
   }
-  set('InvalidSpec', unsupported && { status: 'True', ...unsupported });
+  const isUntold = facts.isCutShort === true && conditionOf(conditions, 'InvalidSpec')?.reason === NOT_SUPPORTED;
+  if (!isUntold) set('InvalidSpec', unsupported && { status: 'True', ...unsupported });
   set('Available', availability(deployment, counts), false);
   const progress = facts.progress(counts);
   if (progress !== undefined) {

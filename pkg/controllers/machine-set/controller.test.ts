@@ -235,6 +235,23 @@ describe('a Machine that could not be created', () => {
   });
 });
 
+test('a failed creation and a refused change that alternate are one condition for a minute', async () => {
+  const unwilling = owned((m) => void (m.metadata.labels = { pool: 'b' }));
+  const deps = new SetWorld([set()]);
+  deps.client.failures.push(new ApiError(403, 'Forbidden', 'exceeded quota'));
+  await deps.pass();
+  const failed = deps.machineSets.get(KEY)?.status?.machineSetCondition;
+
+  deps.machines.put(unwilling);
+  deps.client.failures.push(new ApiError(403, 'Forbidden', 'protected'));
+  deps.clock.advance(1_000);
+  await deps.pass();
+
+  expect(failed).toMatchObject([{ type: 'ReplicaFailure', reason: 'FailedCreate', message: 'exceeded quota' }]);
+  expect(deps.events).toContain('ChangeRefused');
+  expect(JSON.stringify(deps.machineSets.get(KEY)?.status?.machineSetCondition)).not.toContain('ChangeRefused');
+});
+
 test('a frozen set creates nothing', async () => {
   const deps = new SetWorld([set((s) => void (s.metadata.labels['freeze'] = 'True'))], []);
 

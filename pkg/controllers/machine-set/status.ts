@@ -19,8 +19,8 @@ export const status = ({ statuses, clock }: Pick<Collaborators, 'statuses' | 'cl
   name: 'status',
   async run(pass) {
     const { key, object, machines, invalid, isCutShort = false } = pass;
-    const failure = statuses.failureOf(key, pass.failure ?? pass.refusal);
-    const isRefusal = pass.failure === undefined;
+    const told = statuses.failureOf(key, pass.failure ?? pass.refusal, pass.failure === undefined);
+    const { text: failure, isRefusal = false } = told ?? {};
     await statuses.write(pass, (set) => {
       const observedGeneration = (isCutShort ? set.status?.observedGeneration : object.metadata.generation) ?? 0;
       const facts = { set, observedGeneration, machines, failure, isRefusal, invalid, nowMs: clock.now() };

@@ -59,12 +59,20 @@ test.each([
 
 test('a failure that has another text in each pass is told anew once a minute', () => {
   const { world, statuses } = scene([]);
-  const seen = (text: string | undefined) => statuses.failureOf('default/a', text);
+  const seen = (text: string | undefined) => statuses.failureOf('default/a', text)?.text;
 
   expect([seen('request 1'), seen('request 2'), seen('request 1')]).toEqual(['request 1', 'request 1', 'request 1']);
   world.clock.advance(MINUTE_MS);
   expect([seen('request 4'), seen('request 5')]).toEqual(['request 4', 'request 4']);
   expect([seen(undefined), seen('request 6')]).toEqual([undefined, 'request 6']);
+});
+
+test('a failure that is told of for a minute is so with what it was, also if another one follows', () => {
+  const { statuses } = scene([]);
+  const quota = { text: 'quota', isRefusal: false };
+
+  expect(statuses.failureOf('default/a', 'quota', false)).toEqual(quota);
+  expect(statuses.failureOf('default/a', 'a policy')).toEqual(quota);
 });
 
 test('an Event tells of what is refused at first, and every 30 minutes, for as long as it is', () => {

@@ -22,9 +22,15 @@ export interface OwnerStatusDeps<T extends Owner> {
   readonly clock: Clock;
 }
 
+export interface ToldFailure {
+  readonly text: string;
+  /** A change was rejected: otherwise something could not be created. */
+  readonly isRefusal: boolean;
+}
+
 /** A status is written at most once in this time; what changes meanwhile goes into the next write. */
 const PACE_MS = 250;
-/** So long a failure is told of with the same text. */
+/** So long the same failure is told of. */
 const FAILURE_PACE_MS = MINUTE_MS;
 /** After this time an Event tells again of what is still rejected. */
 const TELL_AGAIN_MS = 30 * MINUTE_MS;
@@ -36,7 +42,7 @@ const TELL_AGAIN_MS = 30 * MINUTE_MS;
 export class OwnerStatuses<T extends Owner> {
   readonly #deps: OwnerStatusDeps<T>;
   readonly #writtenAtMs = new Map<string, number>();
-  readonly #failures = new Map<string, { readonly text: string; readonly sinceMs: number }>();
+  readonly #failures = new Map<string, { readonly told: ToldFailure; readonly sinceMs: number }>();
   readonly #toldAtMs = new Map<string, number>();
 
   constructor(deps: OwnerStatusDeps<T>) {
@@ -69,16 +75,18 @@ export class OwnerStatuses<T extends Owner> {
   }
 
   /** What a condition says of a failure: one that has another text in each pass must not become a write in each pass. */
-  failureOf(key: string, text: string | undefined): string | undefined {
+  failureOf(key: string, text: string | undefined, isRefusal = true): ToldFailure | undefined {
     if (text === undefined) {
       this.#failures.delete(key);
       return undefined;
     }
     const nowMs = this.#deps.clock.monotonicMs();
     const before = this.#failures.get(key);
-    if (before !== undefined && nowMs - before.sinceMs < FAILURE_PACE_MS) return before.text;
-    if (before?.text !== text) this.#failures.set(key, { text, sinceMs: nowMs });
-    return text;
+    if (before !== undefined && nowMs - before.sinceMs < FAILURE_PACE_MS) return before.told;
+    if (before?.told.text === text && before.told.isRefusal === isRefusal) return before.told;
+    const told = { text, isRefusal };
+    this.#failures.set(key, { told, sinceMs: nowMs });
+    return told;
   }
 
   /** An Event tells of what was rejected: at first, and now and then. */
