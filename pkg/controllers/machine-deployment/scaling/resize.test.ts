@@ -66,6 +66,15 @@ test.each([{ isOld: true }, { isOld: false }])(
   },
 );
 
+test('a set that counts moved Machines is not told of its chosen ones, whose replicas it does not give up', async () => {
+  const { deps, observed } = scene(true);
+
+  await resizeSets(deps, observed, { sizes: new Map([['set-1', 3]]), isCount: true }, signal);
+
+  expect(deps.client.writes).toMatchObject([{ body: { spec: { replicas: 3 } } }]);
+  expect(JSON.stringify(deps.client.writes)).not.toContain(LAST_SCALER_CHANGE_ANNOTATION);
+});
+
 test('an old set without a chosen machine is told of no change', async () => {
   const { deps, observed } = scene(false, true);
 

@@ -20,9 +20,10 @@ import type { Observed } from '../observed.ts';
  * Machines and create others in their place before it learns that it has to shrink; were it told later, a crash in between
  * would make it shrink twice.
  *
- * `isCount`: the sizes follow Machines that have moved, and nothing is scaled, so that replicas which have changed meanwhile are not noted. What they
- * were moved from is written before what they were moved to. Should only the first write succeed, nothing is deleted, also after a rollback: moved
- * Machines that are not counted yet stay, and the set that lacks them has given up their replicas.
+ * `isCount`: the sizes follow Machines that have moved, and nothing is scaled: neither are replicas noted that have changed meanwhile, nor is a set
+ * told of chosen Machines, whose replicas it does not give up. What they were moved from is written before what they were moved to. Should only the
+ * first write succeed, nothing is deleted, also after a rollback: moved Machines that are not counted yet stay, and the set that lacks them has given
+ * up their replicas.
  */
 export async function resizeSets(
   { writer, recorder, targets }: Pick<MachineDeploymentDeps, 'writer' | 'recorder' | 'targets'>,
@@ -42,7 +43,7 @@ export async function resizeSets(
     const to = sizes.get(name) ?? from;
     if (to === from && !noted.includes(name)) continue;
 
-    const annotations = missingNotes(observed, set, isCount ? {} : sizeNotes(deployment));
+    const annotations = isCount ? {} : missingNotes(observed, set);
     if (to === from && Object.keys(annotations).length === 0) continue;
     const patch = mergePatchIfUnchanged(set, {
       metadata: { annotations },
@@ -57,16 +58,12 @@ export async function resizeSets(
   return hasWritten;
 }
 
-function missingNotes(
-  { deployment, newSet, untold }: Parameters<typeof resizeSets>[1],
-  set: MachineSet,
-  ofSize: Notes,
-): Notes {
+function missingNotes({ deployment, newSet, untold }: Parameters<typeof resizeSets>[1], set: MachineSet): Notes {
   const chosen = untold(set);
   const isConcerned = set === newSet || chosen.length > 0;
   const scalerTime = isConcerned ? scalerTimeFor(deployment, set, chosen) : undefined;
   const notes = {
-    ...ofSize,
+    ...sizeNotes(deployment),
     ...(scalerTime === undefined ? {} : { [LAST_SCALER_CHANGE_ANNOTATION]: scalerTime }),
   };
   return Object.fromEntries(Object.entries(notes).filter(([key, value]) => set.metadata.annotations?.[key] !== value));
