@@ -29,7 +29,7 @@ import { OwnerlessVMs } from '../../pkg/controllers/safety/ownerless-vms.ts';
 import { OrphanBrake } from '../../pkg/controllers/safety/orphan-vms/brake.ts';
 import { Collector } from '../../pkg/controllers/safety/orphan-vms/collector.ts';
 import { OrphanVMsController, type OrphanVMsDeps } from '../../pkg/controllers/safety/orphan-vms/controller.ts';
-import { Evidence, type Proof } from '../../pkg/controllers/safety/orphan-vms/evidence.ts';
+import { Evidence } from '../../pkg/controllers/safety/orphan-vms/evidence.ts';
 import { ForgottenMachines } from '../../pkg/controllers/safety/orphan-vms/forgotten.ts';
 import { LeftBehind } from '../../pkg/controllers/safety/orphan-vms/left-behind.ts';
 import { LeftoverNodes } from '../../pkg/controllers/safety/orphan-vms/leftover-nodes.ts';
@@ -163,7 +163,7 @@ export class OrphanWorld {
     dropBefore: (atMs: number) => void (this.blindSinceMs = atMs),
     noteListed: (machines: readonly Machine[], shown: ReadonlySet<string>) =>
       void (this.listed = machines.filter(({ spec }) => shown.has(spec.providerID ?? '')).map(keyOf)),
-    isApart: (_account: string, { first }: Proof) => first.atMs <= this.apartMs,
+    apartMs: () => this.apartMs,
     size: 0,
   };
   /** What it fails with to drop notes of forced removals. */

@@ -106,7 +106,7 @@ class World {
 
   /** Whether a VM without a Machine, which was seen first then, is none of those that the lists of the account omit. */
   isApart(firstMs: number): boolean {
-    return this.accounts.isApart('sim/default/account', { first: sightAt(firstMs), second: sightAt(firstMs) });
+    return firstMs <= this.accounts.apartMs('sim/default/account');
   }
 }
 

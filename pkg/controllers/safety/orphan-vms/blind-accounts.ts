@@ -8,7 +8,7 @@ import { recordedNodeOf } from '../../machine-facts/recorded-node.ts';
 import { isSameVM } from '../../../apis/machine/v1alpha1/same-vm.ts';
 import type { Collaborators } from './collaborators.ts';
 import { manyMissingVMs, type OrphanEvent, unlistedVMs } from './events.ts';
-import { Evidence, type Proof, type Snapshot } from './evidence.ts';
+import { Evidence, type Snapshot } from './evidence.ts';
 import { orphanLimit } from './orphan-limit.ts';
 import type { ClassAccess, ClassList } from './survey.ts';
 
@@ -100,9 +100,9 @@ export class BlindAccounts {
     this.#listedMs = new Map(known.filter((one): one is [string, number] => one[1] !== undefined));
   }
 
-  /** Whether a VM without a Machine is none of those because of which an account is not believed. */
-  isApart(account: string, { first }: Proof): boolean {
-    return first.atMs + this.#deps.graceMs <= (this.#apartMs.get(account) ?? -Infinity);
+  /** A VM without a Machine that every look has shown since then is none of those because of which an account is not believed. */
+  apartMs(account: string): number {
+    return (this.#apartMs.get(account) ?? -Infinity) - this.#deps.graceMs;
   }
 
   /** Takes a look into account; returns the accounts that are not believed in it. `unseen`: classes at which it could not look. */

@@ -162,7 +162,8 @@ export class OrphanBrake {
       if (now !== undefined && !known.isOrphan) known.kept = undefined;
       // Also of what is not proved: after an outage, everything is to be proved again.
       if (!known.isOrphan) known.heldWith = undefined;
-      if (known.admission !== undefined) known.admission.isThere &&= known.isOrphan || deleted.has(id);
+      if (known.admission !== undefined)
+        known.admission.isThere &&= known.isOrphan || deleted.has(id) || (now === undefined && isLast);
       if (known.admission?.isThere === false && !this.#isSpent(known)) known.admission = undefined;
       const isKept = known.kept !== undefined && this.#vms.size <= CAPACITY;
       if (known.listed === undefined && known.admission === undefined && !isKept) this.#vms.delete(id);

@@ -67,7 +67,12 @@ async function collect({
   const lists = { isListed: () => true, accessOf: () => access };
   for (const one of failures) {
     driver.failures = one === undefined ? {} : { delete: [one] };
-    collector.collect({ vm: { ...VM, providerID }, access, ...lists, proof: { first: SIGHT, second: SIGHT } });
+    collector.collect({
+      vm: { ...VM, providerID },
+      access,
+      ...lists,
+      proof: { first: SIGHT, sinceMs: SIGHT.atMs, second: SIGHT },
+    });
     for (let i = 0; i < 30; i++) await Promise.resolve();
     isFoundOwned = isOwnedAfterTurn;
     begin();

@@ -35,7 +35,7 @@ export interface OrphanVMsDeps extends Omit<Collaborators, 'writer' | 'targets' 
   readonly silentClasses: Pick<SilentClasses, 'examine'>;
   readonly blindAccounts: Pick<
     BlindAccounts,
-    'contradict' | 'dropBefore' | 'isApart' | 'judge' | 'noteListed' | 'size'
+    'apartMs' | 'contradict' | 'dropBefore' | 'judge' | 'noteListed' | 'size'
   >;
   /** Shared with `vanished`. */
   readonly missingVMs: Evidence;
@@ -197,12 +197,17 @@ export class OrphanVMsController {
     const deleted = new Set([...ids].filter((id) => gone.has(id)));
     const present = candidates.filter(({ vm }) => !deleted.has(vm.providerID));
     ownerless.replace(present.map(({ vm }) => vm));
+    // Once for each list: there may be as many accounts as lists, and many VMs that all of these show.
+    const lists = new Set(candidates.flatMap(({ shownBy }) => shownBy));
+    const apartMs = new Map(
+      [...lists].map((list) => [list, Math.min(...doubtsOf(list, distrust).map((one) => blindAccounts.apartMs(one)))]),
+    );
     const proved: (Collection & Proved)[] = [];
     for (const one of candidates) {
       const proof = orphans.see(one.vm.providerID, one.access.key, sight);
       if (proof === undefined) continue;
-      const doubts = one.shownBy.flatMap((list) => doubtsOf(list, distrust));
-      proved.push({ ...one, proof, isDoubted: !doubts.every((account) => blindAccounts.isApart(account, proof)) });
+      const isDoubted = one.shownBy.some((list) => proof.sinceMs > (apartMs.get(list) ?? -Infinity));
+      proved.push({ ...one, proof, isDoubted });
     }
     orphans.keep(ids, unseen);
     if (unseen.size === 0) collector.keep(ids);

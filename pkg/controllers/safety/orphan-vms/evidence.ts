@@ -16,6 +16,8 @@ export interface Snapshot {
 /** What two looks have shown alike. */
 export interface Proof {
   readonly first: Snapshot;
+  /** Since when every look has shown it; later than `first` if one could not look. Monotonic. */
+  readonly sinceMs: number;
   readonly second: Snapshot;
 }
 
@@ -24,7 +26,7 @@ export interface Proof {
  * between, begin anew: nothing is ever proved by what was not seen twice in a row.
  */
 export class Evidence {
-  readonly #entries = new Map<string, { readonly group: string; readonly first: Snapshot }>();
+  readonly #entries = new Map<string, { readonly group: string; readonly first: Snapshot; readonly sinceMs: number }>();
   readonly #graceMs: number;
 
   /** `graceMs`: the least time between two looks that prove something. */
@@ -43,15 +45,19 @@ export class Evidence {
 
   /** Takes a look into account; the proof, if this one completes it. `group`: with whom the look was taken. */
   see(key: string, group: string, sight: Snapshot): Proof | undefined {
-    const { first } = this.#entries.get(key) ?? { first: sight };
-    this.#entries.set(key, { group, first });
-    return sight.atMs - first.atMs >= this.#graceMs ? { first, second: sight } : undefined;
+    const known = this.#entries.get(key) ?? { first: sight, sinceMs: Infinity };
+    const { first } = known;
+    const sinceMs = Math.min(known.sinceMs, sight.atMs);
+    this.#entries.set(key, { group, first, sinceMs });
+    return sight.atMs - first.atMs >= this.#graceMs ? { first, sinceMs, second: sight } : undefined;
   }
 
   /** Drops what the present look has not shown, but for groups at which it could not look. */
   keep(seen: ReadonlySet<string>, unseenGroups: ReadonlySet<string>): void {
-    for (const [key, { group }] of this.#entries) {
-      if (!seen.has(key) && !unseenGroups.has(group)) this.#entries.delete(key);
+    for (const [key, entry] of this.#entries) {
+      if (seen.has(key)) continue;
+      if (unseenGroups.has(entry.group)) this.#entries.set(key, { ...entry, sinceMs: Infinity });
+      else this.#entries.delete(key);
     }
   }
 

@@ -188,13 +188,17 @@ describe('too many VMs without a Machine at once', () => {
       expect(await world.held()).toBe(4);
     });
 
-    test('although the provider has deleted them, and lists them still', async () => {
+    test.each([
+      { what: 'and lists them still', lists: [vms(3), vms(3)] },
+      { what: 'and lists them still after a list that failed', lists: [vms(3), FAILURE, vms(3)] },
+    ])('although the provider has deleted them, $what', async ({ lists }) => {
       const world = new OrphanWorld();
       world.provider.listed = vms(3);
       await world.looksUntilDeleted();
       world.provider.failure = new DriverError('NotFound', 'no such VM');
-      for (let i = 0; i < 2; i++) {
+      for (const listed of lists) {
         world.clock.advance(GRACE_MS);
+        world.provider.listed = listed;
         await world.look();
       }
 

@@ -36,7 +36,7 @@ describe('evidence', () => {
   });
 
   test('is logged with times that a reader can use', () => {
-    const proof = { first: at(560_385.827), second: at(680_385.827) };
+    const proof = { first: at(560_385.827), sinceMs: 560_385.827, second: at(680_385.827) };
 
     expect(proofFields(proof)).toEqual({
       first: { at: '2026-01-01T00:09:20Z', vms: 4, machines: 3 },
