@@ -39,8 +39,8 @@ test.each([
 
 test.each([
   { what: 'is gone', failure: new ApiError(404, 'NotFound', 'gone'), throws: false },
-  { what: 'is another one by now', failure: new ApiError(422, 'Invalid', 'uid'), throws: false },
-  { what: 'may not be changed', failure: new ApiError(403, 'Forbidden', 'protected'), throws: false },
+  { what: 'may not be changed', failure: new ApiError(403, 'Forbidden', 'protected'), throws: false, isTold: true },
+  { what: 'a policy keeps', failure: new ApiError(422, 'Invalid', 'denied'), throws: false, isTold: true },
   { what: 'has changed', failure: new ApiError(409, 'Conflict', 'changed'), throws: true },
 ])('a Machine to be released that $what fails the pass, so that it is tried again: $throws', async (row) => {
   const world = new SetWorld([SET], [astray]);
@@ -50,6 +50,7 @@ test.each([
 
   expect(world.client.writes[0]).toMatchObject({ what: 'machines/m-2', resourceVersion: '1' });
   expect(result === row.failure).toBe(row.throws);
+  expect(world.events.includes('ChangeRefused')).toBe(row.isTold ?? false);
 });
 
 test('the Machines of a set are gone through once as long as neither they nor the set change', () => {

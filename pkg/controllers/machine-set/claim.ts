@@ -2,7 +2,7 @@ import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { refOf } from '../../apis/meta.ts';
-import { ApiError, ignoreNotFound, isNotFound } from '../../kube/client/errors.ts';
+import { ignoreNotFound, isNotFound } from '../../kube/client/errors.ts';
 import { machines, machineSets } from '../../kube/client/resource.ts';
 import { adoptPatch, controllerReference, releasePatch, sortByClaim } from '../../work/reconcile/ownership.ts';
 import { mayAdopt } from '../replicas/may-adopt.ts';
@@ -62,7 +62,6 @@ async function releaseMachine(
   try {
     await writer.patch('change', machines, ref, releasePatch(machine, set.metadata.uid), { signal });
   } catch (err) {
-    // Invalid: the Machine is on its way out, or another one of that name; it is not ours either way.
-    if (!isNotFound(err) && !ApiError.is(err, 'Invalid')) throw err;
+    if (!isNotFound(err)) throw err;
   }
 }

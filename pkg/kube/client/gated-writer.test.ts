@@ -136,14 +136,15 @@ describe('the caches are told', () => {
 });
 
 test.each([
-  { field: 'metadata.uid', reason: 'Conflict' },
-  { field: 'spec.replicas', reason: 'Invalid' },
-])('a patch that is invalid because of $field is $reason', async ({ field, reason }) => {
+  { field: 'metadata.uid', reason: 'Conflict', code: 409 },
+  { field: 'spec.replicas', reason: 'Invalid', code: 422 },
+])('a patch that is invalid because of $field is $reason', async ({ field, reason, code }) => {
   const scene = new Scene();
   scene.answer = new ApiError(422, 'Invalid', 'no', { status: { details: { causes: [{ field }] } } });
 
   await expect(scene.writer.patch('change', machines, REF, mergePatch(machine(), {}))).rejects.toMatchObject({
     reason,
+    code,
   });
 });
 

@@ -179,6 +179,6 @@ function conflictOfUid(err: unknown): unknown {
   if (!ApiError.is(err, 'Invalid')) return err;
   const isUid = err.status?.details?.causes?.some((cause) => cause.field === 'metadata.uid') ?? false;
   return isUid
-    ? new ApiError(err.code, 'Conflict', err.message, { cause: err, ...(err.status && { status: err.status }) })
+    ? new ApiError(409, 'Conflict', err.message, { cause: err, ...(err.status && { status: err.status }) })
     : err;
 }

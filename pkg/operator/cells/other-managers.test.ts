@@ -157,3 +157,14 @@ test('that nobody answers is said, and says nothing about other managers', async
   write('other', '2');
   expect((await others.look('cell', signal)).kind).toBe('runs');
 });
+
+test('a Lease that a restore of the cluster sets back is not one that is renewed', async () => {
+  const { lookIn, look, stored, write } = start();
+  write('left', '2026-03-01T00:00:00.000000Z');
+  await look();
+  await lookIn(LEASE_S * 1_000);
+  stored.clear();
+  write('left', '2026-02-01T00:00:00.000000Z');
+
+  expect([await lookIn(MINUTE_MS), await lookIn(LEASE_S * 1_000)]).toEqual(['unclear', 'none']);
+});

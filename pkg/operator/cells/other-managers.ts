@@ -3,7 +3,7 @@ import type { Lease } from '../../apis/wire.ts';
 import type { Reader } from '../../kube/client/client.ts';
 import { ApiError, ignoreNotFound } from '../../kube/client/errors.ts';
 import { leases as leasesResource } from '../../kube/client/resource.ts';
-import { holderOf, nothingSeen, observe, type Observation } from '../../kube/leader/lease.ts';
+import { holderOf, nothingSeen, observe, type Observation, renewTimeOf } from '../../kube/leader/lease.ts';
 import { MACHINE_LEASE, MANAGER_LEASE } from '../../kube/leader/names.ts';
 
 export interface OtherManagersOptions {
@@ -39,8 +39,9 @@ function seeLease(before: SeenLease | undefined, lease: Lease | undefined, nowMs
   const { observation: last = nothingSeen, isRenewed = false } = before ?? {};
   const observation = observe(last, lease, nowMs);
   const wasHeld = last.lease !== undefined && holderOf(last.lease) !== '';
+  const isLater = lease !== undefined && last.lease !== undefined && renewTimeOf(lease) > renewTimeOf(last.lease);
   const isStill = isRenewed && nowMs < last.heldUntilMs;
-  return { observation, isRenewed: isStill || (wasHeld && observation.heldUntilMs > last.heldUntilMs) };
+  return { observation, isRenewed: isStill || (wasHeld && isLater && observation.heldUntilMs > last.heldUntilMs) };
 }
 
 /**

@@ -31,13 +31,15 @@ test.each([
 test.each([
   { title: 'without machines', replicas: 0, creates: true },
   { title: 'that wants machines', replicas: 2, creates: false },
-])('a set $title that may not be adopted is told of; the rest goes on: $creates', async ({ replicas, creates }) => {
+  { title: 'that wants machines and is kept by a policy', code: 422, reason: 'Invalid', replicas: 2, creates: false },
+])('a set $title that may not be adopted is told of; the rest goes on: $creates', async (row) => {
+  const { replicas, creates, code = 403, reason = 'Forbidden' } = row;
   const refusing = machineSet((s) => {
     s.spec.replicas = replicas;
     s.spec.template.spec = { class: { kind: 'MachineClass', name: 'class-0' } };
   });
   const deps = new DeploymentWorld(deployment, { sets: [refusing] });
-  deps.client.failures.push(new ApiError(403, 'Forbidden', 'protected'));
+  deps.client.failures.push(new ApiError(code, reason, 'protected'));
 
   const { writes } = await deps.pass();
 
@@ -47,14 +49,20 @@ test.each([
   expect(status).toContain('A change of machinesets/set-1 is refused');
 });
 
-test('an empty set of the present template that may not be adopted ends the pass with the refusal: what is made in its place would have its name', async () => {
-  const refusing = machineSet((s) => void (s.spec.replicas = 0));
-  const empty = { ...deployment, spec: { ...deployment.spec, replicas: 0 } };
-  const deps = new DeploymentWorld(empty, { sets: [refusing] });
-  deps.client.failures.push(new ApiError(403, 'Forbidden', 'protected'));
+test.each([
+  { code: 403, reason: 'Forbidden' },
+  { code: 422, reason: 'Invalid' },
+])(
+  'an empty set of the present template that may not be adopted ($code) ends the pass with the refusal: what is made in its place would have its name',
+  async ({ code, reason }) => {
+    const refusing = machineSet((s) => void (s.spec.replicas = 0));
+    const empty = { ...deployment, spec: { ...deployment.spec, replicas: 0 } };
+    const deps = new DeploymentWorld(empty, { sets: [refusing] });
+    deps.client.failures.push(new ApiError(code, reason, 'protected'));
 
-  const { writes } = await deps.pass();
+    const { writes } = await deps.pass();
 
-  expect(writes.filter((write) => write.startsWith('create '))).toEqual([]);
-  expect(deps.events).toContain('ChangeRefused');
-});
+    expect(writes.filter((write) => write.startsWith('create '))).toEqual([]);
+    expect(deps.events).toContain('ChangeRefused');
+  },
+);

@@ -3,7 +3,7 @@ import { replicasOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { equalTemplate } from '../../../apis/machine/v1alpha1/template-equality.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import { refOf } from '../../../apis/meta.ts';
-import { ApiError, isNotFound } from '../../../kube/client/errors.ts';
+import { isNotFound } from '../../../kube/client/errors.ts';
 import type { Patch } from '../../../kube/client/patch.ts';
 import { machineDeployments, machineSets } from '../../../kube/client/resource.ts';
 import { adoptPatch, controllerReference, releasePatch } from '../../../work/reconcile/ownership.ts';
@@ -62,7 +62,7 @@ async function patchSet(
     await writer.patch('change', machineSets, refOf(set), patch, { signal: pass.signal });
     return true;
   } catch (err) {
-    if (isNotFound(err) || ApiError.is(err, 'Invalid')) return false;
+    if (isNotFound(err)) return false;
     const isEmpty = replicasOf(set) === 0 && machines.byIndex(CONTROLLER_INDEX, set.metadata.uid).length === 0;
     // One of the present template has the name of the set that would be created in its place.
     const isHistory = isEmpty && !equalTemplate(set.spec.template, pass.object.spec.template);
