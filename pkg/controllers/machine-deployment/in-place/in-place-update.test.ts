@@ -440,6 +440,13 @@ describe('a Machine that was moved to a set which is no longer that of an update
     expect(await counted(late, type)).toEqual({ hasCounted: false, changes: [...changes, ...next] });
   });
 
+  test('and is gone, although a watch that stalls still shows it, lets the pass go on', async () => {
+    const late = scene({ old: ['o-1', 'o-2'], now: [], moved: ['o-1'] });
+    late.deps.client.failures.push(new ApiError(404, 'NotFound', 'gone'));
+
+    expect(await counted(late, 'InPlaceUpdate')).toMatchObject({ hasCounted: false });
+  });
+
   test('is as any other once its new set counts it, so that replicas which are lowered while the rollout is paused are obeyed', async () => {
     const names = ['n-1', 'n-2', 'n-3', 'n-4'];
     const { deps, deployment } = scene({ old: [], now: names, moved: names });

@@ -2,7 +2,7 @@ import { UPDATE_RESULT_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
 import { keyOf, refOf } from '../../../apis/meta.ts';
-import { ignoreNotFound } from '../../../kube/client/errors.ts';
+import { isNotFound } from '../../../kube/client/errors.ts';
 import { mergePatch, type Patch } from '../../../kube/client/patch.ts';
 import { machines as machineResource } from '../../../kube/client/resource.ts';
 import { isWorthReporting } from '../../machine-facts/node-refusal.ts';
@@ -76,14 +76,17 @@ export class Moves {
     const due = machines.filter(({ metadata }) => refusals.isDue(metadata.uid));
     const refused: RefusedChange[] = [];
     const newRefusals: RefusedChange[] = [];
+    let changed = 0;
     const patched = atOnce(PATCHES_AT_ONCE, due, async (machine) => {
       const { name, uid } = machine.metadata;
       try {
-        await writer
-          .patch('change', machineResource, refOf(machine), patchOf(machine), { signal })
-          .catch(ignoreNotFound);
+        const patch = patchOf(machine);
+        await writer.patch('change', machineResource, refOf(machine), patch, { signal });
+        changed += 1;
         refusals.delete(uid);
       } catch (cause) {
+        // One that is gone, which a watch that stalls does not show, is no change: a pass after the other would ask for it.
+        if (isNotFound(cause)) return;
         if (!isWorthReporting(cause)) throw cause;
         refused.push({ name, cause });
         if (!refusals.has(uid)) newRefusals.push({ name, cause });
@@ -97,6 +100,6 @@ export class Moves {
       log.warn(fields, 'could not update machines for a rollout');
       if (newRefusals.length > 0) recorder.event(couldNotMoveMachines(deployment, newRefusals));
     });
-    return due.length > refused.length;
+    return changed > 0;
   }
 }
