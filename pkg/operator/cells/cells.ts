@@ -256,7 +256,7 @@ export class Cells {
       return requeue(other.againMs, 'the end of another manager');
     }
     if (other?.kind === 'unclear' && running === undefined) {
-      const refusal = `${other.text}: the cell begins when it is clear that it is not renewed.`;
+      const refusal = `${other.text}: the cell begins when it is clear that no other manager renews one.`;
       this.#known.set(name, { ...known, refusal });
       return requeue(other.againMs, 'a sign of another manager');
     }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock/clock.ts';
 import type { Lease } from '../../apis/wire.ts';
 import type { Reader } from '../../kube/client/client.ts';
-import { ApiError, ignoreNotFound } from '../../kube/client/errors.ts';
+import { ApiError, ignoreNotFound, REFUSAL_PATIENCE_MS } from '../../kube/client/errors.ts';
 import { leases as leasesResource } from '../../kube/client/resource.ts';
 import { holderOf, nothingSeen, observe, type Observation, renewTimeOf } from '../../kube/leader/lease.ts';
 import { MACHINE_LEASE, MANAGER_LEASE } from '../../kube/leader/names.ts';
@@ -19,6 +19,14 @@ interface SeenLease {
   readonly observation: Observation;
   /** Whether it was seen to be renewed. */
   readonly isRenewed: boolean;
+}
+
+/** What was last read of one namespace. */
+interface Look {
+  readonly leases: ReadonlyMap<string, SeenLease>;
+  readonly atMs: number;
+  /** Since when one may not be read. */
+  readonly refusedSinceMs: number | undefined;
 }
 
 /** Whether a namespace has a manager of its own. `text`: of which Lease. */
@@ -66,6 +74,13 @@ function otherManagerOf(seen: ReadonlyMap<string, SeenLease>, nowMs: number): Ot
   };
 }
 
+/** The same of a look in which one may not have been readable: a server that is just starting refuses what it permits a moment later. */
+function judge({ leases, atMs, refusedSinceMs = -Infinity }: Look): OtherManager {
+  const found = otherManagerOf(leases, atMs);
+  if (found.kind !== 'none' || atMs - refusedSinceMs >= REFUSAL_PATIENCE_MS) return found;
+  return { kind: 'unclear', text: 'Leases may not be read', againMs: HELD_AGAIN_MS };
+}
+
 /**
  * Looks for managers that have one namespace of the control cluster, ours or the original's, while it is a cell: they lead under Leases in that
  * namespace, of which the shards know nothing. One that may not be read keeps nothing from going on: the roles of an older version do not
@@ -74,7 +89,7 @@ function otherManagerOf(seen: ReadonlyMap<string, SeenLease>, nowMs: number): Ot
 export class OtherManagers {
   readonly #options: OtherManagersOptions;
   readonly #names: readonly string[];
-  readonly #seen = new Map<string, { readonly leases: ReadonlyMap<string, SeenLease>; readonly atMs: number }>();
+  readonly #seen = new Map<string, Look>();
 
   constructor(options: OtherManagersOptions) {
     this.#options = options;
@@ -86,24 +101,26 @@ export class OtherManagers {
     const { clock } = this.#options;
     const before = this.#seen.get(namespace);
     if (before !== undefined) {
-      const known = otherManagerOf(before.leases, before.atMs);
+      const known = judge(before);
       const againMs = before.atMs + known.againMs - clock.monotonicMs();
       if (againMs > 0) return { ...known, againMs };
     }
-    const last = before !== undefined && clock.monotonicMs() - before.atMs < OLD_MS ? before.leases : new Map();
+    const last = before !== undefined && clock.monotonicMs() - before.atMs < OLD_MS ? before : undefined;
     const read = await Promise.all(
       this.#names.map(async (name) => [name, await this.#read(namespace, name, signal)] as const),
     );
     const atMs = clock.monotonicMs();
     const leases = new Map(
       read.flatMap(([name, lease]) => {
-        const seen = last.get(name) as SeenLease | undefined;
+        const seen = last?.leases.get(name);
         const now = lease === 'unreadable' ? seen : seeLease(seen, lease, atMs);
         return now === undefined ? [] : [[name, now] as const];
       }),
     );
-    this.#seen.set(namespace, { leases, atMs });
-    return otherManagerOf(leases, atMs);
+    const isRefused = read.some(([, lease]) => lease === 'unreadable');
+    const look = { leases, atMs, refusedSinceMs: isRefused ? (last?.refusedSinceMs ?? atMs) : undefined };
+    this.#seen.set(namespace, look);
+    return judge(look);
   }
 
   /** The namespace is no cell of this process. */
