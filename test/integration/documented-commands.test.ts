@@ -54,7 +54,9 @@ beforeAll(async () => {
   const others = named().map((name) =>
     example.replaceAll('name: workers', `name: ${name}`).replace('replicas: 2', 'replicas: 0'),
   );
-  await applyManifests(site.api, others.flatMap(parseManifests));
+  writeFileSync(join(place, 'others.yaml'), others.join('\n---\n'));
+  // As users do: there are commands about what was applied last.
+  await type('kubectl apply -f others.yaml');
   for (const generation of ['1', '2']) {
     await patch({ spec: { template: { metadata: { annotations: { generation } } } } });
     await type('machinist rollout status workers');
@@ -89,6 +91,8 @@ async function type(command: string): Promise<string> {
     ...programFile('machinist').env,
     PATH: `${join(place, 'bin')}:${process.env['PATH']}`,
     KUBECONFIG: join(place, 'kubeconfig'),
+    // Nobody edits anything.
+    EDITOR: 'true',
   };
   return (await promisify(execFile)('sh', ['-euc', command], { cwd: place, env, timeout: 120_000 })).stdout;
 }
