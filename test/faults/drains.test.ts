@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
+import type { Interceptor } from '../../pkg/kube/gate/interceptor.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { Pool } from '../cloud/pool.ts';
 import { QUICK, SimulatedCloud } from '../cloud/sim-cloud.ts';
@@ -93,15 +94,27 @@ describe('departure: one deadline for a drain, from its persisted start (the ori
 
 describe('departure: a machine that is deleted while it is created leaves nothing, its late Node neither', () => {
   test('a Node that joins while its VM is deleted goes with it', async () => {
-    const latencyMs = { ...QUICK, join: 1_000, delete: 4_000 };
-    await using cloud = await SimulatedCloud.start({ site, latencyMs });
+    // Its kubelet comes when the test says so: while DeleteMachine, which waits for it, is under way.
+    await using cloud = await SimulatedCloud.start({ site, latencyMs: { ...QUICK, join: 3_600_000 } });
     await using pool = await Pool.create({ site, cloud, replicas: 0 });
-    await using _manager = await InProcessManager.start(pool.access);
+    const [asked, joined] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const interceptDriver: Interceptor = async ({ text }, send) => {
+      if (text.startsWith('DRIVER delete_machine')) {
+        asked.resolve();
+        await joined.promise;
+      }
+      return await send();
+    };
+    await using _manager = await InProcessManager.start({ ...pool.access, hooks: { interceptDriver } });
     const name = await pool.postMachine();
     await eventually(async () => (await pool.machine(name)).status?.currentStatus?.phase === 'Pending', PATIENCE);
+    const [vm] = await cloud.vms();
 
     await pool.deleteMachine(name);
-    await eventually(async () => expect(await pool.nodes()).toHaveLength(1), PATIENCE);
+    await asked.promise;
+    await site.api.send('POST', '/api/v1/nodes', { metadata: { name }, spec: { providerID: vm?.providerID } });
+    expect(await pool.nodes()).toHaveLength(1);
+    joined.resolve();
     await pool.untilEmpty(PATIENCE);
 
     expect(cloud.created).toHaveLength(1);

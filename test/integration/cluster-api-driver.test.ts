@@ -262,9 +262,11 @@ describe.each(DIALECTS)('where $version is served', (dialect) => {
       expect((await leftOf(one?.metadata.name ?? '')).length).toBe(0);
 
       await api.send('PATCH', `${COLLECTIONS.deployments}/d`, { spec: { replicas: 0 } });
-      await killInTheMiddle(async () =>
-        (await all<ClusterAPIMachine>('theirs', 'd-')).some(({ metadata }) => metadata.deletionTimestamp !== undefined),
-      );
+      await killInTheMiddle(async () => {
+        const left = await all<ClusterAPIMachine>('theirs', 'd-');
+        // On a slow host all may be gone between two looks.
+        return left.length < 3 || left.some(({ metadata }) => metadata.deletionTimestamp !== undefined);
+      });
       await eventually(
         async () => expect([await all('machines', 'd-'), await leftOf('d-')]).toEqual([[], []]),
         PATIENCE,

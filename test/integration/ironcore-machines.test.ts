@@ -444,9 +444,10 @@ describe('a runtime that', () => {
 
   test('refuses is told with its words, and asked again', async () => {
     const details = 'no memory is left';
-    runtime.fault('CreateMachine', { kind: 'refuse', status: Status.RESOURCE_EXHAUSTED, details }, 2);
+    runtime.fault('CreateMachine', { kind: 'refuse', status: Status.RESOURCE_EXHAUSTED, details });
     await createMachine('refused');
     await waits('refused', 'RuntimeRefused', 'CreateMachine: ResourceExhausted: no memory is left');
+    runtime.clearFaults();
 
     await running('refused');
   });

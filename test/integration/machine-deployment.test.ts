@@ -448,22 +448,22 @@ describe('a rolling update', () => {
   });
 
   test('marks the nodes while it lasts', async () => {
-    await using world = await MachineSetWorld.start({ startMs: 50, stopMs: 400, withNodes: true });
+    // It lasts until everything was looked at.
+    let isLasting = true;
+    const comesUp = ({ spec }: Machine): boolean => spec.class?.name === 'c' || !isLasting;
+    await using world = await MachineSetWorld.start({ withNodes: true, comesUp });
     await world.createDeployment(3);
     await complete(world, 3);
     await world.patch(machineDeployments, 'd', CLASS_2);
-    await eventually(
-      async () => {
-        const list = (await world.user.reader.list(nodes, { labelSelector: `world=${world.namespace.name}` })).items;
-        const tainted = list.filter(({ spec }) => spec?.taints?.some(({ key }) => key === PREFER_NO_SCHEDULE_KEY));
-        expect(tainted.length).toBeGreaterThan(1);
-        expect(tainted.map(({ metadata }) => metadata.annotations?.[HELD])).toEqual(tainted.map(() => 'true'));
-      },
-      { intervalMs: 5 },
-    );
     await eventually(async () => {
+      const list = (await world.user.reader.list(nodes, { labelSelector: `world=${world.namespace.name}` })).items;
+      const tainted = list.filter(({ spec }) => spec?.taints?.some(({ key }) => key === PREFER_NO_SCHEDULE_KEY));
+      expect(tainted.map(({ metadata }) => metadata.annotations?.[HELD])).toEqual(['true', 'true', 'true']);
       expect((await setOf(world, 'c')).metadata.annotations?.[PREFER_NO_SCHEDULE_KEY]).toBe('True');
+      expect(world.living()).toHaveLength(4);
     });
+    isLasting = false;
+    for (const waiting of world.living().filter(({ spec }) => spec.class?.name === 'c2')) await world.bringUp(waiting);
     await complete(world, 3, 'c2');
 
     await eventually(async () => {

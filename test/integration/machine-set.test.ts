@@ -323,11 +323,11 @@ describe('when answers are lost', () => {
   test('a creation that never reached the server is made under another try', async () => {
     await using world = await MachineSetWorld.start();
     await world.killManager();
-    let failures = 0;
+    // Until that was told, however late it is looked at.
+    let isAway = true;
     await world.startManager({
       intercept: async ({ text }, send) => {
-        if (text.startsWith('POST machines ') && failures++ < 2)
-          throw new ApiError(0, 'Unreachable', 'connection refused');
+        if (isAway && text.startsWith('POST machines ')) throw new ApiError(0, 'Unreachable', 'connection refused');
         return send();
       },
     });
@@ -338,6 +338,7 @@ describe('when answers are lost', () => {
         { type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: 'connection refused' },
       ]);
     });
+    isAway = false;
     await running(world, 3);
     await eventually(async () => {
       expect((await world.get(machineSets, 's')).status?.machineSetCondition ?? []).toEqual([]);
