@@ -115,7 +115,7 @@ test('what has not come is taken back by name, and what has come stays', async (
   const joined = await settled(world, changer, 2);
   await changer.increase(3);
   await eventually(() => expect(changer.machines.list()).toHaveLength(5), PATIENCE);
-  const [waiting = ''] = world.machines
+  const [waiting = ''] = changer.machines
     .list()
     .map(({ metadata }) => metadata.name)
     .filter((name) => !joined.includes(name));

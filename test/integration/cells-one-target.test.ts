@@ -196,7 +196,9 @@ test(
 
     for (const { cloud } of [one, other]) expect([...cloud.doubled]).toEqual([]);
     expect(written.filter((text) => text.includes('nodes foreign'))).toEqual(['PATCH nodes foreign']);
-    expect(await countOf(manager, 'machinist_unmanaged_nodes_total{action="marked"')).toBe(1);
+    // It is counted when the answer has come.
+    const marked = (): Promise<number> => countOf(manager, 'machinist_unmanaged_nodes_total{action="marked"');
+    await eventually(async () => expect(await marked()).toBe(1), PATIENCE);
     for (const { metadata } of (await nodes()).filter(({ metadata: { name } }) => name !== 'foreign')) {
       expect(metadata.annotations ?? {}).not.toHaveProperty([NOT_MANAGED_ANNOTATION]);
       expect(metadata.finalizers).toContain(NODE_FINALIZER);
@@ -447,9 +449,9 @@ test(
 test(
   'nor are machines whose Nodes have not joined yet',
   async () => {
+    await one.pool.changeClass({ providerSpec: { join: false } });
     const before = await start();
     await one.mark(control, SELECTED);
-    await one.pool.changeClass({ providerSpec: { join: false } });
     await one.pool.postMachine({}, twin);
     await eventually(async () => {
       expect((await one.pool.machine(twin)).status?.currentStatus?.phase).toBe('Pending');

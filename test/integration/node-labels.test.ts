@@ -45,13 +45,14 @@ async function admitted(namespace: string): Promise<AsyncDisposable> {
 test('a Node is given the labels that the policy of the namespace allows, as soon as it does, and keeps them', async () => {
   await using world = await MachineWorld.open();
   const { reader, writer } = world.user;
-  const name = await world.create((m) => {
-    Object.assign(m.spec, templateOf({ tier: 'db', 'example.com/rack': '7' }));
-  });
+  // Before the Machine: its Node is given whatever labels no policy keeps from it.
   const policy = { namespace: world.namespace, name: 'labels' };
   await writer.create('create', nodeLabelPolicies, {
     metadata: policy,
     spec: { allowed: [{ key: 'tier', value: 'web' }] },
+  });
+  const name = await world.create((m) => {
+    Object.assign(m.spec, templateOf({ tier: 'db', 'example.com/rack': '7' }));
   });
   await world.settled(name);
   const labels = async (): Promise<unknown[]> => {
