@@ -159,3 +159,14 @@ export function silentZone(
   zone.world.clock.advance(5 * MINUTE);
   return { zone, names };
 }
+
+/** What is told of m-1 while it is kept although its Node was deleted. */
+export const KEPT = /^Node m-1 was deleted while it was not ready\. The Machine is kept for now: /;
+
+/** The reason of condition NodeDeleted. */
+export const reasonShown = (zone: Zone, name: string): string | undefined =>
+  zone.get(name).status?.machineConditions?.find(({ type }) => type === 'NodeDeleted')?.reason;
+
+/** The Events of passes. */
+export const told = (passes: readonly PassSeen[]): string[] =>
+  passes.flatMap(({ events }) => events.map(({ message }) => message));

@@ -2,7 +2,6 @@ import { describe, expect, test } from '@jest/globals';
 
 import { type BuiltMachine } from '../../../../test/builders.ts';
 import { MINUTE, SECOND } from '../../../../test/durations.ts';
-import type { PassSeen } from '../../../../test/fakes/machine-world.ts';
 import {
   MAINTENANCE_ANNOTATION,
   MAINTENANCE_SINCE_ANNOTATION,
@@ -19,22 +18,18 @@ import { explain } from '../explain/explain.ts';
 import {
   START,
   EARLIER,
+  KEPT,
   START_MS,
   SILENT,
   readySince,
+  reasonShown,
   Zone,
   numbered,
   silentZone,
+  told,
 } from '../../../../test/fakes/zone.ts';
 
-const KEPT = /^Node m-1 was deleted while it was not ready\. The Machine is kept for now: /;
 const conditionTypes = (zone: Zone): string[] => (zone.get().status?.machineConditions ?? []).map(({ type }) => type);
-
-const reasonShown = (zone: Zone, name: string): string | undefined =>
-  zone.get(name).status?.machineConditions?.find(({ type }) => type === 'NodeDeleted')?.reason;
-
-const told = (passes: readonly PassSeen[]): string[] =>
-  passes.flatMap(({ events }) => events.map(({ message }) => message));
 
 describe('a deleted Node that is not ready', () => {
   test('takes its machine along when the others of its zone are well, not before they could be found unhealthy', async () => {

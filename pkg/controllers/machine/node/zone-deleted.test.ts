@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { MINUTE, SECOND } from '../../../../test/durations.ts';
-import type { PassSeen } from '../../../../test/fakes/machine-world.ts';
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { toTimestamp } from '../../../base/clock/clock.ts';
@@ -11,21 +10,16 @@ import { explain } from '../explain/explain.ts';
 import {
   START,
   EARLIER,
+  KEPT,
   START_MS,
   SILENT,
   readySince,
+  reasonShown,
   Zone,
   numbered,
   silentZone,
+  told,
 } from '../../../../test/fakes/zone.ts';
-
-const KEPT = /^Node m-1 was deleted while it was not ready\. The Machine is kept for now: /;
-
-const reasonShown = (zone: Zone, name: string): string | undefined =>
-  zone.get(name).status?.machineConditions?.find(({ type }) => type === 'NodeDeleted')?.reason;
-
-const told = (passes: readonly PassSeen[]): string[] =>
-  passes.flatMap(({ events }) => events.map(({ message }) => message));
 
 describe('Nodes of a zone that were deleted while they were not ready', () => {
   test('take their machines along one by one when a part of the zone has recovered', async () => {

@@ -25,7 +25,8 @@ test.each([
   expect(await world.looksUntilDeleted()).toBe(more);
 });
 
-test('a Machine that took the name of one that vanished keeps what is being made for it', async () => {
+/** A Machine vanished, and another one, which has no VM yet, took its name. */
+function succeeded(): OrphanWorld {
   const world = new OrphanWorld();
   world.removed.record(machine((o) => void (o.spec.providerID = 'sim:///before')));
   world.machines = [
@@ -35,6 +36,11 @@ test('a Machine that took the name of one that vanished keeps what is being made
       o.status.currentStatus.phase = '';
     }),
   ];
+  return world;
+}
+
+test('a Machine that took the name of one that vanished keeps what is being made for it', async () => {
+  const world = succeeded();
 
   await world.look();
 
@@ -42,15 +48,7 @@ test('a Machine that took the name of one that vanished keeps what is being made
 });
 
 test('a Machine that took the name of one that vanished keeps its VM, also while that of the other is still there', async () => {
-  const world = new OrphanWorld();
-  world.removed.record(machine((o) => void (o.spec.providerID = 'sim:///before')));
-  world.machines = [
-    machine((o) => {
-      o.metadata.uid = 'uid-of-another';
-      o.spec.providerID = '';
-      o.status.currentStatus.phase = '';
-    }),
-  ];
+  const world = succeeded();
   world.provider.listed = [VM, { ...VM, providerID: 'sim:///before' }];
 
   await world.look();
