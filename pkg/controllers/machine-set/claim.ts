@@ -1,11 +1,10 @@
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { refOf } from '../../apis/meta.ts';
-import { ignoreNotFound, isNotFound } from '../../kube/client/errors.ts';
 import { machines, machineSets } from '../../kube/client/resource.ts';
 import { adoptPatch, controllerReference, releasePatch, sortByClaim } from '../../work/reconcile/ownership.ts';
 import { mayAdopt } from '../replicas/may-adopt.ts';
+import { patchPresent } from '../replicas/patch-each.ts';
 import { CONTROLLER_INDEX, NO_CONTROLLER } from '../../operator/indexes/owner-index.ts';
 import { next } from '../../work/reconcile/result.ts';
 import type { Collaborators, MachineSetDeps, SetStep } from './step.ts';
@@ -37,31 +36,18 @@ export const claim = (deps: Pick<Collaborators, 'machines' | 'reader' | 'writer'
       ...deps.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid),
       ...deps.machines.byIndex(CONTROLLER_INDEX, NO_CONTROLLER),
     ]);
-    const held = await deps.claims.each(key, release, (machine) => releaseMachine(deps, set, machine, signal));
+    const held = await deps.claims.each(key, release, (machine) =>
+      patchPresent(deps.writer, machines, machine, releasePatch(machine, set.metadata.uid), signal),
+    );
     pass.refusal ??= held.text;
     if (adopt.length === 0 || !(await mayAdopt(deps.reader, machineSets, set, signal))) return next;
 
     const reference = controllerReference(set, API_VERSION, 'MachineSet');
-    const refused = await deps.claims.each(key, adopt, (machine) => {
-      const patch = adoptPatch(machine, reference);
-      return deps.writer.patch('change', machines, refOf(machine), patch, { signal }).catch(ignoreNotFound);
-    });
+    const refused = await deps.claims.each(key, adopt, (machine) =>
+      patchPresent(deps.writer, machines, machine, adoptPatch(machine, reference), signal),
+    );
     pass.unadopted = refused.objects.length;
     pass.refusal ??= refused.text;
     return next;
   },
 });
-
-async function releaseMachine(
-  { writer }: Pick<MachineSetDeps, 'writer'>,
-  set: MachineSet,
-  machine: Machine,
-  signal: AbortSignal,
-): Promise<void> {
-  const ref = refOf(machine);
-  try {
-    await writer.patch('change', machines, ref, releasePatch(machine, set.metadata.uid), { signal });
-  } catch (err) {
-    if (!isNotFound(err)) throw err;
-  }
-}

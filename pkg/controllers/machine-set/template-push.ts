@@ -2,12 +2,11 @@ import { EFFECTIVE_CREATION_TIMEOUT_ANNOTATION } from '../../apis/machine/v1alph
 import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine, MachineSpec } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { refOf } from '../../apis/meta.ts';
-import { ignoreNotFound } from '../../kube/client/errors.ts';
 import { mergePatchIfUnchanged, type MergePatch } from '../../kube/client/patch.ts';
 import { machines as machineResource } from '../../kube/client/resource.ts';
 import { inPlaceChange } from '../replicas/in-place-change.ts';
 import { isTerminating } from '../replicas/machine-state.ts';
+import { patchPresent } from '../replicas/patch-each.ts';
 import { creationTimeoutFor } from './new-machine.ts';
 import { next } from '../../work/reconcile/result.ts';
 import type { Collaborators, SetStep } from './step.ts';
@@ -21,7 +20,7 @@ export const pushTemplate = ({ writer, pushes }: Pick<Collaborators, 'writer' | 
     const behind = machines.filter((machine) => changeOf(machine) !== undefined);
     const refused = await pushes.each(key, behind, (machine) => {
       const patch = mergePatchIfUnchanged(machine, { spec: changeOf(machine) });
-      return writer.patch('change', machineResource, refOf(machine), patch, { signal }).catch(ignoreNotFound);
+      return patchPresent(writer, machineResource, machine, patch, signal);
     });
     pass.refusal ??= refused.text;
     return next;

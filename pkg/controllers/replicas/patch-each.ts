@@ -15,7 +15,16 @@ export async function patchEach<T extends KubeObject>(
   patchOf: (object: T) => Patch,
   signal: AbortSignal,
 ): Promise<void> {
-  await atOnce(PATCHES_AT_ONCE, objects, async (object) => {
-    await writer.patch('change', resource, refOf(object), patchOf(object), { signal }).catch(ignoreNotFound);
-  });
+  await atOnce(PATCHES_AT_ONCE, objects, (object) => patchPresent(writer, resource, object, patchOf(object), signal));
+}
+
+/** Patches an object; one that is gone needs nothing. Throws any other error. */
+export async function patchPresent<T extends KubeObject>(
+  writer: Pick<Writer, 'patch'>,
+  resource: Resource<T>,
+  object: T,
+  patch: Patch,
+  signal: AbortSignal,
+): Promise<void> {
+  await writer.patch('change', resource, refOf(object), patch, { signal }).catch(ignoreNotFound);
 }
