@@ -64,8 +64,16 @@ export function apiserverArguments(directory: string, pki: PkiFiles, port: numbe
   ];
 }
 
-/** kube-controller-manager with the controllers that a real cluster runs, quick to notice a dead kubelet. */
-export function controllerManagerArguments(pki: PkiFiles, kubeconfig: string, port: number): string[] {
+/** What a real cluster runs. */
+const CONTROLLERS = ['*', 'bootstrapsigner', 'tokencleaner'];
+
+/** kube-controller-manager with these controllers, by default those that a real cluster runs, quick to notice a dead kubelet. */
+export function controllerManagerArguments(
+  pki: PkiFiles,
+  kubeconfig: string,
+  port: number,
+  controllers: readonly string[] = CONTROLLERS,
+): string[] {
   return [
     `--kubeconfig=${kubeconfig}`,
     `--authentication-kubeconfig=${kubeconfig}`,
@@ -76,7 +84,7 @@ export function controllerManagerArguments(pki: PkiFiles, kubeconfig: string, po
     `--tls-private-key-file=${pki.serverKey}`,
     '--leader-elect=false',
     '--use-service-account-credentials=true',
-    '--controllers=*,bootstrapsigner,tokencleaner',
+    `--controllers=${controllers.join(',')}`,
     `--cluster-signing-cert-file=${pki.ca}`,
     `--cluster-signing-key-file=${pki.caKey}`,
     `--root-ca-file=${pki.ca}`,

@@ -28,6 +28,8 @@ export interface ControlPlaneOptions extends LedgerOptions {
   readonly directory?: string;
   /** Whether kube-controller-manager runs too (default true): approval of kubelets, node lifecycle, garbage collection. */
   readonly controllerManager?: boolean;
+  /** The only controllers that kube-controller-manager runs, as its flag names them; by default those that a real cluster runs. */
+  readonly controllers?: readonly string[];
   /** Further programs that must be there, for instance kubemark and kubectl. */
   readonly programs?: readonly ProgramName[];
   /** Fixed ports; a free one each by default. */
@@ -166,7 +168,7 @@ async function launchControllerManager(launch: Launch, connection: Connection): 
   const pki = pkiFiles(pkiDirectory(launch.directory));
   const kubeconfig = await connection.kubeconfigFor({ user: 'system:kube-controller-manager' });
   await onFreePort(launch.options.ports?.controllerManager, async (port) => {
-    const args = controllerManagerArguments(pki, kubeconfig, port);
+    const args = controllerManagerArguments(pki, kubeconfig, port, launch.options.controllers);
     const isReady = (): Promise<boolean> => probeServer(`https://127.0.0.1:${port}`, pki, '/healthz');
     await component(launch, 'kube-controller-manager', args, isReady).start(launch.signal);
   });

@@ -14,9 +14,7 @@ const ATTACHMENTS = '/apis/storage.k8s.io/v1/volumeattachments';
 
 /** Plays the cloud's volumes by hand, so that the controller that attaches must not run. */
 function plane(): Promise<ControlPlane> {
-  return privateControlPlane({
-    extraArguments: { 'kube-controller-manager': ['--controllers=serviceaccount,serviceaccount-token'] },
-  });
+  return privateControlPlane({ controllers: ['serviceaccount-controller'] });
 }
 
 /** A bound claim over a CSI volume; returns the volume's name, which is also its handle. */
