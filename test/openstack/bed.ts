@@ -193,6 +193,7 @@ class Place implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const name of SERVICES) await this.kill(name);
+    (await import('node:fs')).cpSync(this.folder + '/log', '/tmp/bedlogs/' + process.pid, { recursive: true });
     await this.#run.end();
   }
 

@@ -7,6 +7,8 @@ export interface SeenServer {
   readonly id: string;
   readonly name: string;
   readonly status: string;
+  /** What Nova does with it; null: nothing. */
+  readonly 'OS-EXT-STS:task_state': string | null;
   readonly metadata: Readonly<Record<string, string>>;
   readonly addresses: Readonly<
     Record<string, readonly { readonly addr: string; readonly 'OS-EXT-IPS:type': string }[]>
@@ -80,13 +82,20 @@ export async function volumesOf({ user }: Pick<Bed, 'user'>): Promise<readonly S
 /** A look at a cloud costs it as much as a change: rarely, then. */
 export const SELDOM = { timeoutMs: 120_000, intervalMs: 700 } as const;
 
-/** Deletes everything that machines have in the driver's project, past the driver. */
+/**
+ * Deletes everything that machines have in the driver's project, past the driver. A server may appear meanwhile, by a request that nobody
+ * waited for, and a deletion may fail: each look deletes what is not being deleted.
+ */
 export async function clear(bed: Pick<Bed, 'user'>): Promise<void> {
   const { user } = bed;
-  const { servers, ports, floatingIPs } = await belongingsOf(bed);
-  for (const { id } of servers) await remove(user, 'nova', `/v2.1/servers/${id}`);
-  const areGone = async (): Promise<boolean> => (await serversOf(user)).length === 0;
-  if (servers.length > 0) await eventually(areGone, { ...SELDOM, describe: 'no server to be left' });
+  const serversAreGone = async (): Promise<void> => {
+    const servers = await serversOf(user);
+    for (const { id, 'OS-EXT-STS:task_state': task } of servers)
+      if (task !== 'deleting') await remove(user, 'nova', `/v2.1/servers/${id}`);
+    if (servers.length > 0) throw new Error(`there is still ${JSON.stringify(servers)}`);
+  };
+  await eventually(serversAreGone, { ...SELDOM, describe: 'no server to be left' });
+  const { ports, floatingIPs } = await belongingsOf(bed);
   for (const { id } of floatingIPs) await remove(user, 'neutron', `/v2.0/floatingips/${id}`);
   for (const { id } of ports) await remove(user, 'neutron', `/v2.0/ports/${id}`);
 }
