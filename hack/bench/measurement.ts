@@ -4,7 +4,7 @@ export interface Measurement {
   /** Machines that it was about: what everything is divided by. */
   readonly machines: number;
   readonly seconds: number;
-  /** Requests that the API server answered, by `VERB resource[/subresource]`; Leases, watches and those of the benchmark left out. */
+  /** Requests that the API server answered, by `VERB resource[/subresource]`, conflicts apart; Leases, watches and those of the benchmark left out. */
   readonly requests: Readonly<Record<string, number>>;
   /** Passes by controller. */
   readonly passes: Readonly<Record<string, number>>;
