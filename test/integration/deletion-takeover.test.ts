@@ -128,6 +128,12 @@ const LEFTOVERS: readonly Leftover[] = [
     events: ['VMDeleted'],
   },
   {
+    name: 'remove-node-finalizers', // a stage of v0.61 alone
+    said: ['Delete', 'Processing', 'VM deletion was successful. Remove node finalizers'],
+    gone: ['vm'],
+    events: [],
+  },
+  {
     name: 'delete-node',
     said: ['Delete', 'Processing', 'VM deletion was successful. Initiate node object deletion'],
     gone: ['vm'],

@@ -21,6 +21,11 @@ describe('the stage of a deletion', () => {
     { description: 'Force Drain successful. Delete Volume Attachments', stage: 'detach-volumes' },
     { description: 'Drain successful. Initiate VM deletion', stage: 'delete-vm' },
     { description: 'VM deletion was successful. Initiate node object deletion', stage: 'delete-node' },
+    { description: 'VM deletion was successful. Remove node finalizers', stage: 'delete-node' }, // v0.61
+    {
+      description: 'Removal of finalizers from Node Object "n" is successful. Initiate node object deletion', // v0.61
+      stage: 'delete-node',
+    },
     { description: 'Initiate machine object finalizer removal', stage: 'release-finalizer' },
     {
       description: 'Failed: stuck at Initiate node drain. Will retry in next sync. Initiate VM deletion',
@@ -41,12 +46,15 @@ describe('the stage of a deletion', () => {
     expect(deletionStageOf(running)).toBeUndefined();
   });
 
-  test('is not led astray by a marker inside an error text', () => {
-    const description = describeStage('delete-vm', 'provider said: Initiate machine object finalizer removal');
+  test.each(['Initiate machine object finalizer removal', 'Remove node finalizers'])(
+    'is not led astray by "%s" inside an error text, nor is the original',
+    (marker) => {
+      const description = describeStage('drain', `provider said: ${marker}`);
 
-    expect(deletionStageOf(terminating(description))).toBe('delete-vm');
-    expect(description).not.toContain('Initiate machine object finalizer removal');
-  });
+      expect(deletionStageOf(terminating(description))).toBe('drain');
+      expect(description).not.toContain(marker);
+    },
+  );
 
   test('survives any free text', () => {
     const text = fc.oneof(fc.string(), fc.constantFrom(...DELETION_STAGES.map((stage) => describeStage(stage))));

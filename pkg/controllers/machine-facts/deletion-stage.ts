@@ -12,6 +12,8 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
  * | delete-vm         | Initiate VM deletion                                        | the driver deletes the VM              |
  * | delete-node       | Initiate node object deletion                               | the Node object goes                   |
  * | release-finalizer | Initiate machine object finalizer removal                   | the Machine object goes                |
+ *
+ * v0.61 of the original has one more, `Remove node finalizers`, before it deletes the Node: it is read as `delete-node`, which does both.
  */
 export const DELETION_STAGES = [
   'vm-status',
@@ -33,6 +35,12 @@ const MARKERS: Record<DeletionStage, string> = {
   'release-finalizer': 'Initiate machine object finalizer removal',
 };
 
+/** What is read. */
+const TEXTS: readonly (readonly [text: string, stage: DeletionStage])[] = [
+  ...DELETION_STAGES.map((stage) => [MARKERS[stage], stage] as const),
+  ['Remove node finalizers', 'delete-node'],
+];
+
 /**
  * The stage that a Terminating machine is at; undefined when its deletion was not begun (another phase, or a description
  * without marker such as the one that the original's MachineSet controller writes). Of several markers the last one counts,
@@ -42,9 +50,9 @@ export function deletionStageOf({ status }: Pick<Machine, 'status'>): DeletionSt
   if (status?.currentStatus?.phase !== 'Terminating') return undefined;
   const description = status.lastOperation?.description ?? '';
   let found: { stage: DeletionStage; end: number } | undefined;
-  for (const stage of DELETION_STAGES) {
-    const at = description.lastIndexOf(MARKERS[stage]);
-    const end = at + MARKERS[stage].length;
+  for (const [marker, stage] of TEXTS) {
+    const at = description.lastIndexOf(marker);
+    const end = at + marker.length;
     if (at >= 0 && (found === undefined || end > found.end)) found = { stage, end };
   }
   return found?.stage;
@@ -63,15 +71,14 @@ export function describeStage(stage: DeletionStage, text = ''): string {
 /** The free text of a description: everything but the marker. */
 export function textOfStage(description: string): string {
   let text = description;
-  for (const stage of DELETION_STAGES) text = text.replaceAll(MARKERS[stage], '');
+  for (const [marker] of TEXTS) text = text.replaceAll(marker, '');
   return text.trim();
 }
 
 /** The original looks for markers by case-sensitive substring: a small first letter is enough to hide one from it. */
 function withoutMarkers(text: string): string {
   let harmless = text;
-  for (const stage of DELETION_STAGES) {
-    const marker = MARKERS[stage];
+  for (const [marker] of TEXTS) {
     harmless = harmless.replaceAll(marker, marker.charAt(0).toLowerCase() + marker.slice(1));
   }
   return harmless;
