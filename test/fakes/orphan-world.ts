@@ -132,6 +132,8 @@ export class OrphanWorld {
   readonly settled: string[] = [];
   /** UIDs of Machines whose VM the provider does not know. */
   suspects: readonly string[] = [];
+  /** What looks end with while these are asked for. */
+  examineFailure: Error | undefined;
   /** Those of the last look that may fail. */
   failing: readonly string[] = [];
   /** Those that accounts were judged by, after GetMachineStatus was asked. */
@@ -271,6 +273,7 @@ export class OrphanWorld {
         },
         examine: ({ list }, sight) => {
           this.examined.push(list.key);
+          if (this.examineFailure !== undefined) return Promise.reject(this.examineFailure);
           for (const uid of this.suspects) this.missingVMs.see(uid, list.key, sight);
           return Promise.resolve(
             this.suspects.map((uid) => ({ machine: machine((m) => void (m.metadata.uid = uid)), proof: undefined })),

@@ -297,6 +297,47 @@ test('a VM that one look in between did not show is proved from the beginning', 
   expect(await world.looksUntilDeleted()).toBe(2);
 });
 
+describe('a look that does not come to its end counts all the same', () => {
+  const cut = async (world: OrphanWorld): Promise<void> => {
+    world.examineFailure = new Error('took too long');
+    await world.look();
+    world.examineFailure = undefined;
+    world.clock.advance(GRACE_MS);
+  };
+
+  test.each<{ what: string; change: (world: OrphanWorld) => void; looks: number }>([
+    { what: 'did not show it', change: ({ provider }) => void (provider.listed = []), looks: 2 },
+    { what: 'showed its Machine', change: (world) => void (world.machines = [machine()]), looks: 2 },
+    { what: 'showed the same', change: () => undefined, looks: 1 },
+  ])('for a VM without a Machine, which is deleted in look $looks after one that $what', async ({ change, looks }) => {
+    const world = new OrphanWorld();
+    await world.look();
+    world.clock.advance(GRACE_MS);
+    change(world);
+    await cut(world);
+    world.provider.listed = [VM];
+    world.machines = [];
+
+    expect(await world.looksUntilDeleted()).toBe(looks);
+  });
+
+  test.each([
+    { listed: [VM], isSuspect: false },
+    { listed: [], isSuspect: true },
+  ])('for a Machine without a VM: $isSuspect is whether it is under suspicion still', async ({ listed, isSuspect }) => {
+    const world = new OrphanWorld();
+    const { uid } = machine().metadata;
+    world.machines = [machine((m) => void (m.spec.providerID = VM.providerID))];
+    world.suspects = [uid];
+    world.provider.listed = [];
+    await world.look();
+    world.provider.listed = listed;
+    await cut(world);
+
+    expect(world.missingVMs.has(uid)).toBe(isSuspect);
+  });
+});
+
 test('a Machine whose VM is shown again is under suspicion no more', async () => {
   const world = new OrphanWorld();
   world.suspects = ['uid-1', 'uid-2'];

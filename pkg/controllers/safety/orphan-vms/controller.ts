@@ -3,6 +3,7 @@ import type { Cluster } from '../../../kube/gate/gate.ts';
 import { requeue, type StepResult } from '../../../work/reconcile/result.ts';
 import { hasFinalizer } from '../../../apis/finalizers.ts';
 import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
+import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted, keyOf } from '../../../apis/meta.ts';
 import { CLASS_INDEX, classIndex } from '../../../operator/indexes/class-index.ts';
@@ -16,7 +17,7 @@ import type { Evidence, Snapshot } from './evidence.ts';
 import type { LeftBehind } from './left-behind.ts';
 import type { LeftoverNodes } from './leftover-nodes.ts';
 import type { ForgottenMachines } from './forgotten.ts';
-import { identify, type MachinesByIdentity, ownershipOf } from '../../vms/ownership.ts';
+import { identify, ownershipOf } from '../../vms/ownership.ts';
 import type { SilentClasses } from './silent-classes.ts';
 import type { StateLists } from './state-lists.ts';
 import { type ClassList, type Survey, survey } from './survey.ts';
@@ -156,6 +157,13 @@ export class OrphanVMsController {
       vanished.unlisted(list, shown, settled.get(list.key) ?? new Map());
     const unlisted = seen.lists.map(unlistedOf);
     const beside = this.#accessesOf(seen).map(unlistedOf);
+    const judged = Map.groupBy(vms.values(), ({ vm, isListed }) => ownershipOf(vm, identities, isListed));
+    const candidates = judged.get('none') ?? [];
+    // Before anything can end the look: what it has shown otherwise was not seen twice in a row.
+    orphans.keep(new Set(candidates.map(({ vm }) => vm.providerID)), unseen);
+    for (const { metadata, spec } of seen.machines)
+      if (shown.has(providerIDOf({ spec }))) missingVMs.drop(metadata.uid);
+    leftNodes.examine(seen, sight, unseen);
     blindAccounts.noteListed(seen.machines, shown, sight);
     // Before anything is believed that the same provider says; and before VMs without a Machine are, their lists are held against GetMachineStatus.
     const distrust = blindAccounts.judge(unlisted, sight, beside);
@@ -165,9 +173,9 @@ export class OrphanVMsController {
     const doubtful = seen.lists.filter((list) => doubtsOf(list, contradicted).length > 0).map(accountOfList);
     const listed = seen.lists.map(({ key }) => key);
     distrusted.replace({ accounts: [...contradicted.keys(), ...doubtful], lookedMs: nowMs, listed });
-    this.#judgeVMs(vms, identities, contradicted, sight, unseen);
+    this.#reportMismatches(judged.get('other-id') ?? [], unseen);
+    this.#judgeVMs({ candidates, shown: vms.values() }, contradicted, sight, unseen);
     await vanished.fail(suspects, signal);
-    leftNodes.examine(seen, sight, unseen);
     leftBehind.clean(seen);
     await this.#deps.dropSettledNotes(seen, signal);
     // Last, because it asks for one after the other.
@@ -182,16 +190,12 @@ export class OrphanVMsController {
   }
 
   #judgeVMs(
-    vms: ReadonlyMap<string, UnitedVM>,
-    identities: MachinesByIdentity,
+    { candidates, shown }: { readonly candidates: readonly UnitedVM[]; readonly shown: Iterable<UnitedVM> },
     distrust: ReadonlyMap<string, Distrust>,
     sight: Snapshot,
     unseen: ReadonlySet<string>,
   ): void {
     const { orphans, ownerless, gone, blindAccounts, collector } = this.#deps;
-    const judged = Map.groupBy(vms.values(), ({ vm, isListed }) => ownershipOf(vm, identities, isListed));
-    const candidates = judged.get('none') ?? [];
-    this.#reportMismatches(judged.get('other-id') ?? [], unseen);
     // A VM that we have deleted is still listed for a moment, and frees its place all the same.
     const ids = new Set(candidates.map(({ vm }) => vm.providerID));
     const deleted = new Set([...ids].filter((id) => gone.has(id)));
@@ -209,9 +213,8 @@ export class OrphanVMsController {
       const isDoubted = one.shownBy.some((list) => proof.sinceMs > (apartMs.get(list) ?? -Infinity));
       proved.push({ ...one, proof, isDoubted });
     }
-    orphans.keep(ids, unseen);
     if (unseen.size === 0) collector.keep(ids);
-    this.#collect({ proved, candidates: ids, deleted, shown: vms.values(), unseen, atMs: sight.atMs });
+    this.#collect({ proved, candidates: ids, deleted, shown, unseen, atMs: sight.atMs });
   }
 
   /** What was deleted before and is listed still is deleted once more, unless the list is not believed. */

@@ -21,9 +21,12 @@ interface Driver {
 /** Classes of one driver, of whose lists nothing that judges them is faked. VMs have the names of their Machines: class, number. */
 class DriverWorld extends OrphanWorld {
   readonly owned: MemoryInformer<Machine>;
+  /** Whether the time of a look is over while GetMachineStatus is waited for. */
+  readonly time: { isOver: boolean };
   readonly #driver: Driver;
 
   constructor(driver: Driver) {
+    const time = { isOver: false };
     const owned = new MemoryInformer<Machine>([], { ...MACHINE_INDEXES, [CLASS_INDEX]: classIndex });
     super(false, {
       parts(given) {
@@ -34,10 +37,16 @@ class DriverWorld extends OrphanWorld {
         );
         // Who fails is another question.
         vanished.fail = () => Promise.resolve();
+        const examine = vanished.examine.bind(vanished);
+        vanished.examine = async (one, ...rest) => {
+          if (time.isOver && one.machines.length > 0) throw new Error('took too long');
+          return await examine(one, ...rest);
+        };
         return { machines: owned, blindAccounts: new BlindAccounts(deps), vanished };
       },
     });
     this.owned = owned;
+    this.time = time;
     this.#driver = driver;
     this.classes.pop();
   }
@@ -215,5 +224,19 @@ describe.each([{ scope: 'class' }, { scope: 'cluster' }] as const)(
         expect(deletedIn).toBe(Infinity);
       },
     );
+
+    test('none is deleted whose ID and name the driver changes again after looks that showed the former ones and did not come to their end', async () => {
+      const world = start();
+      world.own([...names('b', 3), 'a0'], 'Unknown');
+
+      const deletedIn = await world.firstDeletion(8, (look) => {
+        world.time.isOver = look > 1 && look < 5;
+        // The one of the other class is waited for.
+        const vms = names('b', 3).map((name) => (world.time.isOver ? vmOf(name) : renamed(name)));
+        world.list([...vms, ...(world.time.isOver ? [] : [vmOf('a0')])]);
+      });
+
+      expect(deletedIn).toBe(Infinity);
+    });
   },
 );

@@ -76,6 +76,19 @@ describe('the Node of a Machine that was let go by force', () => {
     expect(late).toEqual([{ name: 'm-1', nodeName: 'n-1', providerID: VM.providerID }]);
   });
 
+  test('stays when a look between two that do not show its VM did, and did not come to its end', async () => {
+    const world = new OrphanWorld();
+    const late = noted(world);
+    for (const listed of [[], [VM], []]) {
+      world.provider.listed = listed;
+      world.examineFailure = listed.length > 0 ? new Error('took too long') : undefined;
+      await world.look();
+      world.clock.advance(GRACE_MS);
+    }
+
+    expect(late).toEqual([]);
+  });
+
   // promise: deletion-policies/node-ready-stays-although
   test.each<{ what: string; isDryRun?: boolean; change: (world: OrphanWorld) => void }>([
     { what: 'its VM is listed', change: (world) => void (world.provider.listed = [VM]) },

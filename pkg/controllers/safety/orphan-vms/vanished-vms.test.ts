@@ -188,6 +188,17 @@ describe('a machine whose VM the provider does not know', () => {
     expect(world.client.writes).toMatchObject([{ what: 'machines/m-1/status', ...guard, body }]);
   });
 
+  test('does not fail with the second look when it was found in between, in one that did not come to its end', async () => {
+    const world = new World();
+    await world.look(0);
+    world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [] });
+    await world.look(1_000);
+    world.driver.vms.clear();
+    await world.look(GRACE_MS);
+
+    expect(world.client.writes).toEqual([]);
+  });
+
   test('does not fail while its provider is doubted, and does with the next look that is believed', async () => {
     const world = new World();
     await world.look(0);

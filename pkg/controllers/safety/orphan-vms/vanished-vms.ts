@@ -121,6 +121,8 @@ export class VanishedVMs {
   ): Promise<Suspect | undefined> {
     try {
       await driver.getStatus({ machine, machineClass, secretData }, signal);
+      // Here, because the look may end before it keeps what it has found.
+      this.#evidence.drop(machine.metadata.uid);
       return undefined;
     } catch (err) {
       signal.throwIfAborted();
