@@ -24,8 +24,9 @@ type turn struct {
 	taken chan struct{}
 	// Calls that run or wait; the last one forgets the turn.
 	interested int
-	method     string
-	since      time.Time
+	// Of the call that runs; empty if none does.
+	method string
+	since  time.Time
 }
 
 // take waits until no other call for the machine, or whatever the turn is about, runs. It returns Aborted when the time of the call has
@@ -34,17 +35,22 @@ func (t *turns) take(ctx context.Context, machine, method string) (release func(
 	mine := t.enter(machine)
 	select {
 	case mine.taken <- struct{}{}:
+		// Where both happen at once, select chooses by chance.
+		if ctx.Err() != nil {
+			defer t.end(machine, mine)
+			return nil, tooLate()
+		}
 		t.mu.Lock()
 		mine.method, mine.since = method, time.Now()
 		t.mu.Unlock()
-		return func() {
-			<-mine.taken
-			t.leave(machine, mine)
-		}, nil
+		return func() { t.end(machine, mine) }, nil
 	case <-ctx.Done():
 		defer t.leave(machine, mine)
 		t.mu.Lock()
 		defer t.mu.Unlock()
+		if mine.method == "" {
+			return nil, tooLate()
+		}
 		return nil, failed(contract.Code_CODE_ABORTED,
 			"%s has been running for %s and must end first; the provider has not returned from it",
 			mine.method, time.Since(mine.since).Round(time.Second))
@@ -64,6 +70,18 @@ func (t *turns) enter(machine string) *turn {
 	}
 	mine.interested++
 	return mine
+}
+
+func (t *turns) end(machine string, mine *turn) {
+	t.mu.Lock()
+	mine.method = ""
+	t.mu.Unlock()
+	<-mine.taken
+	t.leave(machine, mine)
+}
+
+func tooLate() *Failure {
+	return failed(contract.Code_CODE_ABORTED, "the time of the call has passed before its turn came")
 }
 
 func (t *turns) leave(machine string, mine *turn) {

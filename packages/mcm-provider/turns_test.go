@@ -47,6 +47,21 @@ func TestACallThatIgnoresItsContextHoldsTheTurnOfItsMachineAlone(t *testing.T) {
 	}
 }
 
+func TestACallWhoseTimeHasPassedTakesNoTurnThatIsFree(t *testing.T) {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	all := &turns{}
+	for range 100 { // which of the two is first is a matter of chance
+		_, refused := all.take(over, "a", "DeleteMachine")
+		if codeIn(refused) != contract.Code_CODE_ABORTED || !strings.Contains(refused.Error(), "before its turn came") {
+			t.Fatal(refused)
+		}
+	}
+	if len(all.holders) > 0 {
+		t.Errorf("turns that nobody wants are kept: %v", all.holders)
+	}
+}
+
 func TestWhatIsMadeAfterItsCallerHasGoneIsReportedBeforeTheTurnEnds(t *testing.T) {
 	steps := make(chan string, 4)
 	returns := make(chan struct{})
