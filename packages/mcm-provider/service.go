@@ -348,20 +348,26 @@ func (s *service) status(ctx context.Context, in *request) (outcome, error) {
 
 func (s *service) delete(ctx context.Context, in *request) (outcome, error) {
 	uid := string(in.machine.UID)
-	if made, isThere := s.unheard.find(uid); isThere && in.machine.Spec.ProviderID == "" {
+	made, isUnheard := s.unheard.find(uid)
+	if isUnheard && in.machine.Spec.ProviderID == "" {
 		in.machine.Spec.ProviderID = made.providerID
 	}
 	if err := s.mayDelete(ctx, in); err != nil {
 		return outcome{}, err
+	}
+	unseen := failed(contract.Code_CODE_ABORTED, "waiting for the cloud to show the VM, which was made after its call had been given up")
+	// Before it is deleted: of a VM that they do not see, some providers say that it is deleted.
+	if isUnheard && !s.isShown(ctx, in) {
+		return outcome{}, unseen
 	}
 	response, err := s.provider.DeleteMachine(ctx, &driver.DeleteMachineRequest{
 		Machine: in.machine, MachineClass: in.class, Secret: secretOf(in.secret),
 	})
 	failure := failureOf(err)
 	isGone := failure == nil || failure.Code == contract.Code_CODE_NOT_FOUND
-	if _, isThere := s.unheard.find(uid); isThere && failure != nil && isGone {
+	if isUnheard && failure != nil && isGone {
 		isGone = false
-		err = failed(contract.Code_CODE_ABORTED, "waiting for the cloud to show the VM, which was made after its call had been given up")
+		err = unseen
 	}
 	if isGone {
 		s.unheard.forget(uid)
@@ -371,6 +377,13 @@ func (s *service) delete(ctx context.Context, in *request) (outcome, error) {
 		return outcome{}, err
 	}
 	return outcome{lastKnownState: response.LastKnownState}, err
+}
+
+// isShown says whether the provider shows the VM of a machine, as far as it can say.
+func (s *service) isShown(ctx context.Context, in *request) bool {
+	_, err := s.asked(ctx, in)
+	failure := failureOf(err)
+	return failure == nil || failure.Code != contract.Code_CODE_NOT_FOUND
 }
 
 // mayDelete asks for the VM of a machine without a provider ID first: providers delete all that have its name.

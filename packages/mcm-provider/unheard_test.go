@@ -98,7 +98,7 @@ func TestAVMOfACreationThatWasGivenUpIsThatOfTheNextOneAndIsDeletedOnceItShows(t
 			if deleted.Failure.GetCode() != contract.Code_CODE_ABORTED || !strings.Contains(deleted.Failure.GetMessage(), "waiting for the cloud") {
 				t.Errorf("its deletion before it shows: %v", deleted)
 			}
-			provider.shows = true
+			provider.shows, provider.names = true, []string{"m"}
 			if deleted, _ := s.DeleteMachine(context.Background(), deletion("1")); deleted.Failure != nil || provider.deletedID != "id-m" {
 				t.Errorf("its deletion: %v, of %q", deleted, provider.deletedID)
 			}
@@ -106,6 +106,31 @@ func TestAVMOfACreationThatWasGivenUpIsThatOfTheNextOneAndIsDeletedOnceItShows(t
 				t.Error("it is remembered after its deletion")
 			}
 		})
+	}
+}
+
+// cheerful says of what it does not see that it is deleted.
+type cheerful struct{ *slow }
+
+func (p cheerful) DeleteMachine(ctx context.Context, in *driver.DeleteMachineRequest) (*driver.DeleteMachineResponse, error) {
+	if response, err := p.slow.DeleteMachine(ctx, in); failureOf(err) == nil {
+		return response, nil
+	}
+	return &driver.DeleteMachineResponse{}, nil
+}
+
+func TestADeletionOfAVMThatTheCloudDoesNotShowYetIsNotASuccess(t *testing.T) {
+	provider := cheerful{newSlow()}
+	s := serviceOf(t, provider)
+	provider.cutShort(t, s, creation("1"))
+	provider.answers <- answer{}
+	deleted, _ := s.DeleteMachine(context.Background(), deletion("1"))
+	if deleted.Failure.GetCode() != contract.Code_CODE_ABORTED || !strings.Contains(deleted.Failure.GetMessage(), "waiting for the cloud") {
+		t.Errorf("before it shows: %v", deleted)
+	}
+	provider.shows = true
+	if deleted, _ := s.DeleteMachine(context.Background(), deletion("1")); deleted.Failure != nil || provider.deletedID != "id-m" {
+		t.Errorf("once it shows: %v, of %q", deleted, provider.deletedID)
 	}
 }
 
