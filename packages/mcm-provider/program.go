@@ -112,6 +112,7 @@ func serve(
 	}
 	server := grpc.NewServer(
 		credentials,
+		grpc.MaxRecvMsgSize(maxRequest),
 		grpc.ChainUnaryInterceptor(measured, bounded),
 		// On TCP managers ping every 10 s. Without this they would be cut off for it.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),

@@ -24,6 +24,9 @@ import (
 	"machinist.example/mcm-provider/contract"
 )
 
+// The largest request in bytes: a class with its provider_spec, a Machine and the contents of Secrets are more than gRPC takes by itself.
+const maxRequest = 16 << 20
+
 // listen opens a socket that only this user may use, or TCP with mutual TLS: whoever calls a driver commands its provider.
 func listen(address string) (net.Listener, grpc.ServerOption, error) {
 	if path, isSocket := strings.CutPrefix(address, "unix://"); isSocket && strings.HasPrefix(path, "/") {

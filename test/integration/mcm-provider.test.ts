@@ -99,6 +99,12 @@ describe('a provider of the original that is served as a driver', () => {
     expect(await driver.log()).toMatch(/"msg":"stopping"}\n/);
   });
 
+  test('takes requests as large as the objects and Secrets of a class can be', async () => {
+    const large = requestOf('m-1', machineClass, { secret, userData: '#'.repeat(8 * 1024 * 1024) });
+
+    expect(await failureOf(client.getMachineStatus(large, callOf()))).toMatch(/^NotFound: /);
+  });
+
   test.each([
     ['panic', 'CreateMachine', /^Internal: .*the provider panicked in CreateMachine: nil map with \[redacted\]/],
     ['fatal', 'CreateMachine', /^Internal: .*the provider panicked in CreateMachine/],

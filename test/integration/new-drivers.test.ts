@@ -26,6 +26,7 @@ import { parseDriverAddress } from '../../pkg/driver/grpc/address.ts';
 import { GrpcDriver } from '../../pkg/driver/grpc/client.ts';
 import { silentLogger } from '../../pkg/base/log/logger.ts';
 import { DriverFleet } from '../drivers/driver-fleet.ts';
+import { acceptedSecret } from '../drivers/mcm-provider.ts';
 import { GO_ENVIRONMENT } from '../drivers/go-environment.ts';
 import { NewDriver, write } from '../drivers/new-driver.ts';
 import { callOf, classOf, connect as connectTo, requestOf } from '../drivers/requests.ts';
@@ -34,6 +35,8 @@ import { eventually } from '../expect/eventually.ts';
 const BUF = path.resolve(import.meta.dirname, '../../node_modules/.bin');
 /** A driver is built, and its packages are downloaded, the first time. */
 const BUILD_MS = 600_000;
+/** More than gRPC takes by itself. */
+const MUCH = '#'.repeat(8 * 1024 * 1024);
 const PATIENCE = { timeoutMs: 120_000, intervalMs: 100 };
 
 /** What a language's tools are given, so that they find what they have downloaded and compiled before. */
@@ -127,6 +130,17 @@ describe.each(lack === undefined ? (['go', 'python'] as const) : (['go'] as cons
       await givenUp(2);
 
       expect((await ends).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+      await client.close();
+    });
+
+    test('takes requests as large as the objects and Secrets of a class can be', async () => {
+      await using driver = await NewDriver.start(folder);
+      const client = connectTo(driver.socket);
+
+      const large = requestOf('m-1', classOf(name), { secret: await acceptedSecret(folder), userData: MUCH });
+      const failed = client.getMachineStatus(large, callOf());
+
+      await expect(failed).rejects.toMatchObject({ code: 'NotFound' });
       await client.close();
     });
 

@@ -66,6 +66,7 @@ func run(address, state string, cloud *Cloud) error {
 	}
 	server := grpc.NewServer(
 		credentials,
+		grpc.MaxRecvMsgSize(maxRequest),
 		grpc.UnaryInterceptor(bounded),
 		// On TCP managers ping every 10 s. Without this they would be cut off for it.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),

@@ -22,6 +22,9 @@ import (
 	"example.com/folder-driver/contract"
 )
 
+// The largest request in bytes: a class with its provider_spec, a Machine and the contents of Secrets are more than gRPC takes by itself.
+const maxRequest = 16 << 20
+
 // listen opens a socket that only this user may use, or TCP with mutual TLS: whoever calls a driver commands its provider.
 func listen(address string) (net.Listener, grpc.ServerOption, error) {
 	if path, isSocket := strings.CutPrefix(address, "unix://"); isSocket && strings.HasPrefix(path, "/") {

@@ -32,6 +32,8 @@ GRACE = 5
 # Calls at the same time. Each holds a thread as long as it takes, and a probe of the health service needs one, too: a manager makes up to
 # 200 calls of a kind for each account, and when a provider hangs the probe must not wait for them. Threads are started when needed.
 THREADS = 2000
+# The largest request in bytes: a class with its provider_spec, a Machine and the contents of Secrets are more than gRPC takes by itself.
+MAX_REQUEST = 16 << 20
 
 
 def main():
@@ -50,7 +52,8 @@ def main():
 
     # On TCP managers ping every 10 s. Without this they would be cut off for it.
     pings = [("grpc.http2.min_recv_ping_interval_without_data_ms", 5000), ("grpc.keepalive_permit_without_calls", 1)]
-    server = grpc.server(futures.ThreadPoolExecutor(THREADS), options=[("grpc.so_reuseport", 0), *pings])
+    size = ("grpc.max_receive_message_length", MAX_REQUEST)
+    server = grpc.server(futures.ThreadPoolExecutor(THREADS), options=[("grpc.so_reuseport", 0), size, *pings])
     try:
         driver = Driver(Cloud(options.cloud, options.cloud_latency), Fencing(options.state_directory), log)
     except OSError as error:
