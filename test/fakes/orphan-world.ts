@@ -271,10 +271,11 @@ export class OrphanWorld {
           this.settled.push(...before.values());
           return { list, machines: [], expected: 0 };
         },
-        examine: ({ list }, sight) => {
-          this.examined.push(list.key);
+        examine: (unlisted, sight) => {
+          const keys = unlisted.map(({ list }) => list.key);
+          this.examined.push(...keys);
           if (this.examineFailure !== undefined) return Promise.reject(this.examineFailure);
-          for (const uid of this.suspects) this.missingVMs.see(uid, list.key, sight);
+          for (const uid of this.suspects) this.missingVMs.see(uid, keys[0] ?? '', sight);
           return Promise.resolve(
             this.suspects.map((uid) => ({ machine: machine((m) => void (m.metadata.uid = uid)), proof: undefined })),
           );

@@ -236,7 +236,7 @@ export class OrphanVMsController {
     });
   }
 
-  /** Asks for the VMs of those Machines. Who is under suspicion at a provider that is `doubted` does not fail in this look. */
+  /** Asks for the VMs of those Machines, of all accounts. Who is under suspicion at a provider that is `doubted` does not fail in this look. */
   async #examine(
     classes: readonly Unlisted[],
     distrust: ReadonlyMap<string, Distrust>,
@@ -245,12 +245,15 @@ export class OrphanVMsController {
   ): Promise<Record<'suspects' | 'doubted', readonly Suspect[]>> {
     const { vanished } = this.#deps;
     const found: Record<'suspects' | 'doubted', Suspect[]> = { suspects: [], doubted: [] };
-    for (const unlisted of classes) {
-      const verdict = distrust.get(accountOfList(unlisted.list));
-      if (verdict === 'blind') continue;
-      const suspects = await vanished.examine(unlisted, sight, signal);
-      found[verdict === 'doubted' ? 'doubted' : 'suspects'].push(...suspects);
-    }
+    // All at once: one that does not answer must not take up the time of the others.
+    await Promise.all(
+      [...Map.groupBy(classes, ({ list }) => accountOfList(list))].map(async ([account, ofAccount]) => {
+        const verdict = distrust.get(account);
+        if (verdict === 'blind') return;
+        const suspects = await vanished.examine(ofAccount, sight, signal);
+        found[verdict === 'doubted' ? 'doubted' : 'suspects'].push(...suspects);
+      }),
+    );
     return found;
   }
 

@@ -38,9 +38,9 @@ class DriverWorld extends OrphanWorld {
         // Who fails is another question.
         vanished.fail = () => Promise.resolve();
         const examine = vanished.examine.bind(vanished);
-        vanished.examine = async (one, ...rest) => {
-          if (time.isOver && one.machines.length > 0) throw new Error('took too long');
-          return await examine(one, ...rest);
+        vanished.examine = async (unlisted, ...rest) => {
+          if (time.isOver && unlisted.some(({ machines }) => machines.length > 0)) throw new Error('took too long');
+          return await examine(unlisted, ...rest);
         };
         return { machines: owned, blindAccounts: new BlindAccounts(deps), vanished };
       },
@@ -161,6 +161,26 @@ describe.each(DRIVERS)('with lists of scope $scope, $secrets and GetMachineStatu
     expect([world.provider.deleted.map(({ metadata }) => metadata.name), await world.held()]).toEqual([['a5'], 0]);
   });
 });
+
+test.each(['one Secret', 'a Secret for each class'] as const)(
+  'GetMachineStatus is called for the Machines of a class while it does not return for those of others with %s',
+  async (secrets) => {
+    const world = new DriverWorld({ scope: 'class', secrets });
+    const asked: string[] = [];
+    for (const name of ['a', 'b', 'c']) {
+      world.class(name);
+      world.otherProviders.get(name)!.getStatus = ({ machine: { metadata } }) => {
+        asked.push(metadata.name);
+        return new Promise(() => undefined);
+      };
+    }
+    world.own(['a0', 'b0', 'c0'], 'Unknown');
+    void world.look();
+    for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve));
+
+    expect(asked).toEqual(['a0', 'b0', 'c0']);
+  },
+);
 
 describe.each([{ scope: 'class' }, { scope: 'cluster' }] as const)(
   'with lists of scope $scope and GetMachineStatus that finds VMs which these omit,',

@@ -28,6 +28,7 @@ import { Evidence } from './evidence.ts';
 import { VanishedVMs } from './vanished-vms.ts';
 
 const GRACE_MS = 60_000;
+const HALF_MINUTE_MS = 30_000;
 const KEY = 'default/class-1';
 const signal = new AbortController().signal;
 
@@ -99,9 +100,29 @@ class World {
       foreign: [],
     };
     const sight = { atMs, wallMs: atMs, vms: 0, machines: 1 };
-    const suspects = await this.#vanished.examine(this.#vanished.unlisted(list, new Set(), before), sight, signal);
+    const suspects = await this.#vanished.examine([this.#vanished.unlisted(list, new Set(), before)], sight, signal);
     if (!isDoubted) await this.#vanished.fail(suspects, signal);
     return suspects.map((one) => one.machine.metadata.name);
+  }
+
+  /** Asks for Machines of classes of one account. */
+  async asksOf(byClass: ReadonlyMap<string, readonly Machine[]>): Promise<number> {
+    const { driver } = this;
+    const unlisted = [...byClass].map(([key, machines]) => ({
+      list: {
+        key,
+        machineClass: machineClass(),
+        driver,
+        secretData: {},
+        scope: 'class' as const,
+        vms: [],
+        foreign: [],
+      },
+      machines,
+      expected: machines.length,
+    }));
+    const sight = { atMs: 0, wallMs: 0, vms: 0, machines: 0 };
+    return (await this.#vanished.examine(unlisted, sight, signal)).length;
   }
 
   /** What a look finds that shows these VMs. */
@@ -324,6 +345,32 @@ describe('a machine whose VM the provider does not know', () => {
 
     expect(await world.look(0)).toHaveLength(50);
     expect(world.driver.calls).toHaveLength(50);
+  });
+
+  test('is one of fifty at most of its account, the classes of which have equal shares, and of those that half a minute is enough for', async () => {
+    const world = new World();
+    const { driver } = world;
+    const asked: string[] = [];
+    let answer: () => void = () => undefined;
+    driver.hold = new Promise((resolve) => {
+      answer = resolve;
+    });
+    const getStatus = driver.getStatus.bind(driver);
+    driver.getStatus = async (request) => {
+      asked.push(request.machine.metadata.name);
+      return await getStatus(request);
+    };
+    const of = (key: string): Machine[] =>
+      Array.from({ length: 60 }, (_, i) =>
+        machine((m) => void Object.assign(m.metadata, { name: key, uid: `uid-of-${key}-${i}` })),
+      );
+    const suspects = world.asksOf(new Map(['a', 'b'].map((key) => [key, of(key)])));
+    for (let i = 0; i < 200; i++) await Promise.resolve();
+    const atOnce = ['a', 'b'].map((key) => asked.filter((one) => one === key).length);
+    world.clock.advance(HALF_MINUTE_MS);
+    answer();
+
+    expect([atOnce, await suspects, asked.length]).toEqual([[25, 25], 50, 50]);
   });
 
   test('is not asked for when it got that VM while the list was taken', async () => {

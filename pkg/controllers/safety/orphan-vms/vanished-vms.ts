@@ -1,3 +1,5 @@
+import PQueue from 'p-queue';
+
 import { nodeNameOf, phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted, keyOf } from '../../../apis/meta.ts';
@@ -40,8 +42,10 @@ interface Deps
   readonly settings: TurnDeps['settings'] & Pick<MachineSettings, 'nodeConditions'>;
 }
 
-/** So many Machines of a list are asked for in one round; a provider that lists nothing must not be flooded. */
+/** So many Machines of a list are asked for in one round, and of an account at once; a provider that lists nothing must not be flooded. */
 const ASKED_A_ROUND = 50;
+/** After so long a round asks for no more: the look has other work, and only so long in all. */
+const MOST_MS = 30_000;
 
 /**
  * Fails Machines whose VM is gone, although nobody of ours deleted it: the list does not show it, GetMachineStatus says NotFound
@@ -76,10 +80,26 @@ export class VanishedVMs {
     return { list, machines, expected: expected.length };
   }
 
-  /** Asks for the VMs of those Machines. Returns who is under suspicion: the VMs of all others may exist, whatever the list says. */
-  async examine({ list, machines }: Unlisted, sight: Snapshot, signal: AbortSignal): Promise<readonly Suspect[]> {
-    const asked = machines.slice(0, ASKED_A_ROUND);
-    const suspects = await Promise.all(asked.map((machine) => this.#examine(list, machine, sight, signal)));
+  /**
+   * Asks for the VMs of those Machines, of the classes of one account: these come in turn, so that one that does not answer leaves the others their
+   * share. Returns who is under suspicion: the VMs of all others may exist, whatever the lists say.
+   */
+  async examine(classes: readonly Unlisted[], sight: Snapshot, signal: AbortSignal): Promise<readonly Suspect[]> {
+    const { clock } = this.#deps;
+    const untilMs = clock.monotonicMs() + MOST_MS;
+    const pool = new PQueue({ concurrency: ASKED_A_ROUND });
+    const asked = classes
+      .flatMap(({ list, machines }) =>
+        machines.slice(0, ASKED_A_ROUND).map((machine, place) => ({ list, machine, place })),
+      )
+      .toSorted((a, b) => a.place - b.place);
+    const suspects = await Promise.all(
+      asked.map(({ list, machine }) =>
+        pool.add(async () =>
+          clock.monotonicMs() < untilMs ? await this.#examine(list, machine, sight, signal) : undefined,
+        ),
+      ),
+    );
     return suspects.filter((one) => one !== undefined);
   }
 
