@@ -19,15 +19,17 @@ export function isOfNamespace(
 }
 
 /**
- * Whether a listed VM that carries no namespace may be that of a Machine in another one with the same target cluster: one that has recorded it, or
- * that has its name and has recorded none. Where each namespace has its own target, it never is.
+ * Whether a listed VM may be that of a Machine in another namespace with the same target cluster: one that has recorded it, or, of a VM that carries
+ * no namespace, one that has its name and has recorded none. A driver that does not know whose a VM is may state the namespace that asks, so
+ * what only others have recorded is theirs in spite of it. Where each namespace has its own target, it never is.
  */
 export function mayBeOfOther(vm: ListedMachine, namespace: string, machines: MachineIndex): boolean {
-  if (vm.machineNamespace !== undefined) return false;
   const isElsewhere = ({ metadata }: Machine): boolean => metadata.namespace !== namespace;
+  const recorded = machines.byIndex('providerID', vm.providerID);
+  if (vm.machineNamespace !== undefined) return recorded.length > 0 && recorded.every(isElsewhere);
   const isTagged = ({ metadata: { uid } }: Machine): boolean => vm.machineUID === undefined || vm.machineUID === uid;
   return (
-    machines.byIndex('providerID', vm.providerID).some(isElsewhere) ||
+    recorded.some(isElsewhere) ||
     machines
       .byIndex('name', vm.machineName)
       .some((one) => isElsewhere(one) && isTagged(one) && isSameVM(providerIDOf(one), vm.providerID) !== false)

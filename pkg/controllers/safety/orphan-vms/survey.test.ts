@@ -85,7 +85,7 @@ describe('a look', () => {
   });
 });
 
-describe('a VM that is listed by the name of a class alone, and carries no namespace,', () => {
+describe('a VM that is listed by the name of a class alone', () => {
   const VM: ListedMachine = { providerID: 'sim:///vm-1', machineName: 'm-1', machineUID: undefined };
   const inNamespace = (namespace: string, providerID: string): Machine =>
     machine((m) => {
@@ -129,6 +129,18 @@ describe('a VM that is listed by the name of a class alone, and carries no names
     {
       what: 'is ours if it carries our namespace, whoever has that name',
       known: [inNamespace('a', '')],
+      vm: { ...VM, machineNamespace: 'default' },
+      isOurs: true,
+    },
+    {
+      what: 'is not if it is told with our namespace, but only one of another namespace has it',
+      known: [inNamespace('a', 'sim:///vm-1')],
+      vm: { ...VM, machineNamespace: 'default' },
+      isOurs: false,
+    },
+    {
+      what: 'is ours if one of ours has it, whoever has recorded it too',
+      known: [inNamespace('a', 'sim:///vm-1'), inNamespace('default', 'sim:///vm-1')],
       vm: { ...VM, machineNamespace: 'default' },
       isOurs: true,
     },
