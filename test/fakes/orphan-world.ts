@@ -203,6 +203,7 @@ export class OrphanWorld {
       activities,
       recorder,
       metrics,
+      clock,
       log: silentLogger,
       isDryRun,
       isOwned: () => this.isOwned,

@@ -4,6 +4,7 @@ import { Registry } from 'prom-client';
 import { machine, machineClass } from '../../../../test/builders.ts';
 import { ActivityRegistry } from '../../../work/activity/registry.ts';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
+import { MINUTE_MS } from '../../../base/clock/clock.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { TurnAbandonedError } from '../../../driver/turn-abandoned.ts';
@@ -33,7 +34,7 @@ async function collect({
   namesake?: string;
   providerID?: string;
   failure?: Error;
-  /** Of as many deletions, one after the other. */
+  /** Of as many deletions, one each minute. */
   failures?: readonly (Error | undefined)[];
   /** Between these. */
   isListed?: boolean;
@@ -46,8 +47,9 @@ async function collect({
   });
   if (namesake !== undefined) driver.vms.set('m-1', { providerID: namesake, nodeName: 'm-1', addresses: [] });
   const told: string[] = [];
+  const clock = new FakeClock();
   const activities = new ActivityRegistry({
-    clock: new FakeClock(),
+    clock,
     log: silentLogger,
     metrics: { track: () => undefined, settled: () => undefined },
     limits: { create: 1, initialize: 1, status: 1, delete: 1, drain: 1 },
@@ -56,6 +58,7 @@ async function collect({
     activities,
     recorder: { event: ({ reason }) => void told.push(reason) },
     metrics: orphanVMMetrics(new Registry(), () => 0),
+    clock,
     log: silentLogger,
     isDryRun,
     isOwned: () => isFoundOwned,
@@ -79,6 +82,7 @@ async function collect({
     for (let i = 0; i < 30; i++) await Promise.resolve();
     collector.settle();
     collector.keep(new Set(isListed ? [providerID] : []));
+    clock.advance(MINUTE_MS);
   }
   return { calls: driver.calls, told };
 }
@@ -129,6 +133,18 @@ test.each([
     options: { failures: [undefined, ...Array.from({ length: 3 }, () => new DriverError('NotFound', 'gone'))] },
     calls: Array.from({ length: 4 }, () => 'delete'),
     told: ['OrphanVMDeleted', 'collected', 'stays', 'OrphanVMDeletionFailed'],
+  },
+  {
+    title: 'that a slow provider deletes may be listed for minutes',
+    options: { failures: Array.from({ length: 10 }, () => undefined) },
+    calls: Array.from({ length: 10 }, () => 'delete'),
+    told: ['OrphanVMDeleted', 'collected'],
+  },
+  {
+    title: 'that is listed ten minutes after it was deleted was not, which is told every ten minutes',
+    options: { failures: Array.from({ length: 30 }, () => undefined) },
+    calls: Array.from({ length: 30 }, () => 'delete'),
+    told: ['OrphanVMDeleted', 'collected', 'stays', 'OrphanVMDeletionFailed', 'stays', 'OrphanVMDeletionFailed'],
   },
   {
     title: 'that comes again with its ID may be gone already each time',

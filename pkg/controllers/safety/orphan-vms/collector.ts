@@ -1,6 +1,7 @@
 import { accountOf } from '../../../driver/account.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
+import { MINUTE_MS } from '../../../base/clock/clock.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { TurnAbandonedError } from '../../../driver/turn-abandoned.ts';
@@ -11,7 +12,7 @@ import type { IsListed } from '../../vms/ownership.ts';
 import { describeProof, type Proof, proofFields } from './evidence.ts';
 import type { ClassAccess } from './survey.ts';
 
-interface Deps extends Pick<Collaborators, 'activities' | 'recorder' | 'metrics' | 'log' | 'isDryRun'> {
+interface Deps extends Pick<Collaborators, 'activities' | 'recorder' | 'metrics' | 'clock' | 'log' | 'isDryRun'> {
   /** Whether any Machine has the VM by now, as the caches show it. */
   readonly isOwned: (vm: ListedMachine, isListed: IsListed) => boolean;
   /** The Machine that has the VM's UID or name, as the caches show it. */
@@ -34,6 +35,16 @@ export interface Collection {
 
 /** So often a driver may not find a VM that is deleted, but listed still, before it is told that it was not: lists lag. */
 const PATIENCE = 3;
+/** So long one may be listed that the driver deletes again and again, before it is told that it was not: some providers take minutes. */
+const SLOW_MS = 10 * MINUTE_MS;
+
+/** A VM that counts as deleted. */
+interface Ended {
+  /** When that, or that it is listed all the same, was told; monotonic. */
+  readonly toldMs: number;
+  /** How often its driver, which lists it still, has not found it since. */
+  readonly unfound: number;
+}
 
 /** Deletes VMs that are proved to be nobody's, each as an activity, and tells of every one with its proof. */
 export class Collector {
@@ -42,8 +53,8 @@ export class Collector {
   readonly #running = new Map<string, Collection>();
   /** VMs that were told of in a dry run. */
   readonly #reported = new Set<string>();
-  /** VMs that count as deleted, and how often their driver, which lists them still, has not found them since. */
-  readonly #unfound = new Map<string, number>();
+  /** VMs that count as deleted, and are listed still. */
+  readonly #ended = new Map<string, Ended>();
 
   /** `key` is enqueued when a deletion has ended. */
   constructor(key: string, deps: Deps) {
@@ -91,10 +102,8 @@ export class Collector {
       if (activity?.state === 'running') continue;
       this.#running.delete(providerID);
       this.#deps.activities.forget(providerID, 'delete');
-      if (activity?.state !== 'failed') {
-        this.#unfound.set(providerID, 0);
-        this.#deleted(collection);
-      } else if (DriverError.hasCode(activity.error, 'NotFound')) this.#notFound(collection, activity.error);
+      if (activity?.state !== 'failed') this.#succeeded(collection);
+      else if (DriverError.hasCode(activity.error, 'NotFound')) this.#notFound(collection, activity.error);
       else this.#failed(collection, activity.error);
     }
     return this.#running.size;
@@ -102,22 +111,38 @@ export class Collector {
 
   /** Forgets VMs that are not `listed` any more: IDs that are made of names come again. */
   keep(listed: ReadonlySet<string>): void {
-    for (const id of this.#unfound.keys()) if (!listed.has(id)) this.#unfound.delete(id);
+    for (const id of this.#ended.keys()) if (!listed.has(id)) this.#ended.delete(id);
   }
 
-  /** It was gone already. If it is listed for long, it is not. */
+  /** It is gone. If it is listed for long, it is not. */
+  #succeeded(collection: Collection): void {
+    const { vm } = collection;
+    const ended = this.#ended.get(vm.providerID);
+    if (ended === undefined) return this.#deleted(collection);
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (nowMs - ended.toldMs < SLOW_MS) return;
+    this.#ended.set(vm.providerID, { ...ended, toldMs: nowMs });
+    this.#stays(collection, 'although DeleteMachine returned success 10 minutes ago');
+  }
+
+  /** The same of one that was gone already. */
   #notFound(collection: Collection, { message }: Error): void {
     const { vm } = collection;
-    const times = (this.#unfound.get(vm.providerID) ?? -1) + 1;
-    this.#unfound.set(vm.providerID, times);
-    if (times === 0) return this.#deleted(collection);
-    if (times < PATIENCE) return;
-    this.#deps.stays(vm);
-    this.#failed(collection, new Error(`ListMachines returns it, but DeleteMachine does not find it: ${message}`));
+    const ended = this.#ended.get(vm.providerID);
+    if (ended === undefined) return this.#deleted(collection);
+    const unfound = ended.unfound + 1;
+    this.#ended.set(vm.providerID, { ...ended, unfound });
+    if (unfound >= PATIENCE) this.#stays(collection, `but DeleteMachine does not find it: ${message}`);
+  }
+
+  #stays(collection: Collection, why: string): void {
+    this.#deps.stays(collection.vm);
+    this.#failed(collection, new Error(`ListMachines returns it, ${why}`));
   }
 
   #deleted({ vm, access: { machineClass }, proof }: Collection): void {
-    const { recorder, metrics, log, collected } = this.#deps;
+    const { recorder, metrics, clock, log, collected } = this.#deps;
+    this.#ended.set(vm.providerID, { toldMs: clock.monotonicMs(), unfound: 0 });
     metrics.orphanVMs.inc({ result: 'deleted' });
     recorder.event(deletedOrphan(machineClass, vm, describeProof(proof)));
     log.info({ ...fieldsOf(vm, machineClass), ...proofFields(proof) }, 'deleted an orphan VM');

@@ -15,7 +15,7 @@ export const ORPHAN_EVENTS = {
    */
   OrphanVMFound: 'Warning',
   /**
-   * the driver could not delete a VM without a Machine, or was not asked to delete [what a forced removal
+   * the driver could not delete a VM without a Machine, or has listed it for 10 minutes although it reported success, or was not asked to delete [what a forced removal
    * left](../operations/deletion.md#what-a-forced-removal-leaves-behind), because another Machine has the name; retried → see
    * the code in [error codes](error-codes.md), or the message
    */

@@ -3,6 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { machine } from '../../../../test/builders.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
+import { MINUTE_MS } from '../../../base/clock/clock.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { noteOfForcedRemoval } from '../../vms/forced-removals.ts';
 import { GRACE_MS, OrphanWorld, release, VM, vms } from '../../../../test/fakes/orphan-world.ts';
@@ -45,6 +46,24 @@ describe('a VM that we deleted and that is listed still', () => {
     expect(counted).toEqual([0, 0, 0, 1, 1]);
     expect(world.events).toEqual(['OrphanVMDeleted', ...Array.from({ length: 3 }, () => 'OrphanVMDeletionFailed')]);
     expect(world.messages[1]).toMatch(/ListMachines returns it, but DeleteMachine does not find it: .*no such VM/u);
+  });
+
+  test('although its driver has reported for ten minutes that it was deleted was not, and counts again from then on', async () => {
+    const world = new OrphanWorld();
+    expect(await world.looksUntilDeleted()).toBe(2);
+    const counted = [];
+    for (let minutes = 0; minutes < 25; minutes++) {
+      world.clock.advance(MINUTE_MS);
+      await world.look();
+      counted.push(world.ownerless.list().length);
+    }
+    await world.pass();
+
+    expect(counted).toEqual([...Array.from({ length: 10 }, () => 0), ...Array.from({ length: 15 }, () => 1)]);
+    expect(world.events).toEqual(['OrphanVMDeleted', 'OrphanVMDeletionFailed', 'OrphanVMDeletionFailed']);
+    expect(world.messages[1]).toMatch(
+      /ListMachines returns it, although DeleteMachine returned success 10 minutes ago/u,
+    );
   });
 
   test('is another one when it comes again with the ID of one that is listed no more', async () => {
