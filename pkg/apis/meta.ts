@@ -24,7 +24,7 @@ export interface ObjectMeta {
   annotations?: Record<string, string>;
   finalizers?: string[];
   ownerReferences?: OwnerReference[];
-  /** Who set which field. Never read here; one empty entry in a patch ends the record. */
+  /** Who set which field: of live reads alone, caches leave it out. One empty entry in a patch ends the record. */
   managedFields?: readonly object[];
 }
 

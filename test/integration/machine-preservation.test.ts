@@ -1,11 +1,18 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { PRESERVE_ANNOTATION, PRESERVED_TAINT } from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import {
+  CORDONED_BY_MAINTENANCE_ANNOTATION,
+  PRESERVE_ANNOTATION,
+  PRESERVED_TAINT,
+} from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
-import { events } from '../../pkg/kube/client/resource.ts';
+import { mergePatch } from '../../pkg/kube/client/patch.ts';
+import { events, nodes } from '../../pkg/kube/client/resource.ts';
 import { privateApiServer } from '../env/api-server.ts';
+import { connect } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { conditionOf, KeptOne } from './kept-machines.ts';
+import { KubeSession } from './kube-session.ts';
 import { MachineWorld, type MachineWorldOptions } from './machine-world.ts';
 
 const SCALE_DOWN_DISABLED = 'cluster-autoscaler.kubernetes.io/scale-down-disabled';
@@ -95,5 +102,42 @@ describe('a preserved machine', () => {
       const told = items.filter(({ involvedObject }) => involvedObject.uid === uid).map(({ reason }) => reason);
       expect(told).toEqual(expect.arrayContaining(['Preserved', 'PreservationEnded']));
     });
+  });
+
+  // What the API server records of who has set a field decides that, which no simulated one does.
+  test('that v0.62 of the original has cordoned takes pods again, and one that a user has cordoned does not', async () => {
+    const connection = connect();
+    await using world = await MachineWorld.open({ connection });
+    const [first, second] = await Promise.all([world.create(), world.create()]);
+    const [ofOriginal, ofUser] = [new KeptOne(world, first), new KeptOne(world, second)];
+    for (const one of [ofOriginal, ofUser]) {
+      await world.inPhase(one.name, 'Running');
+      await one.onNode({ annotations: { [PRESERVE_ANNOTATION]: 'now' } });
+      await one.shows((_machine, node) => expect(conditionOf(node, 'Preserved')?.status).toBe('True'));
+    }
+    await world.restart(async () => {
+      await cordonAs('kubectl/v1.36.3 (linux/amd64) kubernetes/x', ofUser);
+      for (const one of [ofOriginal, ofUser])
+        await cordonAs('machine-controller/v0.0.0 (linux/amd64) kubernetes/x/machine-controller', one);
+    });
+
+    await ofOriginal.shows((_machine, { spec }) => expect(spec?.unschedulable).toBeUndefined());
+    for (const value of ['false', 'now']) {
+      await ofUser.onNode({ annotations: { [PRESERVE_ANNOTATION]: value } });
+      const status = value === 'now' ? 'True' : 'False';
+      await ofUser.shows((_machine, node) => expect(conditionOf(node, 'Preserved')?.status).toBe(status));
+    }
+    const { metadata, spec } = await ofUser.node();
+    expect([spec?.unschedulable, metadata.annotations?.[CORDONED_BY_MAINTENANCE_ANNOTATION]]).toEqual([
+      true,
+      undefined,
+    ]);
+
+    /** As a client that calls itself so. */
+    async function cordonAs(userAgent: string, one: KeptOne): Promise<void> {
+      await using session = new KubeSession(connection, { transport: { userAgent } });
+      const patch = mergePatch(await one.node(), { spec: { unschedulable: true } });
+      await session.writer.patch('change', nodes, { name: one.name }, patch);
+    }
   });
 });

@@ -147,6 +147,13 @@ export const MACHINE_DELETION: readonly Mutation[] = [
     why: 'A typing error ends a preservation.',
   },
   {
+    in: 'markedFormerCordon',
+    from: 'ORIGINAL.test(manager)',
+    to: 'true',
+    why: 'The cordon of a user is lifted after a preservation that the original had begun.',
+    tests: ['preservation.test.ts'],
+  },
+  {
     in: 'NodeHold.change',
     from: '...change.metadata, resourceVersion',
     to: '...change.metadata',

@@ -4,7 +4,7 @@ import type { KubeObject } from '../../apis/meta.ts';
 export type Transform<T extends KubeObject> = (object: T) => T;
 
 /**
- * Leaves out `managedFields`, which nobody here reads and which are a third of most objects. A new metadata object, for
+ * Leaves out `managedFields`, which nobody looks for in a cache and which are a third of most objects. A new metadata object, for
  * deleting a member in place costs more memory than it saves.
  */
 export function dropManagedFields<T extends KubeObject>(object: T): T {

@@ -78,14 +78,14 @@ export const MAX_REPLICAS_ANNOTATION = 'deployment.kubernetes.io/max-replicas';
 export const MACHINE_FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 /** On Secrets that a MachineClass names: kept until no MachineClass does. */
 export const SECRET_FINALIZER = 'machine.sapcloud.io/machine-controller';
-/** On Nodes: deleting the Node drains it and deletes its Machine first. */
+/** On Nodes: deleting the Node drains it and deletes its Machine first. Used by the original since v0.61. */
 export const NODE_FINALIZER = 'node.machine.sapcloud.io/machine-controller';
 
 // The original's taints
 
 /** On Nodes: its critical components are not ready yet; a Pending machine waits for its removal. */
 export const CRITICAL_COMPONENTS_TAINT = 'node.gardener.cloud/critical-components-not-ready';
-/** On Nodes: their machine has failed and is preserved; no new pods. */
+/** On Nodes: their machine has failed and is preserved; no new pods. Not used by the original up to v0.62. */
 export const PRESERVED_TAINT = 'node.machine.sapcloud.io/preserved';
 
 // Our labels
@@ -211,7 +211,10 @@ export const DRAIN_SINCE_ANNOTATION = 'machine.sapcloud.io/drain-since';
 export const MAINTENANCE_SINCE_ANNOTATION = 'machine.sapcloud.io/maintenance-since';
 /** On Machines in maintenance: UID of the drained Node, `none` without a Node, `given-back` after it was uncordoned. */
 export const MAINTENANCE_NODE_ANNOTATION = 'machine.sapcloud.io/maintenance-node';
-/** On Nodes: `true` if it was schedulable when Machinist cordoned it, so that it is uncordoned if its machine is kept. */
+/**
+ * On Nodes: `true` if it was schedulable when Machinist cordoned it, or v0.62 of the original for a preservation, so that it is uncordoned if its
+ * machine is kept.
+ */
 export const CORDONED_BY_MAINTENANCE_ANNOTATION = 'node.machine.sapcloud.io/cordoned-by-maintenance';
 /** On Nodes labelled `candidate-for-update`: the MachineSet whose template they wait for. An update that was selected for another MachineSet is done again. */
 export const CANDIDATE_FOR_SET_ANNOTATION = 'node.machine.sapcloud.io/candidate-for-set';

@@ -4,6 +4,8 @@ import fc from 'fast-check';
 import { HOUR, MINUTE } from '../../../../test/durations.ts';
 import { KeptMachine, KEPT_ACTIONS, type KeptAction } from '../../../../test/kept-machine.ts';
 import {
+  CANDIDATE_FOR_UPDATE_LABEL,
+  CORDONED_BY_MAINTENANCE_ANNOTATION,
   FORCE_DRAIN_LABEL,
   LAST_APPLIED_NODE_PRESERVE_ANNOTATION,
   MAINTENANCE_ANNOTATION,
@@ -11,6 +13,7 @@ import {
   PRESERVED_TAINT,
   SCALE_DOWN_DISABLED_ANNOTATION,
   SCALE_DOWN_DISABLED_BY_US_ANNOTATION,
+  SELECTED_FOR_UPDATE_LABEL,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import { API_VERSION } from '../../../apis/machine/v1alpha1/group.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
@@ -564,6 +567,177 @@ describe('a preservation of which the Node alone knows any more', () => {
 
     expect(expiryOf(kept)).toBe('2026-01-05T00:00:00Z');
     expect([kept.isTainted(PRESERVED_TAINT), isHeld(kept)]).toEqual([false, true]);
+  });
+});
+
+describe('a machine that v0.62 of the original has preserved', () => {
+  const ORIGINAL_PROGRAM = 'machine-controller';
+  const DRAINED = 'Preserved node drained successfully. Machine preserved until 2026-01-03 00:00:00 +0000 UTC.';
+  const NOT_DRAINED = 'Preserved node could not be drained. Machine preserved until 2026-01-03 00:00:00 +0000 UTC.';
+
+  /** Failed, as v0.62 leaves it: its Node is cordoned, and not tainted. */
+  function takenOver(value = 'when-failed', managers = [ORIGINAL_PROGRAM], message = DRAINED): KeptMachine {
+    const kept = new KeptMachine((m) => (m.metadata.ownerReferences = [OWNER]));
+    kept.annotateMachine(PRESERVE_ANNOTATION, value);
+    kept.fail();
+    kept.changeMachine((m) => {
+      m.status = { ...m.status, currentStatus: { phase: 'Failed', preserveExpiryTime: '2026-01-03T00:00:00Z' } };
+    });
+    kept.annotateNode(SCALE_DOWN_DISABLED_ANNOTATION, 'true');
+    kept.annotateNode(SCALE_DOWN_DISABLED_BY_US_ANNOTATION, 'true');
+    kept.changeNode((n) => {
+      const status = message === DRAINED ? 'True' : 'False';
+      const condition = { type: 'Preserved', status, reason: 'Preserved by user.', message };
+      n.status = { conditions: [...(n.status?.conditions ?? []), condition] };
+    });
+    cordon(kept, managers);
+    return kept;
+  }
+
+  function cordon(kept: KeptMachine, managers: readonly string[]): void {
+    kept.changeNode((n) => {
+      n.spec = { ...n.spec, unschedulable: true };
+      const owners = managers.map((manager) => ({ manager, fieldsV1: { 'f:spec': { 'f:unschedulable': {} } } }));
+      const kubelet = { manager: 'kubelet', fieldsV1: { 'f:spec': { 'f:providerID': {} } } };
+      n.metadata.managedFields = [kubelet, { manager: ORIGINAL_PROGRAM, fieldsV1: {} }, ...owners];
+    });
+  }
+
+  const isCordoned = (kept: KeptMachine): boolean => kept.node.spec?.unschedulable === true;
+
+  async function recovers(kept: KeptMachine): Promise<void> {
+    kept.setReady(true);
+    await kept.rest();
+    expect(kept.phase).toBe('Running');
+  }
+
+  test.each(['when-failed', 'auto-preserved', 'now'])('takes pods again once it works (%s)', async (value) => {
+    const kept = takenOver(value);
+    await kept.rest();
+    expect([kept.phase, isCordoned(kept), kept.world.drains.requests.length]).toEqual(['Failed', true, 0]);
+
+    await recovers(kept);
+
+    expect([isCordoned(kept), ofNode(kept, CORDONED_BY_MAINTENANCE_ANNOTATION)]).toEqual([false, undefined]);
+    expect(isHeld(kept)).toBe(value === 'now');
+  });
+
+  test('takes pods again after a drain that had failed', async () => {
+    const kept = takenOver('when-failed', [ORIGINAL_PROGRAM], NOT_DRAINED);
+    await kept.rest();
+    await kept.endDrains();
+    await kept.rest();
+    expect([isCordoned(kept), kept.isTainted(PRESERVED_TAINT)]).toEqual([true, true]);
+
+    await recovers(kept);
+
+    expect([isCordoned(kept), kept.isTainted(PRESERVED_TAINT)]).toEqual([false, false]);
+  });
+
+  test('takes pods again although its preservation ended before it worked, or the process between any two writes', async () => {
+    const kept = takenOver();
+    kept.annotateMachine(PRESERVE_ANNOTATION, 'false');
+    await kept.rest();
+    expect([expiryOf(kept), isCordoned(kept)]).toEqual([undefined, true]);
+
+    kept.setReady(true);
+    for (let i = 0; i < 10; i++) {
+      kept.world.restart();
+      await kept.pass();
+    }
+
+    expect([kept.phase, isCordoned(kept)]).toEqual(['Running', false]);
+  });
+
+  test.each([
+    { who: 'a user', managers: ['kubectl-cordon'] },
+    { who: 'it and whoever applies that', managers: [ORIGINAL_PROGRAM, 'argocd'] },
+    { who: 'whom the API server has not recorded', managers: [] },
+    { who: 'Machinist', managers: ['machinist'] },
+  ])('stays cordoned when it was cordoned by $who', async ({ managers }) => {
+    const kept = takenOver('when-failed', managers);
+
+    await recovers(kept);
+    kept.world.clock.advance(50 * HOUR);
+    await kept.rest();
+
+    expect(isCordoned(kept)).toBe(true);
+    expect(ofNode(kept, CORDONED_BY_MAINTENANCE_ANNOTATION)).toBeUndefined();
+  });
+
+  test('stays cordoned when the original cordoned it for something else', async () => {
+    const kept = new KeptMachine();
+    cordon(kept, [ORIGINAL_PROGRAM]);
+
+    await kept.rest();
+
+    expect(isCordoned(kept)).toBe(true);
+  });
+
+  test('stays cordoned when a user cordons it after it has taken pods again', async () => {
+    const kept = takenOver('now');
+    await recovers(kept);
+
+    cordon(kept, ['kubectl-cordon']);
+    await kept.rest();
+
+    expect(isCordoned(kept)).toBe(true);
+  });
+
+  test('stays cordoned while a maintenance needs that, and no longer', async () => {
+    const kept = takenOver();
+    kept.annotateMachine(MAINTENANCE_ANNOTATION, 'true');
+    await recovers(kept);
+    await kept.endDrains();
+    await kept.rest();
+    expect(isCordoned(kept)).toBe(true);
+
+    kept.annotateMachine(MAINTENANCE_ANNOTATION, undefined);
+    await kept.rest();
+
+    expect(isCordoned(kept)).toBe(false);
+  });
+
+  test('stays cordoned while an update in place needs that, and no longer', async () => {
+    const kept = takenOver();
+    kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, 'true');
+    kept.labelNode(SELECTED_FOR_UPDATE_LABEL, 'true');
+    await recovers(kept);
+    expect(isCordoned(kept)).toBe(true);
+
+    kept.labelNode(SELECTED_FOR_UPDATE_LABEL, undefined);
+    kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, undefined);
+    await kept.rest();
+
+    expect(isCordoned(kept)).toBe(false);
+  });
+
+  test('stays cordoned as long as its Node says that it is drained', async () => {
+    const kept = takenOver('now');
+    const { nodes } = kept.world;
+    const patchStatus = nodes.patchStatus.bind(nodes);
+    nodes.patchStatus = () => Promise.reject(new ApiError(403, 'Forbidden', 'denied'));
+    kept.setReady(true);
+    for (let i = 0; i < 5; i++) await kept.pass();
+    expect([kept.phase, isCordoned(kept)]).toEqual(['Running', true]);
+
+    nodes.patchStatus = patchStatus;
+    await kept.rest();
+
+    expect(isCordoned(kept)).toBe(false);
+  });
+
+  test('says so when the API server refuses to have it uncordoned, and tries again', async () => {
+    const kept = takenOver('now');
+    kept.world.nodes.refuses = (change) => JSON.stringify(change).includes(CORDONED_BY_MAINTENANCE_ANNOTATION);
+    kept.setReady(true);
+    for (let i = 0; i < 4; i++) expect((await kept.pass()).error).toBeUndefined();
+    expect(reasons(kept).filter((reason) => reason === 'NodeChangeRefused')).toHaveLength(1);
+
+    kept.world.nodes.refuses = () => false;
+    await kept.rest();
+
+    expect(isCordoned(kept)).toBe(false);
   });
 });
 

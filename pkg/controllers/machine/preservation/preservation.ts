@@ -12,6 +12,7 @@ import { namedNode } from '../node/named-node.ts';
 import { setCondition } from '../../machine-facts/node-condition.ts';
 import { scaleDownHold } from '../node/scale-down-hold.ts';
 import { NodeHold, refusedChange, type HoldDeps, type HoldKind } from '../node-hold/node-hold.ts';
+import { markedFormerCordon, mayHaveFormerCordon } from './former-cordon.ts';
 import {
   hasMarks,
   PRESERVATION_BARRIER,
@@ -64,6 +65,8 @@ const PRESERVATION_HOLD: HoldKind<Deps> = {
  * | preserved         | expiry time    | autoscaler held off, condition `Preserved`                                          |
  * | preserved, Failed | the same       | the same, tainted and drained first; again when it recovers and fails a second time |
  * | not preserved     | no expiry time | neither                                                                             |
+ *
+ * The Node of one that is Running has no cordon of v0.62 of the original either.
  */
 export const preservation = (deps: Deps): MachineStep => ({
   name: 'preservation',
@@ -82,6 +85,7 @@ export const preservation = (deps: Deps): MachineStep => ({
     if (plan.kind === 'preserve') await preserve(hold, plan);
     else deps.drains.end(ctx, 'preservation');
     if (plan.kind === 'end') await end(hold, plan);
+    await takeOverCordon(hold);
 
     const isForgotten = plan.kind === 'end' && plan.forgetsRequest;
     if (!isForgotten && requested !== 'illegal' && typeof node === 'object') takeOver(ctx, node);
@@ -192,6 +196,16 @@ async function takeMarks(hold: Hold, { forgetsRequest }: End): Promise<boolean |
     return isOther ? undefined : releasedNode(live, forgetsRequest);
   });
   return isOther ? 'changed' : isChanged || said;
+}
+
+/** Of a machine that works only: as long as it is Failed the cordon does what our taint would. */
+async function takeOverCordon(hold: Hold): Promise<void> {
+  const { ctx, on } = hold;
+  if (on === undefined || phaseOf(ctx.machine) !== 'Running' || !mayHaveFormerCordon(on.node)) return;
+  await hold.attempt(async () => {
+    if (await hold.change(markedFormerCordon))
+      ctx.log.info({ node: on.node.metadata.name }, 'took over the cordon of a node that the original preserved');
+  });
 }
 
 /**

@@ -42,6 +42,11 @@ export function showsPreserved(node: Node): boolean {
   return nodeConditionOf(node, PRESERVED)?.status === 'True';
 }
 
+/** Whether the Node tells of a preservation, be it over. */
+export function hasShownPreservation(node: Node): boolean {
+  return nodeConditionOf(node, PRESERVED) !== undefined;
+}
+
 /** Whether the Node has something of a preservation that keeps pods or the autoscaler away. */
 export function hasMarks(node: Node): boolean {
   return showsPreserved(node) || untainted(node) !== undefined;
@@ -49,7 +54,7 @@ export function hasMarks(node: Node): boolean {
 
 /** What condition `Preserved` says afterwards; undefined for a Node that never said anything. */
 export function stoppedCondition(node: Node): DesiredCondition | undefined {
-  if (nodeConditionOf(node, PRESERVED) === undefined) return undefined;
+  if (!hasShownPreservation(node)) return undefined;
   return { type: PRESERVED, status: 'False', reason: STOPPED, message: '' };
 }
 
