@@ -101,14 +101,10 @@ export class RemovedMachines implements CallNotes {
     return this.#lostOf.get(classKey) === true;
   }
 
-  /** Machines that vanished unexpectedly since this was last asked, for one look. */
-  drainMissed(): readonly Machine[] {
-    return this.#missed.splice(0);
-  }
-
-  /** That look did not come about for these: they are for the next one. */
-  missAgain(machines: readonly Machine[]): void {
-    this.#missed.push(...machines);
+  /** A look has counted these. */
+  counted(machines: readonly Machine[]): void {
+    const counted = new Set(machines);
+    this.#missed = this.#missed.filter((one) => !counted.has(one));
   }
 
   /** Machines that have vanished and whose VM is being deleted. */

@@ -238,7 +238,18 @@ test('a Machine that has vanished counts again where one of its two classes coul
   );
   await world.look();
 
-  expect(world.removed.drainMissed()).toHaveLength(1);
+  expect(world.removed.missed).toHaveLength(1);
+});
+
+test('a Machine that has vanished counts again after a look that did not come to its end', async () => {
+  const world = new OrphanWorld();
+  world.removed.record(machine());
+  world.examineFailure = new Error('took too long');
+  await world.look();
+  world.clock.advance(GRACE_MS);
+  world.examineFailure = undefined;
+
+  expect(await world.looksUntilDeleted()).toBe(3);
 });
 
 test('the next look is due a period after the last, however long the process runs', async () => {

@@ -123,7 +123,7 @@ export class OrphanVMsController {
       this.#deps;
     const { orphans, missingVMs, leftNodes, leftBehind, blindAccounts, silentClasses } = this.#deps;
     // Before the first request: who vanishes or gets a VM from now on is judged by the next look.
-    const missed = removed.drainMissed();
+    const missed = [...removed.missed];
     const departed = [...missed, ...removed.deleting()];
     const settled = new Map(
       classes.list().map(({ metadata: { namespace = '', name } }) => {
@@ -131,13 +131,7 @@ export class OrphanVMsController {
         return [key, vanished.settled(key)] as const;
       }),
     );
-    let seen: Survey;
-    try {
-      seen = await survey(this.#deps, classes.list(), signal);
-    } catch (err) {
-      removed.missAgain(missed);
-      throw err;
-    }
+    const seen = await survey(this.#deps, classes.list(), signal);
     this.#reportFailures(seen);
     this.#reportForeign(seen);
     forgotten.exist(seen.machines);
@@ -151,7 +145,6 @@ export class OrphanVMsController {
     const vms = unite(seen, identities, { classes, sets: this.#deps.sets() });
     const sight = { atMs: nowMs, wallMs: clock.now(), vms: vms.size, machines: seen.machines.length };
     const unseen = new Set(seen.failures.map(({ key }) => key));
-    removed.missAgain(missed.filter((machine) => classIndex(machine).some((key) => unseen.has(key))));
     const shown = shownIn(seen);
     const unlistedOf = <T extends OfAccount>(list: T): Unlisted<T> =>
       vanished.unlisted(list, shown, settled.get(list.key) ?? new Map());
@@ -168,6 +161,8 @@ export class OrphanVMsController {
     // Before anything is believed that the same provider says; and before VMs without a Machine are, their lists are held against GetMachineStatus.
     const distrust = blindAccounts.judge(unlisted, sight, beside);
     const { suspects, doubted } = await this.#examine(unlisted, distrust, sight, signal);
+    // One of a class that could not be listed counts once more, as all do after a look that has not come so far.
+    removed.counted(missed.filter((machine) => !classIndex(machine).some((key) => unseen.has(key))));
     const gone = new Set([...suspects, ...doubted].map(({ machine }) => machine.metadata.uid));
     const contradicted = blindAccounts.contradict(unlisted, gone, beside);
     const doubtful = seen.lists.filter((list) => doubtsOf(list, contradicted).length > 0).map(accountOfList);
