@@ -50,10 +50,13 @@ export class Provider extends FakeDriver {
   /** Whether deletions have no end. */
   hangs = false;
   lists = 0;
+  /** Told of each list that is asked for. */
+  beforeList: () => void = () => undefined;
   override methods = new Set(['ListMachines'] as const);
 
   override list(): Promise<readonly never[]> {
     this.lists += 1;
+    this.beforeList();
     // The fake lists nothing by its type.
     return this.listed instanceof Error
       ? Promise.reject(this.listed)
@@ -338,6 +341,11 @@ export class OrphanWorld {
     if (result.kind !== 'requeue') return 0;
     this.waitingFor = result.waitingFor;
     return result.afterMs;
+  }
+
+  /** The next look is to be now. */
+  hurry(): void {
+    this.#controller.hurry();
   }
 
   /** The next look is to be soon. */

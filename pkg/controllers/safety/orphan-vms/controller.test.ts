@@ -277,6 +277,36 @@ test('a look that is to be soon is one grace after the last, however often it is
   expect(world.provider.lists).toBe(2);
 });
 
+describe('a look that is asked for during another one', () => {
+  test.each<{ how: string; ask: (world: OrphanWorld) => void; afterMs: number }>([
+    { how: 'soon', ask: (world) => world.hasten(), afterMs: GRACE_MS - 2_000 },
+    { how: 'now', ask: (world) => world.hurry(), afterMs: 0 },
+  ])('is not lost: $how', async ({ ask, afterMs }) => {
+    const world = new OrphanWorld();
+    world.provider.listed = [];
+    world.provider.beforeList = () => {
+      if (world.provider.lists > 1) return;
+      world.clock.advance(1_000);
+      ask(world);
+      world.clock.advance(1_000);
+    };
+
+    expect(await world.pass()).toBe(afterMs);
+    world.clock.advance(afterMs);
+    expect([await world.pass(), world.provider.lists]).toEqual([PERIOD_MS, 2]);
+  });
+
+  test('nor is one that failed itself', async () => {
+    const world = new OrphanWorld();
+    world.dropFailure = new Error('no notes');
+    await expect(world.pass()).rejects.toThrow('no notes');
+    world.dropFailure = undefined;
+    await world.pass();
+
+    expect(world.provider.lists).toBe(2);
+  });
+});
+
 test('a look fails with the API server when notes cannot be dropped', async () => {
   const world = new OrphanWorld();
   world.dropFailure = new Error('no notes');

@@ -99,8 +99,15 @@ export class OrphanVMsController {
     }
 
     this.#lookedMs = nowMs;
-    const waitMs = await this.#check(nowMs, signal);
-    this.#dueMs = clock.monotonicMs() + waitMs;
+    // Whoever asks for a look from now on asks for the next one: this may have passed by what happened. One that fails is due still.
+    this.#dueMs = Infinity;
+    let nextMs = 0;
+    try {
+      nextMs = await this.#check(nowMs, signal);
+    } finally {
+      this.#dueMs = Math.min(this.#dueMs, clock.monotonicMs() + nextMs);
+    }
+    const waitMs = this.#dueMs - clock.monotonicMs();
     this.#deps.states.seen();
     const statesMs = await this.#deps.states.list(signal);
     return requeue(
