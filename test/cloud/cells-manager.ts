@@ -24,11 +24,11 @@ export async function cellsControl(): Promise<Site> {
   return control;
 }
 
-/** Flags of replicas of which another one takes the place soon. */
+/** Flags of replicas of which another one takes the place soon. A busy host may stand still for seconds: they renew for the usual time. */
 export const QUICK_LEASES = {
   'leader-elect': 'true',
-  'leader-elect-lease-duration': '6s',
-  'leader-elect-renew-deadline': '4s',
+  'leader-elect-lease-duration': '15s',
+  'leader-elect-renew-deadline': '10s',
   'leader-elect-retry-period': '500ms',
 };
 

@@ -24,16 +24,23 @@ const NO_SECTIONS: Sections = {
 /** Before anything has arrived. */
 export const NOTHING_KNOWN: PageState = { sections: NO_SECTIONS, machines: new Map(), aheadMs: 0 };
 
-/** The state after changes that have arrived at `nowMs` of the browser's clock; the first of a connection have everything. */
+/**
+ * The state after changes that have arrived at `nowMs` of the browser's clock; the first of a connection have everything. A Machine that is as
+ * it was stays the same object: its row is not made anew.
+ */
 export function withChanges(state: PageState, changes: Changes, isFirst: boolean, nowMs: number): PageState {
   const machines = new Map(isFirst ? [] : state.machines);
   for (const key of changes.gone) machines.delete(key);
-  for (const machine of changes.machines) machines.set(machine.key, machine);
+  for (const machine of changes.machines) machines.set(machine.key, sameOr(state.machines.get(machine.key), machine));
   return {
     sections: { ...state.sections, ...changes.sections },
     machines: changes.machines.length + changes.gone.length === 0 && !isFirst ? state.machines : machines,
     aheadMs: Date.parse(changes.at) - nowMs,
   };
+}
+
+function sameOr(known: MachineView | undefined, machine: MachineView): MachineView {
+  return known !== undefined && JSON.stringify(known) === JSON.stringify(machine) ? known : machine;
 }
 
 /** Whether none of the Leases of the process is its own, so that it does nothing. */
