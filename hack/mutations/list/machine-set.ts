@@ -57,12 +57,6 @@ export const MACHINE_SET: readonly Mutation[] = [
     why: 'A machine that an update in place has just handed over is deleted.',
   },
   {
-    in: 'planReplicas',
-    from: "victims = markedAmong(living, facts).map((machine): Victim => ({ machine, reason: 'marked' }));",
-    to: 'victims: Victim[] = [];',
-    why: 'What the autoscaler has chosen stays while a set cannot fill up.',
-  },
-  {
     in: 'BY_WISH',
     from: 'machine, nowMs) => (isPreserved(machine, nowMs) ? 1 : 0)',
     to: ') => 0',

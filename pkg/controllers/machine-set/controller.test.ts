@@ -13,6 +13,7 @@ import { toTimestamp } from '../../base/clock/clock.ts';
 import { GateClosedError } from '../../kube/gate/gate.ts';
 import { ApiError } from '../../kube/client/errors.ts';
 import { nodes } from '../../kube/client/resource.ts';
+import { CREATION_LIMIT_REACHED } from '../replicas/creation-brake.ts';
 import { controllerReference } from '../../work/reconcile/ownership.ts';
 
 const KEY = 'default/set-1';
@@ -164,6 +165,56 @@ describe('a set looks again by itself', () => {
     );
 
     expect(await deps.reconcile()).toMatchObject({ afterMs: 250 });
+  });
+});
+
+describe('a Failed machine of a set that has no room for what it lacks', () => {
+  const worldOf = (change?: (d: ReturnType<typeof machineDeployment>) => void): SetWorld => {
+    const deployment = machineDeployment((d) => {
+      d.spec.replicas = 3;
+      d.spec.strategy = { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } };
+      change?.(d);
+    });
+    const owners = [controllerReference(deployment, 'machine.sapcloud.io/v1alpha1', 'MachineDeployment')];
+    const current = set((s) => Object.assign(s.metadata, { ownerReferences: owners }) && (s.spec.replicas = 3));
+    const old = set((s) => Object.assign(s.metadata, { name: 'old', uid: 'old-uid', ownerReferences: owners }));
+    const machines = [
+      owned((m) => void (m.metadata.creationTimestamp = '2025-12-31T23:00:00Z')),
+      owned((m) => {
+        Object.assign(m.metadata, { name: 'm-2', uid: 'm-2', finalizers: [MACHINE_FINALIZER] });
+        m.status.currentStatus.phase = 'Failed';
+      }),
+      owned((m) =>
+        Object.assign(m.metadata, {
+          name: 'old-1',
+          uid: 'old-1',
+          ownerReferences: [controllerReference(old, 'machine.sapcloud.io/v1alpha1', 'MachineSet')],
+        }),
+      ),
+    ];
+    const deps = new SetWorld([current, old], machines);
+    deps.machineDeployments.put(deployment);
+    return deps;
+  };
+
+  test('is replaced, by one, as long as others have what room there is', async () => {
+    const deps = worldOf();
+
+    for (let i = 0; i < 3; i++) await deps.pass();
+
+    expect(deps.acts.map(({ verb, what }) => `${verb} ${what}`)).toEqual([
+      'delete machines/m-2',
+      'create machines/set-1-new-1',
+    ]);
+  });
+
+  test('stays while its MachineDeployment was stopped, because it created too much: nothing would replace it', async () => {
+    const stopped = { type: 'Frozen', status: 'True', reason: CREATION_LIMIT_REACHED } as const;
+    const deps = worldOf((d) => void (d.status.conditions = [stopped]));
+
+    const { result } = await deps.pass();
+
+    expect([deps.acts, result]).toMatchObject([[], { waitingFor: 'changes of its machines' }]);
   });
 });
 

@@ -3,10 +3,11 @@ import { LAST_SCALER_CHANGE_ANNOTATION, SCALE_UP_DISABLED_LABEL } from '../../ap
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { fromTimestamp, type Clock } from '../../base/clock/clock.ts';
+import { isStopped as isOwnerStopped } from '../replicas/creation-brake.ts';
 import { setFreeze } from '../replicas/freeze-marks.ts';
 import { isTerminating } from '../replicas/machine-state.ts';
 import { planReplicas, type ReplicaPlan } from '../replicas/replica-plan.ts';
-import { hasOutdatedTemplate, isRolling, roomFor } from './creation-room.ts';
+import { deploymentOfSet, hasOutdatedTemplate, isRolling, roomFor } from './creation-room.ts';
 import type { MachineSetDeps, SetPass } from './step.ts';
 import { isKeptWhenFailed, nodeOf } from './preservation.ts';
 
@@ -72,7 +73,8 @@ export class ReplicaPlans {
       desired: replicasOf(set),
       unadopted,
       machines,
-      isFrozen: isLabelled || isStopped === true,
+      isFrozen:
+        isLabelled || isStopped === true || isOwnerStopped(deploymentOfSet(this.#deps, set)?.status?.conditions),
       isReplaced: hasOutdatedTemplate(this.#deps, set),
       isScaleUpDisabled: set.metadata.labels?.[SCALE_UP_DISABLED_LABEL] !== undefined,
       room: machines.length < replicasOf(set) || machines.some(isTerminating) ? roomFor(this.#deps, set) : Infinity,

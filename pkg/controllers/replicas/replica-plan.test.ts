@@ -7,6 +7,7 @@ import {
   PRIORITY_ANNOTATION,
   UPDATE_RESULT_LABEL,
 } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { machine, type BuiltMachine } from '../../../test/builders.ts';
 import { isMarkedForDeletion, planReplicas, type ReplicaFacts, type ReplicaPlan } from './replica-plan.ts';
@@ -108,11 +109,25 @@ describe('a set below its size', () => {
   test.each([
     { title: 'it is frozen', held: { isFrozen: true } },
     { title: 'scaling up is disabled', held: { isScaleUpDisabled: true } },
-    { title: 'there is no room', held: { room: 0 } },
   ])('gives up what the autoscaler marked, and nothing else, although $title', ({ held }) => {
     const machines = [marked('a', PAST), named('b', 'Failed'), named('c')];
 
     expect(victimsOf(plan({ desired: 4, machines, scalerChangedAtMs: NOW, ...held }))).toEqual(['a marked']);
+  });
+
+  test('gives up what has failed, too, while there is no room for more, but nothing that is kept or was just updated', () => {
+    const machines = [
+      marked('a', PAST),
+      named('b', 'Failed'),
+      named('c'),
+      named('d', 'Failed'),
+      updated('e', 'Failed'),
+    ];
+    const isKept = (m: Machine): boolean => m.metadata.name === 'd';
+
+    const got = plan({ desired: 6, machines, scalerChangedAtMs: NOW, room: 0, isKept });
+
+    expect([victimsOf(got), got.heldBack]).toEqual([['a marked', 'b failed'], 'no-room']);
   });
 
   test('fills up first, when it may, before it gives up what the autoscaler marked', () => {

@@ -12,7 +12,7 @@ export interface ReplicaFacts {
   readonly unadopted?: number;
   /** The Machines of the set, terminating ones included. */
   readonly machines: readonly Machine[];
-  /** Held back by the overshoot safety. */
+  /** Held back by the overshoot safety, or stopped by the brake, alone or with its MachineDeployment. */
   readonly isFrozen: boolean;
   /** A rollout replaces its Machines by those of another set. */
   readonly isReplaced: boolean;
@@ -55,6 +55,7 @@ export interface ReplicaPlan {
  * |---|---|
  * | fewer than desired | create the difference, as far as there is room, unless frozen or scale-up-disabled; failed ones wait until the set is full |
  * | fewer, and none may be created | delete what the autoscaler marked: it must not wait for a set that cannot fill up |
+ * | fewer, and no room for more | also the Failed ones that nobody preserves: for what replaces them there is room |
  * | enough | delete what the autoscaler marked, the rest of the surplus by deletion rank, and the Failed ones that nobody preserves |
  *
  * While the size swings, surplus Machines that can be taken back stay.
@@ -69,8 +70,11 @@ export function planReplicas(facts: ReplicaFacts): ReplicaPlan {
     const heldBack = holdBackReason(facts);
     const create = Math.min(missing, facts.room);
     if (heldBack === undefined && create > 0) return { create, victims: [], heldBack, kept: 0 };
-    const victims = markedAmong(living, facts).map((machine): Victim => ({ machine, reason: 'marked' }));
-    return { create: 0, victims, heldBack: heldBack ?? 'no-room', kept: 0 };
+    const victims = new Map<string, Victim>();
+    condemn(victims, markedAmong(living, facts), 'marked');
+    // What there is no room for may not come for as long as the others live.
+    if (heldBack === undefined) condemn(victims, failedAmong(living, facts), 'failed');
+    return { create: 0, victims: [...victims.values()], heldBack: heldBack ?? 'no-room', kept: 0 };
   }
   const all = victimsAmong(living, facts);
   const victims = facts.isSwinging ? all.filter((victim) => !mayBeTakenBack(victim)) : all;
@@ -104,24 +108,26 @@ export function victimsAmong(
   const marked = markedAmong(living, facts);
   const surplus = candidates.length - marked.length - facts.desired;
   const victims = new Map<string, Victim>();
-  const condemn = (machines: readonly Machine[], reason: VictimReason): void => {
-    for (const machine of machines) {
-      if (!victims.has(machine.metadata.name)) victims.set(machine.metadata.name, { machine, reason });
-    }
-  };
-
-  condemn(marked, 'marked');
+  condemn(victims, marked, 'marked');
   if (surplus > 0) {
     const named = new Set(marked);
     const others = candidates.filter((machine) => !named.has(machine));
     const criteria = facts.isReplaced ? rolloutVictimCriteria : victimCriteria;
-    condemn(inVictimOrder(others, facts.nowMs, criteria).slice(0, surplus), 'surplus');
+    condemn(victims, inVictimOrder(others, facts.nowMs, criteria).slice(0, surplus), 'surplus');
   }
-  condemn(
-    candidates.filter((machine) => isFailed(machine) && !facts.isKept(machine)),
-    'failed',
-  );
+  condemn(victims, failedAmong(living, facts), 'failed');
   return [...victims.values()];
+}
+
+/** Adds `machines` to the victims, unless they go for another reason already. */
+function condemn(victims: Map<string, Victim>, machines: readonly Machine[], reason: VictimReason): void {
+  for (const machine of machines) {
+    if (!victims.has(machine.metadata.name)) victims.set(machine.metadata.name, { machine, reason });
+  }
+}
+
+function failedAmong(living: readonly Machine[], { isKept }: Pick<ReplicaFacts, 'isKept'>): Machine[] {
+  return living.filter((machine) => !isJustUpdated(machine) && isFailed(machine) && !isKept(machine));
 }
 
 function markedAmong(

@@ -57,4 +57,11 @@ export const CORPUS: readonly CorpusSeed[] = [
     showed:
       'a template of which no machine could be made was replaced by another one: machines that had not been ready for seconds went in place of those that were missing',
   },
+  {
+    seed: 771006,
+    world: 'machines',
+    phases: 2,
+    showed:
+      'limits were lowered in a rollout: a new set had no room for what it lacked, waited for that with what had failed, and so did the rollout, forever',
+  },
 ];
