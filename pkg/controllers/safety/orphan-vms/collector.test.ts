@@ -25,6 +25,7 @@ async function collect({
   failure,
   failures = [failure],
   isListed = true,
+  isSeen = true,
 }: {
   isDryRun?: boolean;
   isOwned?: boolean;
@@ -38,6 +39,8 @@ async function collect({
   failures?: readonly (Error | undefined)[];
   /** Between these. */
   isListed?: boolean;
+  /** Whether its class can be listed then. */
+  isSeen?: boolean;
 }) {
   const driver = new FakeDriver();
   let isFoundOwned = isOwned;
@@ -81,7 +84,7 @@ async function collect({
     begin();
     for (let i = 0; i < 30; i++) await Promise.resolve();
     collector.settle();
-    collector.keep(new Set(isListed ? [providerID] : []));
+    collector.keep(new Set(isListed ? [providerID] : []), new Set(isSeen ? [] : [access.key]));
     clock.advance(MINUTE_MS);
   }
   return { calls: driver.calls, told };
@@ -151,6 +154,16 @@ test.each([
     options: { failures: Array.from({ length: 5 }, () => new DriverError('NotFound', 'gone')), isListed: false },
     calls: Array.from({ length: 5 }, () => 'delete'),
     told: Array.from({ length: 5 }, () => ['OrphanVMDeleted', 'collected']).flat(),
+  },
+  {
+    title: 'that its driver does not find for long was not deleted although its class could not be listed in between',
+    options: {
+      failures: Array.from({ length: 4 }, () => new DriverError('NotFound', 'gone')),
+      isListed: false,
+      isSeen: false,
+    },
+    calls: Array.from({ length: 4 }, () => 'delete'),
+    told: ['OrphanVMDeleted', 'collected', 'stays', 'OrphanVMDeletionFailed'],
   },
   {
     title: 'that could not be deleted is told of',

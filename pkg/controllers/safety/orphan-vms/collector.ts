@@ -40,6 +40,8 @@ const SLOW_MS = 10 * MINUTE_MS;
 
 /** A VM that counts as deleted. */
 interface Ended {
+  /** The class whose list showed it. */
+  readonly group: string;
   /** When that, or that it is listed all the same, was told; monotonic. */
   readonly toldMs: number;
   /** How often its driver, which lists it still, has not found it since. */
@@ -109,9 +111,9 @@ export class Collector {
     return this.#running.size;
   }
 
-  /** Forgets VMs that are not `listed` any more: IDs that are made of names come again. */
-  keep(listed: ReadonlySet<string>): void {
-    for (const id of this.#ended.keys()) if (!listed.has(id)) this.#ended.delete(id);
+  /** Forgets VMs that are not `listed` any more, except those of classes at which nobody could look: IDs that are made of names come again. */
+  keep(listed: ReadonlySet<string>, unseen: ReadonlySet<string>): void {
+    for (const [id, { group }] of this.#ended) if (!listed.has(id) && !unseen.has(group)) this.#ended.delete(id);
   }
 
   /** It is gone. If it is listed for long, it is not. */
@@ -140,9 +142,9 @@ export class Collector {
     this.#failed(collection, new Error(`ListMachines returns it, ${why}`));
   }
 
-  #deleted({ vm, access: { machineClass }, proof }: Collection): void {
+  #deleted({ vm, access: { key: group, machineClass }, proof }: Collection): void {
     const { recorder, metrics, clock, log, collected } = this.#deps;
-    this.#ended.set(vm.providerID, { toldMs: clock.monotonicMs(), unfound: 0 });
+    this.#ended.set(vm.providerID, { group, toldMs: clock.monotonicMs(), unfound: 0 });
     metrics.orphanVMs.inc({ result: 'deleted' });
     recorder.event(deletedOrphan(machineClass, vm, describeProof(proof)));
     log.info({ ...fieldsOf(vm, machineClass), ...proofFields(proof) }, 'deleted an orphan VM');

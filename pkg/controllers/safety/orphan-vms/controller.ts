@@ -215,7 +215,7 @@ export class OrphanVMsController {
       const isDoubted = one.shownBy.some((list) => proof.sinceMs > (apartMs.get(list) ?? -Infinity));
       proved.push({ ...one, proof, isDoubted });
     }
-    if (unseen.size === 0) collector.keep(ids);
+    collector.keep(ids, unseen);
     this.#collect({ proved, candidates: ids, deleted, shown, unseen, atMs: sight.atMs });
   }
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { machine } from '../../../../test/builders.ts';
+import { machine, machineClass } from '../../../../test/builders.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
 import { MINUTE_MS } from '../../../base/clock/clock.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { noteOfForcedRemoval } from '../../vms/forced-removals.ts';
-import { GRACE_MS, OrphanWorld, release, VM, vms } from '../../../../test/fakes/orphan-world.ts';
+import { FAILURE, GRACE_MS, OrphanWorld, Provider, release, VM, vms } from '../../../../test/fakes/orphan-world.ts';
 
 describe('a VM that we deleted and that is listed still', () => {
   const gone = (world: OrphanWorld, count: number): void => {
@@ -66,8 +66,15 @@ describe('a VM that we deleted and that is listed still', () => {
     );
   });
 
-  test('is another one when it comes again with the ID of one that is listed no more', async () => {
+  test.each([
+    { beside: 'nothing else', others: [] },
+    { beside: 'a class that cannot be listed', others: ['class-2'] },
+  ])('is another one beside $beside when it comes again with the ID of one that is listed no more', async (row) => {
     const world = new OrphanWorld();
+    for (const name of row.others) {
+      world.classes.push(machineClass((c) => void (c.metadata.name = name)));
+      world.otherProviders.set(name, Object.assign(new Provider(), { listed: FAILURE }));
+    }
     world.provider.failure = new DriverError('NotFound', 'no such VM');
     for (const listed of Array.from({ length: 4 }, () => [[VM], [VM], []]).flat()) {
       world.provider.listed = listed;
