@@ -30,10 +30,10 @@ function start() {
     clock.advance(ms);
     return await look();
   };
-  const write = (holderIdentity: string, renewTime = ''): void =>
+  const write = (holderIdentity: string, renewTime = '', leaseDurationSeconds = LEASE_S): void =>
     void stored.set(MACHINE_LEASE, {
       metadata: { name: MACHINE_LEASE, uid: 'uid' },
-      spec: { holderIdentity, leaseDurationSeconds: LEASE_S, renewTime },
+      spec: { holderIdentity, leaseDurationSeconds, renewTime },
     } as unknown as Lease);
   return { others, stored, asked, look, lookIn, write };
 }
@@ -111,6 +111,23 @@ test('a Lease that a backup brings back is not one that is renewed, also after o
   write('other', '1');
 
   expect(await lookIn(MINUTE_MS)).toBe('unclear');
+});
+
+test.each<{ what: string; again: string | undefined; kinds: readonly string[] }>([
+  { what: 'says nothing any more after a minute', again: undefined, kinds: ['unclear', 'unclear', 'none'] },
+  { what: 'does once its holder has made it again', again: '2', kinds: ['unclear', 'unclear', 'unclear'] },
+])('a Lease that would last for years and was deleted $what', async ({ again, kinds }) => {
+  const { stored, look, lookIn, write } = start();
+  write('other', '1', 2 ** 31);
+  await look();
+  stored.clear();
+
+  const deleted = await lookIn(5_000);
+  const before = await lookIn(MINUTE_MS - 1);
+  if (again !== undefined) write('other', again, 2 ** 31);
+  const after = await lookIn(1);
+
+  expect([deleted, before, after]).toEqual(kinds);
 });
 
 test('what was seen long ago says nothing about a Lease that was renewed in between', async () => {

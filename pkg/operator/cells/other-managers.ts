@@ -45,7 +45,10 @@ const TIMEOUT_MS = 5_000;
 /** Takes in what was read at `nowMs`, monotonic. That a Lease is there for the first time, or again, is no renewal: a backup may have brought it. */
 function seeLease(before: SeenLease | undefined, lease: Lease | undefined, nowMs: number): SeenLease {
   const { observation: last = nothingSeen, isRenewed = false } = before ?? {};
-  const observation = observe(last, lease, nowMs);
+  const now = observe(last, lease, nowMs);
+  const isDeleted = lease === undefined && last.lease !== undefined;
+  // Who leads makes its Lease again within seconds, however long it would last.
+  const observation = isDeleted ? { ...now, heldUntilMs: Math.min(now.heldUntilMs, nowMs + AGAIN_MS) } : now;
   const wasHeld = last.lease !== undefined && holderOf(last.lease) !== '';
   const isLater = lease !== undefined && last.lease !== undefined && renewTimeOf(lease) > renewTimeOf(last.lease);
   const isStill = isRenewed && nowMs < last.heldUntilMs;
@@ -59,6 +62,7 @@ function seeLease(before: SeenLease | undefined, lease: Lease | undefined, nowMs
  * |--------------------------------------------------------------|-----------------|--------------------------|-------------------|
  * | is not there, held by nobody, or not renewed for its duration | none            | begins                   | goes on           |
  * | is held, and was not seen to be renewed yet                  | unclear         | waits                    | goes on           |
+ * | was held, and was deleted less than a minute ago             | as before       | as before                | as before         |
  * | was seen to be renewed                                       | runs            | waits, which is told     | ends, which is told |
  */
 function otherManagerOf(seen: ReadonlyMap<string, SeenLease>, nowMs: number): OtherManager {
