@@ -249,6 +249,44 @@ describe('a driver behind gRPC', () => {
     await expect(first.client.listMachines(request, callOf())).rejects.toMatchObject({ code: 'Unimplemented' });
   });
 
+  test('is asked anew what it can do once it says of a method that it has named that it does not implement it', async () => {
+    const announced = await driverWith({}).capabilities(callOf().signal);
+    const all = [...announced.methods];
+    const asked: string[] = [];
+    await using served = await serve(
+      driverWith({
+        capabilities: async () => {
+          const methods = new Set(all.filter((method) => method !== 'ListMachines' || !asked.includes('ListMachines')));
+          asked.push('capabilities');
+          return { ...announced, methods };
+        },
+        getMachineStatus: async () => {
+          throw new DriverError('Unimplemented', 'no such method');
+        },
+        listMachines: async () => {
+          asked.push('ListMachines');
+          throw new DriverError('Unimplemented', 'no such method');
+        },
+        // Named all the same.
+        getVolumeIDs: async () => {
+          asked.push('GetVolumeIDs');
+          throw new DriverError('Unimplemented', 'no such method');
+        },
+      }),
+    );
+    const { client } = served;
+    const isUnimplemented = { code: 'Unimplemented' };
+
+    for (let looks = 0; looks < 3; looks++) {
+      await expect(client.getMachineStatus(request, callOf())).rejects.toMatchObject(isUnimplemented);
+      await expect(client.listMachines(request, callOf())).rejects.toMatchObject(isUnimplemented);
+      expect((await client.capabilities(callOf().signal)).methods.has('ListMachines')).toBe(false);
+      await expect(client.getVolumeIDs([{}], callOf())).rejects.toMatchObject(isUnimplemented);
+    }
+    const volumes = 'GetVolumeIDs';
+    expect(asked).toEqual(['capabilities', 'ListMachines', 'capabilities', volumes, 'capabilities', volumes, volumes]);
+  });
+
   test('names volumes by their specs', async () => {
     await using served = await serve(
       driverWith({

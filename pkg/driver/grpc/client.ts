@@ -58,7 +58,8 @@ export interface GrpcDriverOptions {
 
 /**
  * A driver in another process. Connects when first used and again after each loss; asks GetCapabilities first on each
- * connection. Safe for any number of calls at once.
+ * connection, and again when a method that it has named is not implemented: some find that out by the first call of it. Safe for any number of
+ * calls at once.
  */
 export class GrpcDriver implements Driver {
   readonly #clock: Clock;
@@ -70,6 +71,8 @@ export class GrpcDriver implements Driver {
   readonly #greeted: (err: DriverError | undefined) => void;
   /** Answer of the present connection; undefined until it is asked for. */
   #capabilities: Promise<Capabilities> | undefined;
+  /** Methods because of which it was asked again on the present connection: once for each, also if it goes on naming them. */
+  readonly #denied = new Set<string>();
   /** When a connection over which it had answered was lost; undefined before that. */
   #lostAtMs: number | undefined;
   #hasAnswered = false;
@@ -82,6 +85,7 @@ export class GrpcDriver implements Driver {
     this.#log = options.log.child({ driver: target });
     this.#connection = new DriverConnection(options.address, this.#log, () => {
       this.#capabilities = undefined;
+      this.#denied.clear();
       if (this.#hasAnswered) this.#lostAtMs ??= this.#clock.monotonicMs();
     });
     this.#client = createClient(DriverServiceDefinition, this.#connection.channel);
@@ -166,12 +170,20 @@ export class GrpcDriver implements Driver {
     call: DriverCall,
     send: (options: CallOptions) => Promise<R>,
   ): Promise<R> {
-    await this.#greet(call.signal);
+    const { methods } = await this.#greet(call.signal);
     const hide = (text: string): string => withoutSecrets(text, secretData);
     const response = await this.#send(method, mutation, call.signal, call.timeoutMs, send, hide);
     const { failure } = response;
-    if (failure !== undefined) throw fromFailure({ ...failure, message: hide(failure.message) }, response.vm);
-    return response;
+    if (failure === undefined) return response;
+    const error = fromFailure({ ...failure, message: hide(failure.message) }, response.vm);
+    if (error.code === 'Unimplemented' && (methods as ReadonlySet<string>).has(method)) this.#askAgain(method);
+    throw error;
+  }
+
+  #askAgain(method: string): void {
+    if (this.#denied.has(method)) return;
+    this.#denied.add(method);
+    this.#capabilities = undefined;
   }
 
   async #send<R>(
@@ -253,8 +265,10 @@ export class GrpcDriver implements Driver {
   /** One that is back before anybody has missed it is told to have been away, too. */
   #reportConnected({ name, methods }: Capabilities): void {
     const fields = { name, methods: [...methods] };
-    if (this.#lostAtMs === undefined) this.#log.info(fields, 'connected to driver');
-    else {
+    if (this.#lostAtMs === undefined) {
+      const isAgain = this.#denied.size > 0;
+      this.#log.info(fields, isAgain ? 'driver does not implement a method that it had named' : 'connected to driver');
+    } else {
       const ms = this.#clock.monotonicMs() - this.#lostAtMs;
       this.#log.info({ ...fields, ms }, 'reconnected to driver');
     }
