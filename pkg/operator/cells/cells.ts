@@ -180,7 +180,11 @@ export class Cells {
 
   /** A shard was gained: its cells begin. */
   gained(shard: HeldShard): void {
-    for (const namespace of this.#of(shard)) this.#queue.add(namespace);
+    for (const namespace of this.#of(shard)) {
+      // What was seen before it was somebody else's says nothing.
+      this.#options.others.forget(namespace);
+      this.#queue.add(namespace);
+    }
   }
 
   /** A shard is to be left, or the process ends: resolves when nothing of its cells is mutated any more. Never rejects. */

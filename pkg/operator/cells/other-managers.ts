@@ -127,7 +127,7 @@ export class OtherManagers {
     return judge(look);
   }
 
-  /** The namespace is no cell of this process. */
+  /** The namespace is no cell of this process, or was none until now. */
   forget(namespace: string): void {
     this.#seen.delete(namespace);
   }

@@ -10,32 +10,32 @@ import { withCells } from './cells-world.ts';
 // Seconds of the processor, which a busy host takes long to give: a life is bounded by its own time.
 jest.setTimeout(300_000);
 
-const SHARDS = 2;
+const SHARDS = 3;
 const SECOND_MS = 1_000;
 const RENEWAL_MS = 2_000;
 const MOST_MS = 600 * SECOND_MS;
 
 /** A cell, and one in whose namespace somebody else leads. */
-async function scene(areNamed: boolean) {
+async function scene({ areNamed, flags = {} }: { areNamed: boolean; flags?: Readonly<Record<string, string>> }) {
   const plan = { names: ['cell-1', 'cell-2'], shards: SHARDS, managers: 1, areNamed };
-  const world = await MachinesWorld.create(withCells({ seed: 1, flags: {} }, plan));
+  const world = await MachinesWorld.create(withCells({ seed: 1, flags }, plan));
   const [alone, led] = [
     await Cell.create(world, 'cell-1', SHARDS, { replicas: 1 }),
     await Cell.create(world, 'cell-2', SHARDS, { replicas: 1 }),
   ];
   for (const cell of [alone, led]) cell.setRight();
   const { time } = world;
-  const path = '/apis/coordination.k8s.io/v1/namespaces/cell-2/leases';
   let renewals = 0;
   /** As a leader does whose clock is years behind. */
-  const renew = (): void => {
+  const renew = (namespace = 'cell-2'): void => {
+    const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`;
     renewals += 1;
     const renewTime = toMicroTimestamp(renewals * SECOND_MS);
     const spec = { holderIdentity: 'machine-controller-0', leaseDurationSeconds: 15, renewTime };
     if (renewals === 1) world.act('POST', path, { metadata: { name: MACHINE_LEASE }, spec });
     else world.act('PATCH', `${path}/${MACHINE_LEASE}`, { spec });
   };
-  const until = async (isSo: () => boolean, meanwhile: () => void = () => undefined): Promise<void> => {
+  const until = async (isSo: () => boolean, meanwhile: () => unknown = () => undefined): Promise<void> => {
     for (let ms = 0; ms < MOST_MS && !isSo(); ms += RENEWAL_MS) {
       meanwhile();
       await time.advance(RENEWAL_MS);
@@ -51,7 +51,7 @@ test.each([
 ])(
   'a namespace that is $how while its own manager runs is managed when that has ended, and no longer when that is started again',
   async ({ areNamed }) => {
-    const { world, alone, led, renew, until } = await scene(areNamed);
+    const { world, alone, led, renew, until } = await scene({ areNamed });
     await using _world = world;
     renew();
     const { cells } = await world.processes.start();
@@ -81,6 +81,30 @@ test.each([
     ]);
   },
 );
+
+test('a replica that gets a cell back does not go by what it saw before it gave that away', async () => {
+  const { world, renew, until } = await scene({ areNamed: false, flags: { 'leader-elect': 'true' } });
+  await using _world = world;
+  const { time, processes } = world;
+  const former = await processes.start();
+  const runs = (name: string): boolean => former.cells?.running.has(name) ?? false;
+  await until(() => runs('cell-1') && runs('cell-2'));
+  const next = await processes.start();
+  const given = (): string | undefined => ['cell-1', 'cell-2'].find((name) => !runs(name));
+  await until(() => given() !== undefined);
+  const name = given() ?? '';
+
+  next.terminate();
+  const ranMs: number[] = [];
+  for (let ms = 0; ms < 120 * SECOND_MS; ms += RENEWAL_MS) {
+    renew(name);
+    await time.advance(RENEWAL_MS);
+    if (runs(name)) ranMs.push(ms);
+  }
+
+  expect(former.cells?.refused.get(name)).toMatch(/^Another manager is running/);
+  expect(ranMs).toEqual([]);
+});
 
 function told({ servers }: MachinesWorld): readonly string[] {
   const answer = servers.control.handle({ method: 'GET', path: '/api/v1/namespaces/cell-2/events' });
