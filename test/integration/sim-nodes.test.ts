@@ -56,7 +56,8 @@ test('a simulated VM that vanishes while its Node registers leaves a Node that i
 });
 
 test('simulated Nodes that a server which was set back shows otherwise say again how they are', async () => {
-  const [well, ill] = [`well-${process.pid}`, `ill-${process.pid}`];
+  const names = ['well', 'ill', 'again'].map((name) => `${name}-${process.pid}`);
+  const [well = '', ill = '', again = ''] = names;
   const own = new AbortController();
   await using server = await privateApiServer(WITHOUT_KUBELETS);
   await using admin = new KubeSession(server.connection);
@@ -76,20 +77,26 @@ test('simulated Nodes that a server which was set back shows otherwise say again
     const node = await reader.get(nodes, { name });
     await writer.patch('change', nodes, { name }, strategicPatch(node, { status: { conditions } }, 'status'));
   };
-  for (const machineName of [well, ill]) {
+  for (const machineName of names) {
     cloud.plant({ machineName, namespace: 'ns', className: 'class', join: true });
     await eventually(async () => expect(await readyOf(machineName)).toBe('True'));
   }
+  const remove = async (name: string): Promise<void> => {
+    const { metadata } = await reader.get(nodes, { name });
+    await writer.delete('destroy', nodes, { name }, { uid: metadata.uid });
+  };
   await keeper.setReadiness(ill, 'not-ready');
+  await keeper.setReadiness(again, 'unknown');
+  await remove(again);
+  keeper.restart(again);
+  await eventually(async () => expect(await readyOf(again)).toBe('True'));
+  await setBack(again, 'unknown');
   await setBack(well, 'unknown');
   await setBack(ill, 'ready');
 
   keeper.repost();
 
-  await eventually(async () => expect([await readyOf(well), await readyOf(ill)]).toEqual(['True', 'False']));
+  await eventually(async () => expect(await Promise.all(names.map(readyOf))).toEqual(['True', 'False', 'True']));
   own.abort();
-  for (const name of [well, ill]) {
-    const { metadata } = await reader.get(nodes, { name });
-    await writer.delete('destroy', nodes, { name }, { uid: metadata.uid });
-  }
+  for (const name of names) await remove(name);
 });

@@ -140,6 +140,7 @@ export class NodeKeeper {
     if (!isOn()) return;
     try {
       await writer.create('create', nodes, simNode(vm, toTimestamp(clock.now()), registration));
+      this.#unready.delete(vm.machineName);
     } catch (err) {
       if (!isAlreadyExists(err)) throw err;
       await this.setReadiness(vm.machineName, 'ready');
