@@ -17,6 +17,7 @@ import { Recoveries } from '../../pkg/controllers/machine-set/recoveries.ts';
 import { CreationBrake } from '../../pkg/controllers/replicas/creation-brake.ts';
 import type { ObjectEvent } from '../../pkg/controllers/replicas/events.ts';
 import type { Owner, OwnerPass } from '../../pkg/controllers/replicas/owner-controller.ts';
+import { PatientChanges } from '../../pkg/controllers/replicas/patient-changes.ts';
 import { MACHINE_INDEXES, NODE_INDEXES } from '../../pkg/operator/indexes/machine-indexes.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../../pkg/operator/indexes/owner-index.ts';
 import {
@@ -141,6 +142,7 @@ export class DeploymentWorld extends ControllerWorld implements MachineDeploymen
   readonly leadsMachines = (): boolean => this.isLeadingMachines;
   readonly marker = new NodeMarker(this);
   readonly moves = new Moves(this);
+  readonly changes = new PatientChanges(this);
   #controller: ReturnType<typeof machineDeploymentController> | undefined;
 
   constructor(deployment: MachineDeployment, others: Omit<WorldObjects, 'deployments'> = {}) {

@@ -500,6 +500,40 @@ describe('a pass', () => {
     expect(nodesFreedIn(deps)).toEqual(['nodes/old-0']);
   });
 
+  test.each([
+    { code: 403, reason: 'Forbidden', told: [1, 1] },
+    { code: 500, reason: 'InternalError', told: [0, 1] },
+  ])(
+    'of a paused one whose history has an empty set that may not be deleted ($code) gives Nodes back all the same, and tells of it',
+    async (row) => {
+      const owner = deployment((d) => {
+        Object.assign(d.spec, { paused: true, replicas: 1, revisionHistoryLimit: 0, strategy: IN_PLACE });
+      });
+      const set = noted(setOf(owner, 'old', true, 1), 1, 0);
+      const history = setOf(owner, 'history', true, 0);
+      Object.assign(history.metadata, { uid: 'history' });
+      Object.assign(history.status ?? {}, { replicas: 0 });
+      const deps = new DeploymentWorld(owner, { sets: [set, history], machines: [updated(machineOf(set, 'old-0'))] });
+      deps.nodes.put(updatedNode('old-0'));
+      const { client } = deps;
+      client.delete = async () => await Promise.reject(new ApiError(row.code, row.reason, 'the set is protected'));
+      const told: number[] = [];
+
+      for (let passes = 0; passes < 2; passes += 1) {
+        await deps.reconcile();
+        told.push(deps.events.filter((reason) => reason === 'ChangeRefused').length);
+        deps.clock.advance(10_000);
+      }
+
+      expect(nodesFreedIn(deps)).toEqual(['nodes/old-0']);
+      expect(told).toEqual(row.told);
+      const status = deps.machineDeployments.get('default/deployment-1')?.status;
+      expect(status?.conditions).toContainEqual(
+        expect.objectContaining({ type: 'ReplicaFailure', reason: 'ChangeRefused' }),
+      );
+    },
+  );
+
   test.each([{ paused: true }, { paused: false }])(
     'ends updates in place that have begun (paused: $paused), after the sizes are as asked for',
     async ({ paused }) => {

@@ -17,6 +17,7 @@ import { isFreezeMarked, deploymentFreeze, setFreeze } from '../replicas/freeze-
 import { rolloutLimitsOf } from '../replicas/limits.ts';
 import { addFinalizer, OwnerController } from '../replicas/owner-controller.ts';
 import { OwnerStatuses } from '../replicas/owner-status.ts';
+import { PatientChanges } from '../replicas/patient-changes.ts';
 import { releaseSet } from '../replicas/release.ts';
 import type { Collaborators, DeploymentPass, DeploymentStep, MachineDeploymentDeps } from './step.ts';
 import { countMoved, endBegunUpdates, inPlaceUpdate } from './in-place/in-place-update.ts';
@@ -49,8 +50,9 @@ export function machineDeploymentController(
   const statuses = new OwnerStatuses({ ...deps, ...kind, conditionsOf, finalizer });
   const marker = new NodeMarker(deps);
   const moves = new Moves(deps);
+  const changes = new PatientChanges(deps);
   const replacements = new Replacements(deps);
-  const given: Collaborators = { ...deps, finalizer, marker, moves, replacements, statuses };
+  const given: Collaborators = { ...deps, finalizer, marker, moves, changes, replacements, statuses };
   const shown = status(given);
   return new OwnerController<MachineDeployment, DeploymentPass>({
     objects: deps.machineDeployments,
@@ -79,6 +81,7 @@ export function machineDeploymentController(
       isRollout === true ? deadlineCheckMs(deps.machineDeployments.get(key) ?? object, deps.clock.now()) : undefined,
       marker.dueInMs(key),
       moves.dueInMs(key),
+      changes.dueInMs(key),
       replacements.dueInMs(key),
     ],
     forget(key) {
@@ -218,7 +221,7 @@ const scaleSets = (deps: RolloutDeps & OrderDeps): DeploymentStep => ({
       const hasScaled = await resizeSets(deps, observed, scale(facts), signal);
       if (isHeld) {
         pass.waitsFor = hold?.message;
-        await cleanUpSets(deps, observed, signal);
+        await cleanUpSets(deps, pass);
         if (hasScaled || spec.strategy?.type !== 'InPlaceUpdate') return stop;
         return endBegunUpdates(deps, pass, !isToBegin(observed));
       }

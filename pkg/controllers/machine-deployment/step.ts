@@ -7,6 +7,7 @@ import type { Step } from '../../work/reconcile/result.ts';
 import type { OwnerPass } from '../replicas/owner-controller.ts';
 import type { OwnerDeps } from '../replicas/owner-deps.ts';
 import type { OwnerStatuses } from '../replicas/owner-status.ts';
+import type { PatientChanges } from '../replicas/patient-changes.ts';
 import type { Moves } from './in-place/moves.ts';
 import type { NodeMarker } from './node-marks/node-marker.ts';
 import type { Replacements } from './node-marks/replacements.ts';
@@ -30,6 +31,8 @@ export interface Collaborators extends MachineDeploymentDeps {
   readonly finalizer: Finalizer<MachineDeployment>;
   readonly marker: NodeMarker;
   readonly moves: Moves;
+  /** Of what may be refused without consequence for anything else. */
+  readonly changes: PatientChanges;
   readonly replacements: Replacements;
   readonly statuses: OwnerStatuses<MachineDeployment>;
 }

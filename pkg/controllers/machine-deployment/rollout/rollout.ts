@@ -30,6 +30,7 @@ export type RolloutDeps = Pick<
   | 'holdsJoiningNodes'
   | 'marker'
   | 'moves'
+  | 'changes'
 >;
 
 export const AGAIN = requeue(0, 'the rest of the rollout');
@@ -125,10 +126,10 @@ function isHeldAsItJoins(deps: RolloutDeps, machine: Machine): boolean {
 }
 
 /** Takes old sets out of the history, once everything is of the new template. */
-export async function finishRollout(deps: RolloutDeps, { observed, signal }: DeploymentPass): Promise<StepResult> {
-  const { deployment, newSet } = observed;
+export async function finishRollout(deps: RolloutDeps, pass: DeploymentPass): Promise<StepResult> {
+  const { deployment, newSet } = pass.observed;
   if (newSet === undefined || !isComplete(deployment, deployment.status ?? {})) return stop;
-  await cleanUpSets(deps, observed, signal);
+  await cleanUpSets(deps, pass);
   return stop;
 }
 

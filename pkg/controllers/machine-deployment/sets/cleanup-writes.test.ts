@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { machineDeployment, machineSet } from '../../../../test/builders.ts';
-import { DeploymentWorld } from '../../../../test/fakes/replicas-world.ts';
+import { DeploymentWorld, passOver } from '../../../../test/fakes/replicas-world.ts';
 import { cleanUpSets } from './cleanup.ts';
 
 test('an old set is deleted only as it was looked at', async () => {
@@ -13,7 +13,8 @@ test('an old set is deleted only as it was looked at', async () => {
     s.status.replicas = 0;
   });
 
-  await cleanUpSets(deps, { deployment, oldSets: [old], machinesOf: () => [] }, new AbortController().signal);
+  const observed = { deployment, oldSets: [old], machinesOf: () => [] };
+  await cleanUpSets(deps, { ...passOver(deployment), observed });
 
   const { uid, resourceVersion } = old.metadata;
   expect(deps.client.writes).toMatchObject([{ verb: 'delete', intent: 'destroy', uid, resourceVersion }]);

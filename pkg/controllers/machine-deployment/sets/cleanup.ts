@@ -4,7 +4,7 @@ import { isBeingDeleted, refOf } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { ignoreNotFound } from '../../../kube/client/errors.ts';
 import { machineSets } from '../../../kube/client/resource.ts';
-import type { MachineDeploymentDeps } from '../step.ts';
+import type { Collaborators, DeploymentPass } from '../step.ts';
 import { revisionOf } from './revision.ts';
 import type { Observed } from '../observed.ts';
 
@@ -23,17 +23,20 @@ export function setsToForget(
   return kept.slice(0, Math.max(0, kept.length - limit)).filter((set) => isEmpty(set, machinesOf(set).length));
 }
 
-/** Deletes old sets beyond the history limit. The first error ends it. */
+/** Deletes old sets beyond the history limit. That one of them, which is empty, may not be deleted keeps nobody from working. */
 export async function cleanUpSets(
-  { writer }: Pick<MachineDeploymentDeps, 'writer'>,
-  observed: Pick<Observed, 'deployment' | 'oldSets' | 'machinesOf'>,
-  signal: AbortSignal,
+  { writer, changes }: Pick<Collaborators, 'writer' | 'changes'>,
+  pass: Pick<DeploymentPass, 'key' | 'signal' | 'refusal'> & {
+    readonly observed: Pick<Observed, 'deployment' | 'oldSets' | 'machinesOf'>;
+  },
 ): Promise<void> {
-  for (const { metadata } of setsToForget(observed, revisionHistoryLimitOf(observed.deployment))) {
-    const { uid, resourceVersion } = metadata;
-    const ref = refOf({ metadata });
-    await writer.delete('destroy', machineSets, ref, { uid, resourceVersion }, { signal }).catch(ignoreNotFound);
-  }
+  const { key, observed, signal } = pass;
+  const sets = setsToForget(observed, revisionHistoryLimitOf(observed.deployment));
+  const { text } = await changes.each(key, sets, async (set) => {
+    const { uid, resourceVersion } = set.metadata;
+    await writer.delete('destroy', machineSets, refOf(set), { uid, resourceVersion }, { signal }).catch(ignoreNotFound);
+  });
+  pass.refusal ??= text;
 }
 
 function isEmpty({ metadata, spec, status }: MachineSet, existing: number): boolean {
