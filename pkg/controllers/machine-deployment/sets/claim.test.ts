@@ -49,6 +49,26 @@ test.each([
   expect(status).toContain('A change of machinesets/set-1 is refused');
 });
 
+test('an empty set of another template that fails once to be adopted, as in a change of etcd, is no refusal, and is when it fails again', async () => {
+  const failing = machineSet((s) => {
+    s.spec.replicas = 0;
+    s.spec.template.spec = { class: { kind: 'MachineClass', name: 'class-0' } };
+  });
+  const deps = new DeploymentWorld(deployment, { sets: [failing] });
+  const told: (readonly string[])[] = [];
+
+  for (let passes = 0; passes < 2; passes += 1) {
+    deps.client.failures.push(new ApiError(500, 'InternalError', 'etcdserver: leader changed'));
+    const { result } = await deps.pass();
+    told.push(deps.events.filter((reason) => reason === 'ChangeRefused'));
+    expect(result).toMatchObject({ kind: 'requeue' });
+    deps.clock.advance(10_000);
+  }
+
+  expect(deps.acts.map(({ verb }) => verb)).toContain('create');
+  expect(told).toEqual([[], ['ChangeRefused']]);
+});
+
 test.each([
   { code: 403, reason: 'Forbidden' },
   { code: 422, reason: 'Invalid' },

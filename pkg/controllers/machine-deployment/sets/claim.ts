@@ -9,16 +9,14 @@ import { machineDeployments, machineSets } from '../../../kube/client/resource.t
 import { adoptPatch, controllerReference, releasePatch } from '../../../work/reconcile/ownership.ts';
 import { next } from '../../../work/reconcile/result.ts';
 import { CONTROLLER_INDEX, NO_CONTROLLER } from '../../../operator/indexes/owner-index.ts';
-import { isWorthReporting } from '../../machine-facts/node-refusal.ts';
 import { mayAdopt } from '../../replicas/may-adopt.ts';
-import { describeRefusedChange } from '../../replicas/refused-change.ts';
 import { releasedMachines } from '../events.ts';
-import type { DeploymentPass, DeploymentStep, MachineDeploymentDeps } from '../step.ts';
+import type { Collaborators, DeploymentPass, DeploymentStep } from '../step.ts';
 import { claimsOn } from './set-claims.ts';
 
 type ClaimDeps = Pick<
-  MachineDeploymentDeps,
-  'machineSets' | 'machines' | 'reader' | 'writer' | 'recorder' | 'setRecorder'
+  Collaborators,
+  'machineSets' | 'machines' | 'reader' | 'writer' | 'recorder' | 'setRecorder' | 'changes'
 >;
 
 /** Adopts the sets that a MachineDeployment selects and nobody controls, and releases those that it no longer selects. */
@@ -53,21 +51,25 @@ async function releaseSet(deps: ClaimDeps, pass: DeploymentPass, set: MachineSet
 
 /** False when nothing was patched. That an empty set, as of the history, may not be changed keeps nobody from working. */
 async function patchSet(
-  { writer, machines }: ClaimDeps,
+  { writer, machines, changes }: ClaimDeps,
   pass: DeploymentPass,
   set: MachineSet,
   patch: Patch,
 ): Promise<boolean> {
+  const change = () => writer.patch('change', machineSets, refOf(set), patch, { signal: pass.signal });
+  const isEmpty = replicasOf(set) === 0 && machines.byIndex(CONTROLLER_INDEX, set.metadata.uid).length === 0;
+  // One of the present template has the name of the set that would be created in its place.
+  const isHistory = isEmpty && !equalTemplate(set.spec.template, pass.object.spec.template);
   try {
-    await writer.patch('change', machineSets, refOf(set), patch, { signal: pass.signal });
-    return true;
+    if (!isHistory) {
+      await change();
+      return true;
+    }
+    const { objects, text } = await changes.each(pass.key, [set], change);
+    pass.refusal ??= text;
+    return objects.length === 0;
   } catch (err) {
     if (isNotFound(err)) return false;
-    const isEmpty = replicasOf(set) === 0 && machines.byIndex(CONTROLLER_INDEX, set.metadata.uid).length === 0;
-    // One of the present template has the name of the set that would be created in its place.
-    const isHistory = isEmpty && !equalTemplate(set.spec.template, pass.object.spec.template);
-    if (!isHistory || !isWorthReporting(err)) throw err;
-    pass.refusal ??= describeRefusedChange(err);
-    return false;
+    throw err;
   }
 }
