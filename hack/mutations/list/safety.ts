@@ -54,9 +54,15 @@ export const SAFETY: readonly Mutation[] = [
   },
   {
     in: 'Collector.#notFound',
-    from: 'if (times < PATIENCE) return',
-    to: 'if (times >= 0) return',
-    why: 'A VM that its driver lists and never finds counts as deleted at each look, and for no alert.',
+    from: 'if (unfound >= PATIENCE)',
+    to: 'if (unfound < 0)',
+    why: 'A VM that its driver lists and never finds counts as deleted for ever, and for no alert.',
+  },
+  {
+    in: 'Collector.#succeeded',
+    from: 'if (nowMs - ended.toldMs < SLOW_MS) return',
+    to: 'if (nowMs >= ended.toldMs) return',
+    why: 'A VM that its driver lists and always says to have deleted counts as deleted for ever, and for no alert.',
   },
   {
     in: 'VanishedVMs.#write',
