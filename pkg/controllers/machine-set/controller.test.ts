@@ -9,7 +9,7 @@ import {
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { toTimestamp } from '../../base/clock/clock.ts';
+import { MINUTE_MS, toTimestamp } from '../../base/clock/clock.ts';
 import { GateClosedError } from '../../kube/gate/gate.ts';
 import { ApiError } from '../../kube/client/errors.ts';
 import { nodes } from '../../kube/client/resource.ts';
@@ -284,6 +284,27 @@ describe('a Machine that could not be created', () => {
     expect(result).toBe(closed);
     expect(JSON.stringify(deps.client.writes.at(-1)?.body)).not.toContain('ReplicaFailure');
   });
+});
+
+test.each([
+  { what: 'is surplus', replicas: 0, phase: 'Running' },
+  { what: 'has failed', replicas: 1, phase: 'Failed' },
+] as const)('a Machine that $what and may not be deleted is told in the status, until it is deleted', async (row) => {
+  const unwanted = owned((m) => void (m.status.currentStatus.phase = row.phase));
+  const deps = new SetWorld([set((s) => void (s.spec.replicas = row.replicas))], [unwanted]);
+  deps.client.failures.push(new ApiError(403, 'Forbidden', 'protected'));
+  const told = () => deps.machineSets.get(KEY)?.status?.machineSetCondition;
+
+  const { result } = await deps.pass();
+  expect(result).toMatchObject({ code: 403 });
+  expect(told()).toContainEqual(
+    expect.objectContaining({ type: 'ReplicaFailure', reason: 'FailedDelete', message: 'protected' }),
+  );
+  deps.clock.advance(MINUTE_MS);
+  await deps.pass();
+
+  expect(deps.machines.list()).not.toContainEqual(unwanted);
+  expect(told() ?? []).toEqual([]);
 });
 
 test('a failed creation and a refused change that alternate are one condition for a minute', async () => {

@@ -11,6 +11,7 @@ import { mergePatchIfUnchanged, type MergePatch } from '../../kube/client/patch.
 import { machineSets } from '../../kube/client/resource.ts';
 import { Finalizer } from '../../work/reconcile/finalizer.ts';
 import { next, requeue, stop, waitFor, type StepResult } from '../../work/reconcile/result.ts';
+import { isWorthReporting } from '../machine-facts/node-refusal.ts';
 import { ownerNameOf } from '../machine-facts/owners.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { CREATION_LIMIT_REACHED, describeStop, isSpent } from '../replicas/creation-brake.ts';
@@ -99,6 +100,7 @@ const deletion = (deps: DeletionDeps): SetStep => ({
     try {
       return await finishDeletion(deps, pass);
     } catch (error) {
+      if (isWorthReporting(error)) throw error;
       pass.error = error;
       return next;
     }

@@ -95,6 +95,22 @@ test('a Machine that cannot be looked for does not count as never made', async (
   expect(deps.acts).toEqual([]);
 });
 
+test.each([{ machines: 0 }, { machines: 1 }])(
+  'a set that is deleted, and may not be let go with its last Machine, or that Machine not be deleted ($machines left), tells of it',
+  async ({ machines }) => {
+    const deps = new SetWorld([going], owned(machines));
+    deps.client.failures.push(new ApiError(403, 'Forbidden', 'protected'));
+
+    const { result } = await deps.pass();
+
+    expect(result).toMatchObject({ code: 403 });
+    expect(deps.events).toContain('ChangeRefused');
+    const told = { type: 'ReplicaFailure', reason: 'ChangeRefused' };
+    const status = deps.machineSets.get('default/set-1')?.status;
+    expect(status?.machineSetCondition).toContainEqual(expect.objectContaining(told));
+  },
+);
+
 test('a Machine that came and went settles its creation: it holds nothing back', async () => {
   const deps = new SetWorld([going]);
   settleWhenObserved(deps);

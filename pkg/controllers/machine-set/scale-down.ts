@@ -1,8 +1,9 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { keyOf, refOf } from '../../apis/meta.ts';
+import { messageOf } from '../../driver/errno.ts';
 import { GateClosedError } from '../../kube/gate/gate.ts';
-import { isConflict, isNotFound } from '../../kube/client/errors.ts';
+import { isConflict, isDenial, isNotFound } from '../../kube/client/errors.ts';
 import { machines as machineResource } from '../../kube/client/resource.ts';
 import { next } from '../../work/reconcile/result.ts';
 import { atOnce } from '../replicas/at-once.ts';
@@ -51,6 +52,7 @@ export const deleteSurplus = (deps: ScaleDownDeps & Pick<Collaborators, 'plans'>
       else pass.hasDeleted = true;
     } catch (error) {
       pass.error = error;
+      if (isDenial(error)) pass.undeleted = messageOf(error);
     }
     return next;
   },

@@ -140,7 +140,7 @@ describe('conditions', () => {
       s.status.machineSetCondition = [frozen];
     });
 
-    const got = change({ set: stored, failure: 'no quota' });
+    const got = change({ set: stored, failure: { text: 'no quota', kind: 'creation' } });
 
     expect(got?.['machineSetCondition']).toEqual([
       frozen,
@@ -160,7 +160,7 @@ describe('conditions', () => {
       s.status.machineSetCondition = [told, frozen];
     });
 
-    expect(change({ set: stored, failure: 'second' })?.['machineSetCondition']).toEqual([
+    expect(change({ set: stored, failure: { text: 'second', kind: 'creation' } })?.['machineSetCondition']).toEqual([
       { ...told, message: 'second' },
       frozen,
     ]);

@@ -11,6 +11,7 @@ import { next } from '../../work/reconcile/result.ts';
 import { CHANGE_REFUSED } from '../replicas/events.ts';
 import { INVALID_ANNOTATION, invalidAnnotations } from '../replicas/invalid-annotations.ts';
 import { countMachines, isPreservedFailed, LISTED_FAILED_MACHINES } from '../replicas/machine-state.ts';
+import type { ToldFailure } from '../replicas/owner-status.ts';
 import { isEmpty, statusChange } from '../replicas/status-change.ts';
 import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machine-facts/node-refusal.ts';
 import type { Collaborators, SetStep } from './step.ts';
@@ -19,11 +20,12 @@ export const status = ({ statuses, clock }: Pick<Collaborators, 'statuses' | 'cl
   name: 'status',
   async run(pass) {
     const { key, object, machines, invalid, isCutShort = false } = pass;
-    const told = statuses.failureOf(key, pass.failure ?? pass.refusal, pass.failure === undefined);
-    const { text: failure, isRefusal = false } = told ?? {};
+    const { failure: uncreated, undeleted, refusal: refused } = pass;
+    const kind = uncreated !== undefined ? 'creation' : undeleted !== undefined ? 'deletion' : 'refusal';
+    const failure = statuses.failureOf(key, uncreated ?? undeleted ?? refused, kind);
     await statuses.write(pass, (set) => {
       const observedGeneration = (isCutShort ? set.status?.observedGeneration : object.metadata.generation) ?? 0;
-      const facts = { set, observedGeneration, machines, failure, isRefusal, invalid, nowMs: clock.now() };
+      const facts = { set, observedGeneration, machines, failure, invalid, nowMs: clock.now() };
       const change = machineSetStatusChange(facts);
       return change && statusPatch(set, change);
     });
@@ -36,10 +38,8 @@ export interface MachineSetStatusFacts {
   readonly observedGeneration: number;
   /** The claimed Machines, terminating ones included. */
   readonly machines: readonly Machine[];
-  /** Why Machines could not be created or claimed in this pass. */
-  readonly failure: string | undefined;
-  /** It is another change that was rejected. */
-  readonly isRefusal?: boolean;
+  /** What has failed in this pass. */
+  readonly failure: ToldFailure | undefined;
   /** Why the spec cannot be obeyed. */
   readonly invalid: string | undefined;
   readonly nowMs: number;
@@ -131,12 +131,12 @@ const OWN_CONDITIONS = [
 ] as const;
 
 function replicaFailure(facts: MachineSetStatusFacts): MachineSetCondition | undefined {
-  const { set, machines, failure, isRefusal = false } = facts;
+  const { set, machines, failure } = facts;
   if (failure === undefined) return undefined;
   const surplus = machines.length - (set.spec.replicas ?? 0);
   const ofCount = surplus < 0 ? 'FailedCreate' : surplus > 0 ? 'FailedDelete' : '';
-  const reason = isRefusal ? CHANGE_REFUSED : ofCount;
-  return { type: 'ReplicaFailure', status: 'True', ...(reason === '' ? {} : { reason }), message: failure };
+  const reason = { creation: ofCount, deletion: 'FailedDelete', refusal: CHANGE_REFUSED }[failure.kind];
+  return { type: 'ReplicaFailure', status: 'True', ...(reason === '' ? {} : { reason }), message: failure.text };
 }
 
 function invalidSpec({ invalid }: MachineSetStatusFacts): MachineSetCondition | undefined {

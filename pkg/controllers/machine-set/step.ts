@@ -49,6 +49,8 @@ export interface SetPass extends OwnerPass<MachineSet> {
   hasDeleted?: boolean;
   /** Why missing Machines could not be created. */
   failure?: string;
+  /** Why a Machine may not be deleted. */
+  undeleted?: string;
 }
 
 export type SetStep = Step<SetPass>;

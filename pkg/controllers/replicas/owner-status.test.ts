@@ -69,9 +69,9 @@ test('a failure that has another text in each pass is told anew once a minute', 
 
 test('a failure that is told of for a minute is so with what it was, also if another one follows', () => {
   const { statuses } = scene([]);
-  const quota = { text: 'quota', isRefusal: false };
+  const quota = { text: 'quota', kind: 'creation' };
 
-  expect(statuses.failureOf('default/a', 'quota', false)).toEqual(quota);
+  expect(statuses.failureOf('default/a', 'quota', 'creation')).toEqual(quota);
   expect(statuses.failureOf('default/a', 'a policy')).toEqual(quota);
 });
 

@@ -24,9 +24,11 @@ export interface OwnerStatusDeps<T extends Owner> {
 
 export interface ToldFailure {
   readonly text: string;
-  /** A change was rejected: otherwise something could not be created. */
-  readonly isRefusal: boolean;
+  readonly kind: FailureKind;
 }
+
+/** Machines could not be created or deleted, or another change was rejected. */
+export type FailureKind = 'creation' | 'deletion' | 'refusal';
 
 /** A status is written at most once in this time; what changes meanwhile goes into the next write. */
 const PACE_MS = 250;
@@ -75,7 +77,7 @@ export class OwnerStatuses<T extends Owner> {
   }
 
   /** What a condition says of a failure: one that has another text in each pass must not become a write in each pass. */
-  failureOf(key: string, text: string | undefined, isRefusal = true): ToldFailure | undefined {
+  failureOf(key: string, text: string | undefined, kind: FailureKind = 'refusal'): ToldFailure | undefined {
     if (text === undefined) {
       this.#failures.delete(key);
       return undefined;
@@ -83,8 +85,8 @@ export class OwnerStatuses<T extends Owner> {
     const nowMs = this.#deps.clock.monotonicMs();
     const before = this.#failures.get(key);
     if (before !== undefined && nowMs - before.sinceMs < FAILURE_PACE_MS) return before.told;
-    if (before?.told.text === text && before.told.isRefusal === isRefusal) return before.told;
-    const told = { text, isRefusal };
+    if (before?.told.text === text && before.told.kind === kind) return before.told;
+    const told = { text, kind };
     this.#failures.set(key, { told, sinceMs: nowMs });
     return told;
   }
