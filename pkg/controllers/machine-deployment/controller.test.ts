@@ -155,6 +155,30 @@ describe('a rollout', () => {
     expect(JSON.stringify(deps.client.writes.at(-1)?.body)).toMatch(/"WaitingForMaintenance","message":"[^"]* m-3\./);
   });
 
+  test('that is over, and of which a set may not lose its note, is told in the status', async () => {
+    const owner = deployment((d) => void (d.metadata.annotations[REVISION_ANNOTATION] = '2'));
+    const labels = { pool: 'a', [TEMPLATE_HASH_LABEL]: 'now' };
+    const { spec, ...set } = tainted(noted(setOf(owner, 'now', false, 1), 1));
+    const template = { ...spec.template, metadata: { labels } };
+    const now = { ...set, spec: { ...spec, selector: { matchLabels: labels }, template } };
+    const deps = new DeploymentWorld(owner, { sets: [now] });
+    const { client } = deps;
+    const patch = client.patch.bind(client);
+    client.patch = async (intent, resource, ref, ...rest) => {
+      const isOfSet = ref.name === 'now';
+      return isOfSet ? Promise.reject(new ApiError(403, 'Forbidden', 'no')) : patch(intent, resource, ref, ...rest);
+    };
+
+    const { result } = await deps.pass();
+
+    expect(result).toMatchObject({ code: 403 });
+    const status = deps.machineDeployments.get('default/deployment-1')?.status;
+    expect(status?.conditions).toContainEqual(
+      expect.objectContaining({ type: 'ReplicaFailure', reason: 'ChangeRefused' }),
+    );
+    expect(status?.observedGeneration).toBe(owner.metadata.generation ?? 0);
+  });
+
   test('of which a set may not be changed misses its deadline', async () => {
     const owner = deployment((d) => {
       d.metadata.annotations[REVISION_ANNOTATION] = '2';
