@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe } from '@jest/globals';
+import { afterAll } from '@jest/globals';
 
 import { describeContract } from '../drivers/contract.ts';
 import { DriverProcess } from '../drivers/driver-process.ts';
@@ -7,15 +7,13 @@ import { describeConnections } from './connections.ts';
 import { clear } from './leftovers.ts';
 import { describeLostAnswers } from './lost-answers.ts';
 import { describeMachines } from './machines.ts';
-import { describeManager } from './manager.ts';
 import { describeOutages } from './outages.ts';
 import { describeRefusals } from './refusals.ts';
 import { openStackClass, secretOf } from './requests.ts';
 import { describeScale } from './scale.ts';
 import { sampledRules } from './rules.ts';
-import { describeVolumes } from './volumes.ts';
 
-/** All on one cloud: to start it takes as much as a dozen machines. */
+/** All that needs no Cinder on one cloud: to start it takes as much as a dozen machines. */
 const bed = await Bed.start();
 
 afterAll(async () => {
@@ -43,15 +41,4 @@ describeRefusals(bed);
 describeConnections(bed);
 describeLostAnswers(bed);
 describeScale(bed, 3);
-describe('with Cinder', () => {
-  beforeAll(async () => {
-    await bed.revive('cinder');
-  });
-  afterAll(async () => {
-    await bed.kill('cinder');
-  });
-
-  describeVolumes(bed);
-  describeManager(bed);
-});
 describeOutages(bed);
