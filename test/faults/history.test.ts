@@ -170,9 +170,7 @@ test(
   'Machines of a backup keep their VMs when etcd alone is set back to it, and the API server goes on',
   async () => {
     await using cloud = await SimulatedCloud.start({ site, latencyMs: { ...QUICK, create: 100, delete: 100 } });
-    // Without a surge: the MachineSet may have been given its size of the future again before it was noticed that the store was set back. In the end
-    // it then creates Machines up to replicas and surge, until its MachineDeployment has scaled it.
-    await using pool = await Pool.create({ site, cloud, replicas: FEW, maxSurge: 0, maxUnavailable: 1 });
+    await using pool = await Pool.create({ site, cloud, replicas: FEW, maxSurge: 2, maxUnavailable: 1 });
     await using manager = await InProcessManager.start({ ...pool.access, flags: EAGER });
     await pool.untilUp(FEW, PATIENCE);
     const known = identitiesOf(await pool.machines());

@@ -13,11 +13,11 @@ import type { MachineSetDeps } from './step.ts';
 
 /**
  * How many Machines a set of a MachineDeployment may create now, by those of all its sets. Never so many that more than replicas plus surge
- * live. In a rollout those that are still going count too, because they may hold the quota that the rollout was given; but a Machine that is
- * replaced does not wait for others that are going, which a drain may hold up for hours.
+ * live, or more than replicas where no other set has any. In a rollout those that are still going count too, because they may hold the quota
+ * that the rollout was given; but a Machine that is replaced does not wait for others that are going, which a drain may hold up for hours.
  */
 export function creationRoom(facts: {
-  /** Replicas plus surge: how many there may be. */
+  /** How many there may be: replicas, plus surge in a rollout. */
   readonly allowed: number;
   /** How many are not on their way out. */
   readonly living: number;
@@ -88,14 +88,20 @@ function roomAmong(
   const others = crowds.filter(({ sibling }) => sibling.metadata.uid !== set.metadata.uid);
   const all = crowds.flatMap(({ machines }) => machines);
   const { replicas, surge } = rolloutLimitsOf(deployment.spec);
+  const isRollout = others.some(({ machines }) => machines.length > 0);
   const isUnseen = (name: string): boolean => deps.machines.get(keyBeside(set, name)) === undefined;
+  const underway = others
+    .flatMap(({ sibling }) => deps.expectations.names(sibling.metadata.uid))
+    .filter(isUnseen).length;
   return creationRoom({
-    allowed: replicas + surge,
+    // The surge is for Machines beside those of another set. A set that is alone has a use for it only by a size that is not asked for any
+    // more: its MachineDeployment was set back to a backup.
+    allowed: isRollout || underway > 0 ? replicas + surge : replicas,
     living: all.filter((machine) => !isTerminating(machine)).length,
     existing: all.length,
-    underway: others.flatMap(({ sibling }) => deps.expectations.names(sibling.metadata.uid)).filter(isUnseen).length,
+    underway,
     replaced: replacedAmong(replicasOf(set), deps.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid)),
-    isRollout: others.some(({ machines }) => machines.length > 0),
+    isRollout,
   });
 }
 
