@@ -1,7 +1,17 @@
 import { expect, test } from '@jest/globals';
 
-import { TEMPLATE_HASH_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
-import { machine, machineSet, type BuiltMachine, type BuiltMachineSet } from '../../../../test/builders.ts';
+import { API_VERSION } from '../../../apis/machine/v1alpha1/group.ts';
+import { MACHINE_FINALIZER, TEMPLATE_HASH_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import {
+  machine,
+  machineDeployment,
+  machineSet,
+  type BuiltMachine,
+  type BuiltMachineSet,
+} from '../../../../test/builders.ts';
+import { DeploymentWorld } from '../../../../test/fakes/replicas-world.ts';
+import { ApiError } from '../../../kube/client/errors.ts';
+import { controllerReference } from '../../../work/reconcile/ownership.ts';
 import { labelStep } from './hash-label.ts';
 
 const HASH = '42';
@@ -46,4 +56,35 @@ test.each<{ title: string; change: (s: BuiltMachineSet) => void; machines?: Buil
   ],
 )('a set that $title needs next: $kind', ({ change, machines = [labelled], kind }) => {
   expect(labelStep(machineSet(change), machines)?.kind).toBe(kind);
+});
+
+test('a Machine that may not be labelled keeps its MachineDeployment from nothing else, is told of, and tried again', async () => {
+  const owner = machineDeployment((d) => {
+    d.metadata.finalizers = [MACHINE_FINALIZER];
+    d.spec.replicas = 3;
+  });
+  const adopted = machineSet((s) => {
+    inTemplate(s);
+    s.metadata.ownerReferences = [controllerReference(owner, API_VERSION, 'MachineDeployment')];
+  });
+  const its = machine((m) => {
+    m.metadata.ownerReferences = [controllerReference(adopted, API_VERSION, 'MachineSet')];
+  });
+  const deps = new DeploymentWorld(owner, { sets: [adopted], machines: [its] });
+  const { client } = deps;
+  const patch = client.patch.bind(client);
+  const policy = { refuses: true };
+  client.patch = async (intent, resource, ref, ...rest) =>
+    policy.refuses && ref.name === 'm-1'
+      ? Promise.reject(new ApiError(403, 'Forbidden', 'protected'))
+      : patch(intent, resource, ref, ...rest);
+
+  for (let passes = 0; passes < 3; passes += 1) await deps.pass();
+
+  expect(deps.machineSets.get('default/set-1')?.spec.replicas).toBe(3);
+  expect(deps.events.filter((reason) => reason === 'ChangeRefused')).toEqual(['ChangeRefused']);
+  policy.refuses = false;
+  deps.clock.advance(10_000);
+  await deps.pass();
+  expect(deps.machines.get('default/m-1')?.metadata.labels).toHaveProperty([TEMPLATE_HASH_LABEL]);
 });

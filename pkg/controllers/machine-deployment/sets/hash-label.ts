@@ -4,9 +4,9 @@ import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import { isBeingDeleted, refOf } from '../../../apis/meta.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../../kube/client/patch.ts';
 import { machines, machineSets } from '../../../kube/client/resource.ts';
-import { patchEach } from '../../replicas/patch-each.ts';
+import { patchPresent } from '../../replicas/patch-each.ts';
 import { next } from '../../../work/reconcile/result.ts';
-import type { DeploymentStep, MachineDeploymentDeps } from '../step.ts';
+import type { Collaborators, DeploymentPass, DeploymentStep } from '../step.ts';
 import { templateHash } from './template-hash.ts';
 
 /** What an adopted set still needs to be told from its siblings by label; undefined when it has all, or has to wait. */
@@ -40,24 +40,29 @@ export function labelStep(set: MachineSet, owned: readonly Machine[]): LabelStep
   return isObserved && areSame ? { kind: 'selector', hash } : undefined;
 }
 
+type LabelDeps = Pick<Collaborators, 'writer' | 'changes'>;
+
 /** Takes the next step for each set that lacks the hash label; the sets' own changes bring the one after. */
-export const hashLabel = (deps: Pick<MachineDeploymentDeps, 'writer'>): DeploymentStep => ({
+export const hashLabel = (deps: LabelDeps): DeploymentStep => ({
   name: 'hash-label',
-  async run({ observed: { sets, machinesOf }, signal }) {
+  async run(pass) {
+    const { sets, machinesOf } = pass.observed;
     for (const set of sets) {
       const step = labelStep(set, machinesOf(set));
-      if (step !== undefined) await take(deps, set, step, signal);
+      if (step !== undefined) await take(deps, pass, set, step);
     }
     return next;
   },
 });
 
+/** For a Machine that may not be labelled only the selector of its set waits. */
 async function take(
-  { writer }: Pick<MachineDeploymentDeps, 'writer'>,
+  { writer, changes }: LabelDeps,
+  pass: DeploymentPass,
   set: MachineSet,
   step: LabelStep,
-  signal: AbortSignal,
 ): Promise<void> {
+  const { key, signal } = pass;
   const labels = { [TEMPLATE_HASH_LABEL]: step.hash };
   switch (step.kind) {
     case 'template': {
@@ -65,9 +70,13 @@ async function take(
       await writer.patch('change', machineSets, refOf(set), patch, { signal });
       return;
     }
-    case 'machines':
-      await patchEach(writer, machines, step.machines, (one) => mergePatch(one, { metadata: { labels } }), signal);
+    case 'machines': {
+      const { text } = await changes.each(key, step.machines, (one) =>
+        patchPresent(writer, machines, one, mergePatch(one, { metadata: { labels } }), signal),
+      );
+      pass.refusal ??= text;
       return;
+    }
     case 'selector': {
       const patch = mergePatchIfUnchanged(set, { metadata: { labels }, spec: { selector: { matchLabels: labels } } });
       await writer.patch('change', machineSets, refOf(set), patch, { signal });
