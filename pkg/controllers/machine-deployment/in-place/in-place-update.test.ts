@@ -580,6 +580,20 @@ describe('a Machine that may not be changed', () => {
     expect(deps.events).toEqual(['MachineUpdateFailed']);
   });
 
+  test('is not told of when the API server fails once, as in a change of etcd, and is when it fails again, once', async () => {
+    const { deps, deployment } = scene({ old: [], now: ['o-1'], moved: ['o-1'] });
+    const told: number[] = [];
+
+    for (let times = 0; times < 3; times += 1) {
+      deps.client.failures.push(new ApiError(500, 'InternalError', 'etcdserver: leader changed'));
+      await deps.moves.end(deployment, deps.machines.list(), passOver(deployment).signal);
+      told.push(deps.events.length);
+      await deps.clock.advanceAsync(60_000);
+    }
+
+    expect(told).toEqual([0, 1, 1]);
+  });
+
   test('is not taken for one that is counted when it moves again', async () => {
     const { deps, deployment } = scene({ old: ['o-1'], now: [], moved: ['o-1'] });
     const { signal } = passOver(deployment);
