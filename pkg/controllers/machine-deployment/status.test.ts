@@ -197,17 +197,21 @@ test('what is obeyed in part only is told beside the rest', () => {
   ]);
 });
 
-test('what is obeyed in part only stays told while what is rejected keeps the work from telling', () => {
+test('what is obeyed in part only stays told while what is rejected keeps the work from telling, until it is corrected', () => {
   const unsupported = { reason: 'StrategyNotSupported', message: 'not yet' } as const;
-  const d = deployment((built) => {
-    built.status.conditions = [{ type: 'InvalidSpec', status: 'True', ...unsupported }];
-  });
+  const told = (type: string) =>
+    deployment((built) => {
+      built.spec.strategy = { type };
+      built.status.conditions = [{ type: 'InvalidSpec', status: 'True', ...unsupported }];
+    });
+  const d = told('InPlaceUpdate');
   const typesIn = (isCutShort: boolean, of = d) =>
     computed({ deployment: of, isCutShort }).conditions?.map(({ type }) => type);
 
   expect(typesIn(true)).toEqual(['InvalidSpec', 'Available']);
   expect(typesIn(false)).toEqual(['Available']);
   expect(typesIn(true, deployment())).toEqual(['Available']);
+  expect(typesIn(true, told('RollingUpdate'))).toEqual(['Available']);
 });
 
 describe('progress', () => {

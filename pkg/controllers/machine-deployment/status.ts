@@ -167,7 +167,9 @@ function conditionsOf(
     set('InvalidSpec', { status: 'True', reason: 'ValidationFailed', message: invalid });
     return conditions;
   }
-  const isUntold = facts.isCutShort === true && conditionOf(conditions, 'InvalidSpec')?.reason === NOT_SUPPORTED;
+  const isCorrected = ['RollingUpdate', 'Recreate'].includes(deployment.spec.strategy?.type ?? '');
+  const isUntold =
+    facts.isCutShort === true && !isCorrected && conditionOf(conditions, 'InvalidSpec')?.reason === NOT_SUPPORTED;
   if (!isUntold) set('InvalidSpec', unsupported && { status: 'True', ...unsupported });
   set('Available', availability(deployment, counts), false);
   const progress = facts.progress(counts);
