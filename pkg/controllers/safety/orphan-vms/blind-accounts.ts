@@ -69,6 +69,8 @@ export class BlindAccounts {
   readonly #working: Evidence;
   /** Accounts that were not believed in the last look. */
   #shown: ReadonlyMap<string, Verdicts> = new Map();
+  /** Those of the present look, by its lists alone. */
+  #judged: ReadonlyMap<string, Verdicts> = new Map();
   /** Those in which machines spoke against the lists. */
   #contradicted: ReadonlySet<string> = new Set();
   /** When a look has last shown the VM of a machine, by UID; monotonic. */
@@ -133,7 +135,9 @@ export class BlindAccounts {
       if (isBlindBy(verdicts) && !isBlindBy(shown.get(account)))
         this.#deps.log.info({ account }, 'trusts a provider again');
     }
-    this.#shown = shown;
+    this.#judged = shown;
+    // A look may end before GetMachineStatus has answered: what that said before is not taken back.
+    this.#shown = withContradictions(shown, this.#shown);
     return strongestOf(shown);
   }
 
@@ -155,7 +159,7 @@ export class BlindAccounts {
       ...unseen.filter(({ list }) => wholes.has(list.driver.provider)),
     ];
     const speaking = inDoubt.filter(showsAny);
-    const shown = new Map(this.#shown);
+    const shown = new Map(this.#judged);
     const byAccount = Map.groupBy(speaking, ({ list }) => accountOfList(list));
     for (const [account, unlisted] of byAccount) {
       const verdicts = verdictsOf(unlisted, 'contradicted');
@@ -230,6 +234,19 @@ function lastingOf(
 ): readonly (readonly [string, Verdict])[] {
   const by = new Set(machines.map(({ metadata }) => metadata.uid).filter((uid) => verdict?.by.has(uid) === true));
   return verdict === undefined || by.size === 0 ? [] : [[list.key, { ...verdict, by }]];
+}
+
+/** What a look shows by its lists, and which classes contradicted their account before. */
+function withContradictions(
+  shown: ReadonlyMap<string, Verdicts>,
+  before: ReadonlyMap<string, Verdicts>,
+): ReadonlyMap<string, Verdicts> {
+  const merged = new Map(shown);
+  for (const [account, verdicts] of before) {
+    const contradicting = [...verdicts].filter(([, one]) => !isStronger(one));
+    merged.set(account, new Map([...contradicting, ...(shown.get(account) ?? [])]));
+  }
+  return merged;
 }
 
 function strongestOf(shown: ReadonlyMap<string, Verdicts>): ReadonlyMap<string, Distrust> {

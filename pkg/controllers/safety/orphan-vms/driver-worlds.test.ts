@@ -245,6 +245,21 @@ describe.each([{ scope: 'class' }, { scope: 'cluster' }] as const)(
       },
     );
 
+    test('none is deleted whose ID and name the driver has changed while their class cannot be listed after a look that did not come to its end', async () => {
+      const world = start();
+      world.own(names('b', 3), 'Unknown');
+
+      const deletedIn = await world.firstDeletion(6, (look) => {
+        world.time.isOver = look === 2;
+        const vms = names('b', 3).map(renamed);
+        world.list(vms, look > 2 ? ['b'] : []);
+        // Both classes are of one account, and so are the lists.
+        world.otherProviders.get('a')!.listed = vms;
+      });
+
+      expect(deletedIn).toBe(Infinity);
+    });
+
     test('none is deleted whose ID and name the driver changes again after looks that showed the former ones and did not come to their end', async () => {
       const world = start();
       world.own([...names('b', 3), 'a0'], 'Unknown');
