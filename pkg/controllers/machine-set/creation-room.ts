@@ -4,7 +4,6 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { equalTemplate } from '../../apis/machine/v1alpha1/template-equality.ts';
 import { controllerOf, keyBeside } from '../../apis/meta.ts';
-import { fromTimestamp } from '../../base/clock/clock.ts';
 import { rolloutLimitsOf } from '../replicas/limits.ts';
 import { CONTROLLER_INDEX } from '../../operator/indexes/owner-index.ts';
 import { isStopped } from '../replicas/creation-brake.ts';
@@ -36,23 +35,10 @@ export function creationRoom(facts: {
   return Math.max(0, Math.min(fill, Math.max(growth, replaced)));
 }
 
-/**
- * How many Machines of a set of `size` are going and have to be replaced: as many as it is below the number that it had when the deletion
- * of one of them began. Those that it shrank by are not, and neither is one a second time, once another one has taken its place.
- */
+/** How many Machines of a set of `size` are going and have to be replaced; those that it shrank by are not. */
 export function replacedAmong(size: number, machines: readonly Machine[]): number {
-  const isGoing = machines.map(isTerminating);
-  const living = isGoing.filter((one) => !one).length;
-  if (living >= size) return 0;
-  const lives = machines.map((machine) => ({
-    fromMs: fromTimestamp(machine.metadata.creationTimestamp) ?? -Infinity,
-    toMs: fromTimestamp(machine.metadata.deletionTimestamp) ?? Infinity,
-  }));
-  const ends = new Set(lives.filter((_, i) => isGoing[i]).map(({ toMs }) => toMs));
-  const numbers = [...ends].map(
-    (endMs) => lives.filter(({ fromMs, toMs }) => toMs === endMs || (fromMs < endMs && endMs < toMs)).length,
-  );
-  return Math.max(0, Math.min(size, Math.max(0, ...numbers)) - living);
+  const living = machines.filter((machine) => !isTerminating(machine)).length;
+  return Math.max(0, Math.min(size, machines.length) - living);
 }
 
 /**
