@@ -152,6 +152,22 @@ describe('conditions', () => {
     ]);
   });
 
+  test.each([
+    { isCutShort: true, reason: 'ChangeRefused' },
+    { isCutShort: false, reason: 'FailedCreate' },
+  ])(
+    'a refused change comes before the failure of a set if it ends the work ($isCutShort)',
+    ({ isCutShort, reason }) => {
+      const failing = owned(3, 3);
+      failing.set.status = {
+        machineSetCondition: [{ type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: 'quota' }],
+      };
+      const told = computed({ oldSets: [failing], refusal: 'a policy', isCutShort });
+
+      expect(told.conditions).toContainEqual(expect.objectContaining({ type: 'ReplicaFailure', reason }));
+    },
+  );
+
   test('the failure of a set is told, and taken back', () => {
     const failing = owned(3, 3);
     failing.set.status = {

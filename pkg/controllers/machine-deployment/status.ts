@@ -177,7 +177,7 @@ function conditionsOf(
     const { refresh, ...condition } = progress;
     set('Progressing', condition, refresh);
   }
-  set('ReplicaFailure', replicaFailure(sets, facts.refusal));
+  set('ReplicaFailure', replicaFailure(sets, facts));
   const machines = sets.flatMap(machinesOf);
   const held = replacementHold(machines);
   set(REPLACEMENT_HELD, held && { status: 'True', ...held });
@@ -199,14 +199,16 @@ function availability(
       };
 }
 
-/** What ends the passes; otherwise the failure of the new set, or of the first set that has one. */
+/** What ends the work; otherwise the failure of the new set, or of the first set that has one; otherwise a refusal that delays nothing. */
 function replicaFailure(
   sets: readonly MachineSet[],
-  refusal: string | undefined,
+  { refusal, isCutShort = false }: Pick<MachineDeploymentStatusFacts, 'refusal' | 'isCutShort'>,
 ): Omit<MachineDeploymentCondition, 'type'> | undefined {
-  if (refusal !== undefined) return { status: 'True', reason: CHANGE_REFUSED, message: refusal };
   const failures = sets.map(({ status: its }) => conditionOf(its?.machineSetCondition, 'ReplicaFailure'));
   const failure = failures.find((condition) => condition !== undefined);
+  if (refusal !== undefined && (isCutShort || failure === undefined)) {
+    return { status: 'True', reason: CHANGE_REFUSED, message: refusal };
+  }
   if (failure === undefined) return undefined;
   const { reason, message } = failure;
   return {
