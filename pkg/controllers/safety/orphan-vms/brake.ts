@@ -46,7 +46,7 @@ export interface Look<T extends Proved> {
   readonly atMs: number;
 }
 
-/** A VM that the limits have let go. */
+/** A VM that the limits have let go, or that was deleted once. */
 interface Admission {
   readonly atMs: number;
   /** Levels of which a class could not be listed then, or not long enough for what it has to be proved. */
@@ -111,6 +111,7 @@ const SPENT_MS = 86_400_000;
  * |---------------------|--------------------------------------------------------------------------------------------------------|
  * | held by the limits  | who makes its Machines again one by one, or releases one class of several, has not said that the rest goes |
  * | let go by them      | one that cannot be deleted would use the limit up for ever; it does not count again                    |
+ * | deleted, but stays  | as the one before, whoever has let it go: held, it would count, and nobody would delete it any more    |
  *
  * What is too many only with VMs that are deleted already, or that the last list of a class has shown and none has proved, is held in that look alone.
  */
@@ -162,6 +163,8 @@ export class OrphanBrake {
       if (now !== undefined && !known.isOrphan) known.kept = undefined;
       // Also of what is not proved: after an outage, everything is to be proved again.
       if (!known.isOrphan) known.heldWith = undefined;
+      // Who has let it go may have done so for a time only, such as by a permission; its provider may take longer.
+      if (deleted.has(id)) known.admission ??= { atMs, incomplete: [], isThere: true };
       if (known.admission !== undefined)
         known.admission.isThere &&= known.isOrphan || deleted.has(id) || (now === undefined && isLast);
       if (known.admission?.isThere === false && !this.#isSpent(known)) known.admission = undefined;

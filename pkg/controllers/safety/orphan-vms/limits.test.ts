@@ -30,6 +30,25 @@ describe('too many VMs without a Machine at once', () => {
     expect(await world.looksUntilDeleted()).toBe(Infinity);
   });
 
+  test('are not held again when they were deleted by permission and are listed for longer than that lasts, nor is another one for them', async () => {
+    const world = new OrphanWorld();
+    world.provider.listed = vms(4);
+    await world.looksUntilDeleted();
+    release(world, world.clock.now() + 2 * GRACE_MS);
+    for (let i = 0; i < 30; i++) {
+      await world.look();
+      world.clock.advance(GRACE_MS);
+    }
+    expect(world.events).toContain('OrphanVMDeletionFailed');
+    world.provider.listed = vms(5);
+    await world.look();
+    world.clock.advance(GRACE_MS);
+    await world.look();
+
+    expect(await world.held()).toBe(0);
+    expect(new Set(world.provider.deleted.map(({ metadata }) => metadata.name)).size).toBe(5);
+  });
+
   test('are held no more when all of them are gone at once', async () => {
     const world = new OrphanWorld();
     world.provider.listed = vms(4);
