@@ -247,13 +247,16 @@ export class OrphanVMsController {
   ): Promise<Record<'suspects' | 'doubted', readonly Suspect[]>> {
     const { vanished } = this.#deps;
     const found: Record<'suspects' | 'doubted', Suspect[]> = { suspects: [], doubted: [] };
+    const trusted = classes.filter(({ list }) => distrust.get(accountOfList(list)) !== 'blind');
+    const byAccount = Map.groupBy(trusted, ({ list }) => accountOfList(list));
+    const accounts = new Set(
+      trusted.filter(({ machines }) => machines.length > 0).map(({ list }) => accountOfList(list)),
+    );
     // All at once: one that does not answer must not take up the time of the others.
     await Promise.all(
-      [...Map.groupBy(classes, ({ list }) => accountOfList(list))].map(async ([account, ofAccount]) => {
-        const verdict = distrust.get(account);
-        if (verdict === 'blind') return;
-        const suspects = await vanished.examine(ofAccount, sight, signal);
-        found[verdict === 'doubted' ? 'doubted' : 'suspects'].push(...suspects);
+      [...byAccount].map(async ([account, ofAccount]) => {
+        const suspects = await vanished.examine(ofAccount, sight, signal, accounts.size);
+        found[distrust.get(account) === 'doubted' ? 'doubted' : 'suspects'].push(...suspects);
       }),
     );
     return found;

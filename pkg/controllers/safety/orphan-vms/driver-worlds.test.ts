@@ -182,6 +182,27 @@ test.each(['one Secret', 'a Secret for each class'] as const)(
   },
 );
 
+test('GetMachineStatus is called for no more than 500 Machines at once, however many Secrets may be of one account', async () => {
+  const world = new DriverWorld({ scope: 'class', secrets: 'a Secret for each class' });
+  let asked = 0;
+  const letters = Array.from('abcdefghijklmnopqrst');
+  for (const name of letters) {
+    world.class(name);
+    world.otherProviders.get(name)!.getStatus = () => {
+      asked += 1;
+      return new Promise(() => undefined);
+    };
+  }
+  world.own(
+    letters.flatMap((name) => names(name, 50)),
+    'Unknown',
+  );
+  void world.look();
+  for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve));
+
+  expect(asked).toBe(500);
+});
+
 describe.each([{ scope: 'class' }, { scope: 'cluster' }] as const)(
   'with lists of scope $scope and GetMachineStatus that finds VMs which these omit,',
   ({ scope }) => {

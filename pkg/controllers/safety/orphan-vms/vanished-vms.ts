@@ -42,8 +42,12 @@ interface Deps
   readonly settings: TurnDeps['settings'] & Pick<MachineSettings, 'nodeConditions'>;
 }
 
-/** So many Machines of a list are asked for in one round, and of an account at once; a provider that lists nothing must not be flooded. */
+/** So many Machines of a list are asked for in one round, and of an account at most at once; a provider that lists nothing must not be flooded. */
 const ASKED_A_ROUND = 50;
+/** So many of all accounts at once: those of a Secret for each class may be one. */
+const ASKED_AT_ONCE = 500;
+/** So many of each account in any case: one that hangs leaves way to the others. */
+const LEAST_AT_ONCE = 5;
 /** After so long a round asks for no more: the look has other work, and only so long in all. */
 const MOST_MS = 30_000;
 
@@ -82,12 +86,18 @@ export class VanishedVMs {
 
   /**
    * Asks for the VMs of those Machines, of the classes of one account: these come in turn, so that one that does not answer leaves the others their
-   * share. Returns who is under suspicion: the VMs of all others may exist, whatever the lists say.
+   * share. Returns who is under suspicion: the VMs of all others may exist, whatever the lists say. `accounts`: of so many it is asked for now.
    */
-  async examine(classes: readonly Unlisted[], sight: Snapshot, signal: AbortSignal): Promise<readonly Suspect[]> {
+  async examine(
+    classes: readonly Unlisted[],
+    sight: Snapshot,
+    signal: AbortSignal,
+    accounts = 1,
+  ): Promise<readonly Suspect[]> {
     const { clock } = this.#deps;
     const untilMs = clock.monotonicMs() + MOST_MS;
-    const pool = new PQueue({ concurrency: ASKED_A_ROUND });
+    const share = Math.max(LEAST_AT_ONCE, Math.floor(ASKED_AT_ONCE / accounts));
+    const pool = new PQueue({ concurrency: Math.min(ASKED_A_ROUND, share) });
     const asked = classes
       .flatMap(({ list, machines }) =>
         machines.slice(0, ASKED_A_ROUND).map((machine, place) => ({ list, machine, place })),
