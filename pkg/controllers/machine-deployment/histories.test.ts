@@ -23,7 +23,7 @@ import {
 import { Expectations } from '../../work/reconcile/expectations.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../../operator/indexes/owner-index.ts';
 import { CreationBrake } from '../replicas/creation-brake.ts';
-import { replacedAmong, roomFor } from '../machine-set/creation-room.ts';
+import { isCrowded, replacedAmong, roomFor } from '../machine-set/creation-room.ts';
 import {
   isAvailable,
   isPreserved,
@@ -563,6 +563,7 @@ class History {
       isReplaced: false,
       isScaleUpDisabled: false,
       room: roomFor(this.#deps, set),
+      isCrowded: isCrowded(this.#deps, set),
       isSwinging: this.#isSwinging,
       scalerChangedAtMs: fromTimestamp(set.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION]),
       nowMs: this.#clock.now(),

@@ -208,6 +208,18 @@ describe('a Failed machine of a set that has no room for what it lacks', () => {
     ]);
   });
 
+  test('waits for what is going with what is missing: it would be replaced by more than one, beyond replicas and surge', async () => {
+    const deps = worldOf();
+    const old = deps.machines.get('default/old-1');
+    if (old === undefined) throw new Error('it is there');
+    const metadata = { ...old.metadata, deletionTimestamp: '2026-01-01T00:00:00Z', resourceVersion: '2' };
+    deps.machines.put({ ...old, metadata });
+
+    const { result } = await deps.pass();
+
+    expect([deps.acts, result]).toMatchObject([[], { waitingFor: 'room for its machines' }]);
+  });
+
   test('stays while its MachineDeployment was stopped, because it created too much: nothing would replace it', async () => {
     const stopped = { type: 'Frozen', status: 'True', reason: CREATION_LIMIT_REACHED } as const;
     const deps = worldOf((d) => void (d.status.conditions = [stopped]));

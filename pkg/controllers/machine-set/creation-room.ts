@@ -15,7 +15,14 @@ import type { MachineSetDeps } from './step.ts';
  * live, or more than replicas where no other set has any. In a rollout those that are still going count too, because they may hold the quota
  * that the rollout was given; but a Machine that is replaced does not wait for others that are going, which a drain may hold up for hours.
  */
-export function creationRoom(facts: {
+export function creationRoom(facts: RoomFacts): number {
+  const { allowed, existing, underway, replaced, isRollout } = facts;
+  const fill = fillOf(facts);
+  const growth = isRollout ? allowed - existing - underway : fill;
+  return Math.max(0, Math.min(fill, Math.max(growth, replaced)));
+}
+
+interface RoomFacts {
   /** How many there may be: replicas, plus surge in a rollout. */
   readonly allowed: number;
   /** How many are not on their way out. */
@@ -28,11 +35,11 @@ export function creationRoom(facts: {
   readonly replaced: number;
   /** Another set has Machines too. */
   readonly isRollout: boolean;
-}): number {
-  const { allowed, living, existing, underway, replaced, isRollout } = facts;
-  const fill = allowed - living - underway;
-  const growth = isRollout ? allowed - existing - underway : fill;
-  return Math.max(0, Math.min(fill, Math.max(growth, replaced)));
+}
+
+/** How many more may live, whatever is going. */
+function fillOf({ allowed, living, underway }: Pick<RoomFacts, 'allowed' | 'living' | 'underway'>): number {
+  return allowed - living - underway;
 }
 
 /** How many Machines of a set of `size` are going and have to be replaced; those that it shrank by are not. */
@@ -55,7 +62,16 @@ export function roomFor(
   const surge = deployment === undefined ? 0 : rolloutLimitsOf(deployment.spec).surge;
   deps.brake.observe(uid, replicas, replicas + surge);
   const left = isStopped(deployment?.status?.conditions) ? 0 : deps.brake.room(uid);
-  return Math.min(left, deployment === undefined ? Infinity : roomAmong(deps, set, deployment));
+  return Math.min(left, deployment === undefined ? Infinity : creationRoom(roomFacts(deps, set, deployment)));
+}
+
+/** Whether as many Machines live as there may be: what `set` lacks has no room for as long as they do, and waiting for what goes brings none. */
+export function isCrowded(
+  deps: Pick<MachineSetDeps, 'machines' | 'machineSets' | 'machineDeployments' | 'expectations'>,
+  set: MachineSet,
+): boolean {
+  const deployment = deploymentOfSet(deps, set);
+  return deployment !== undefined && fillOf(roomFacts(deps, set, deployment)) <= 0;
 }
 
 /** By whom the creations of `set` are counted: its MachineDeployment, or itself. */
@@ -63,11 +79,11 @@ export function brakedOwner(deps: Pick<MachineSetDeps, 'machineDeployments'>, se
   return (deploymentOfSet(deps, set) ?? set).metadata.uid;
 }
 
-function roomAmong(
+function roomFacts(
   deps: Pick<MachineSetDeps, 'machines' | 'machineSets' | 'expectations'>,
   set: MachineSet,
   deployment: MachineDeployment,
-): number {
+): RoomFacts {
   const crowds = deps.machineSets
     .byIndex(CONTROLLER_INDEX, deployment.metadata.uid)
     .map((sibling) => ({ sibling, machines: deps.machines.byIndex(CONTROLLER_INDEX, sibling.metadata.uid) }));
@@ -79,7 +95,7 @@ function roomAmong(
   const underway = others
     .flatMap(({ sibling }) => deps.expectations.names(sibling.metadata.uid))
     .filter(isUnseen).length;
-  return creationRoom({
+  return {
     // The surge is for Machines beside those of another set. A set that is alone has a use for it only by a size that is not asked for any
     // more: its MachineDeployment was set back to a backup.
     allowed: isRollout || underway > 0 ? replicas + surge : replicas,
@@ -88,7 +104,7 @@ function roomAmong(
     underway,
     replaced: replacedAmong(replicasOf(set), deps.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid)),
     isRollout,
-  });
+  };
 }
 
 /** Whether the MachineDeployment of `set` is replacing Machines: what one of its sets gives up then is not wanted again. */

@@ -7,7 +7,7 @@ import { isStopped as isOwnerStopped } from '../replicas/creation-brake.ts';
 import { setFreeze } from '../replicas/freeze-marks.ts';
 import { isTerminating } from '../replicas/machine-state.ts';
 import { planReplicas, type ReplicaPlan } from '../replicas/replica-plan.ts';
-import { deploymentOfSet, hasOutdatedTemplate, isRolling, roomFor } from './creation-room.ts';
+import { deploymentOfSet, hasOutdatedTemplate, isCrowded, isRolling, roomFor } from './creation-room.ts';
 import type { MachineSetDeps, SetPass } from './step.ts';
 import { isKeptWhenFailed, nodeOf } from './preservation.ts';
 
@@ -69,6 +69,8 @@ export class ReplicaPlans {
   ): ReplicaPlan {
     const nowMs = this.#deps.clock.now();
     const { isLabelled, isStopped } = setFreeze.marksOf(set);
+    const isShort = machines.length < replicasOf(set) || machines.some(isTerminating);
+    const room = isShort ? roomFor(this.#deps, set) : Infinity;
     return planReplicas({
       desired: replicasOf(set),
       unadopted,
@@ -77,7 +79,8 @@ export class ReplicaPlans {
         isLabelled || isStopped === true || isOwnerStopped(deploymentOfSet(this.#deps, set)?.status?.conditions),
       isReplaced: hasOutdatedTemplate(this.#deps, set),
       isScaleUpDisabled: set.metadata.labels?.[SCALE_UP_DISABLED_LABEL] !== undefined,
-      room: machines.length < replicasOf(set) || machines.some(isTerminating) ? roomFor(this.#deps, set) : Infinity,
+      room,
+      isCrowded: room === 0 && isCrowded(this.#deps, set),
       isSwinging: this.settlesInMs(set) > 0 && !isRolling(this.#deps, set),
       scalerChangedAtMs: fromTimestamp(set.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION]),
       nowMs,

@@ -42,6 +42,7 @@ function plan(facts: Partial<ReplicaFacts> & Pick<ReplicaFacts, 'desired' | 'mac
     isReplaced: false,
     isScaleUpDisabled: false,
     room: Infinity,
+    isCrowded: false,
     scalerChangedAtMs: undefined,
     isSwinging: false,
     nowMs: NOW,
@@ -109,13 +110,14 @@ describe('a set below its size', () => {
   test.each([
     { title: 'it is frozen', held: { isFrozen: true } },
     { title: 'scaling up is disabled', held: { isScaleUpDisabled: true } },
+    { title: 'there is no room while others are going', held: { room: 0 } },
   ])('gives up what the autoscaler marked, and nothing else, although $title', ({ held }) => {
     const machines = [marked('a', PAST), named('b', 'Failed'), named('c')];
 
     expect(victimsOf(plan({ desired: 4, machines, scalerChangedAtMs: NOW, ...held }))).toEqual(['a marked']);
   });
 
-  test('gives up what has failed, too, while there is no room for more, but nothing that is kept or was just updated', () => {
+  test('gives up what has failed, too, while as many live as may, but nothing that is kept or was just updated', () => {
     const machines = [
       marked('a', PAST),
       named('b', 'Failed'),
@@ -125,7 +127,7 @@ describe('a set below its size', () => {
     ];
     const isKept = (m: Machine): boolean => m.metadata.name === 'd';
 
-    const got = plan({ desired: 6, machines, scalerChangedAtMs: NOW, room: 0, isKept });
+    const got = plan({ desired: 6, machines, scalerChangedAtMs: NOW, room: 0, isCrowded: true, isKept });
 
     expect([victimsOf(got), got.heldBack]).toEqual([['a marked', 'b failed'], 'no-room']);
   });

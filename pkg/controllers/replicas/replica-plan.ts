@@ -20,6 +20,8 @@ export interface ReplicaFacts {
   readonly isScaleUpDisabled: boolean;
   /** How many Machines the MachineDeployment lets it create now; Infinity without one. */
   readonly room: number;
+  /** As many live as the MachineDeployment lets: what is going makes no room. */
+  readonly isCrowded: boolean;
   readonly scalerChangedAtMs: number | undefined;
   /** The size swings: what is surplus now may be wanted again in a moment. */
   readonly isSwinging: boolean;
@@ -55,7 +57,7 @@ export interface ReplicaPlan {
  * |---|---|
  * | fewer than desired | create the difference, as far as there is room, unless frozen or scale-up-disabled; failed ones wait until the set is full |
  * | fewer, and none may be created | delete what the autoscaler marked: it must not wait for a set that cannot fill up |
- * | fewer, and no room for more | also the Failed ones that nobody preserves: for what replaces them there is room |
+ * | fewer, and as many live as may | also the Failed ones that nobody preserves: for what replaces them there is room |
  * | enough | delete what the autoscaler marked, the rest of the surplus by deletion rank, and the Failed ones that nobody preserves |
  *
  * While the size swings, surplus Machines that can be taken back stay.
@@ -72,8 +74,8 @@ export function planReplicas(facts: ReplicaFacts): ReplicaPlan {
     if (heldBack === undefined && create > 0) return { create, victims: [], heldBack, kept: 0 };
     const victims = new Map<string, Victim>();
     condemn(victims, markedAmong(living, facts), 'marked');
-    // What there is no room for may not come for as long as the others live.
-    if (heldBack === undefined) condemn(victims, failedAmong(living, facts), 'failed');
+    // Otherwise they wait until it is full: what is going makes room.
+    if (heldBack === undefined && facts.isCrowded) condemn(victims, failedAmong(living, facts), 'failed');
     return { create: 0, victims: [...victims.values()], heldBack: heldBack ?? 'no-room', kept: 0 };
   }
   const all = victimsAmong(living, facts);
