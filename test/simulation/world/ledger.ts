@@ -36,8 +36,8 @@ export class Ledger {
   readonly #world: MachinesWorld;
   readonly #bounds = new Bounds();
   readonly health: Health;
-  /** Who has evicted the pod of a volume from a Node, by the name of the attachment. */
-  readonly #sentAwayBy = new Map<string, string>();
+  /** Who has asked last, and when, that the pod of a volume leaves a Node, by the name of the attachment. */
+  readonly #sentAway = new Map<string, { readonly by: string; readonly atMs: number }>();
   /** When DeleteMachine was called last, by the name of the Machine, and when the cluster was set back. */
   readonly #calledMs = new Map<string, number>();
   #setBackMs = -Infinity;
@@ -295,9 +295,12 @@ export class Ledger {
       const node = machine.metadata.labels?.['node'];
       const left = this.#world.workload?.pods.filter(({ spec }) => spec?.nodeName === node) ?? [];
       if (left.length > 0) this.find(`VM ${providerID} was deleted although ${left.length} pods were still on it`);
-      const attached = this.#world.workload?.volumes.attachments.filter(
-        ({ spec, metadata: { name } }) => spec.nodeName === node && this.#sentAwayBy.get(name) === leader.identity,
-      );
+      // Of a deletion that was forgotten nobody knows, and by the next one other pods may have used the volume there, and gone by themselves.
+      const sinceMs = fromTimestamp(machine.metadata.deletionTimestamp) ?? Infinity;
+      const attached = this.#world.workload?.volumes.attachments.filter(({ spec, metadata: { name } }) => {
+        const sent = this.#sentAway.get(name);
+        return spec.nodeName === node && sent?.by === leader.identity && sent.atMs >= sinceMs;
+      });
       if (attached !== undefined && attached.length > 0) {
         this.find(`VM ${providerID} was deleted although ${attached.length} volumes were still attached to it`);
       }
@@ -321,7 +324,7 @@ export class Ledger {
     const { workload } = this.#world;
     const pod = workload?.pods.find(({ metadata }) => metadata.name === name);
     const attachment = pod === undefined ? undefined : workload?.volumes.attachmentOf(pod);
-    if (attachment !== undefined) this.#sentAwayBy.set(attachment, identity);
+    if (attachment !== undefined) this.#sentAway.set(attachment, { by: identity, atMs: this.#world.time.epochMs });
   }
 
   /** Whether pods have to leave a Machine before its VM goes. */
