@@ -155,7 +155,10 @@ describe('a rollout', () => {
     expect(JSON.stringify(deps.client.writes.at(-1)?.body)).toMatch(/"WaitingForMaintenance","message":"[^"]* m-3\./);
   });
 
-  test('that is over, and of which a set may not lose its note, is told in the status', async () => {
+  test.each([
+    { code: 403, reason: 'Forbidden', told: [1, 1] },
+    { code: 500, reason: 'InternalError', told: [0, 1] },
+  ])('that is over, and of which a set may not lose its note ($code), is told', async (row) => {
     const owner = deployment((d) => void (d.metadata.annotations[REVISION_ANNOTATION] = '2'));
     const labels = { pool: 'a', [TEMPLATE_HASH_LABEL]: 'now' };
     const { spec, ...set } = tainted(noted(setOf(owner, 'now', false, 1), 1));
@@ -166,12 +169,17 @@ describe('a rollout', () => {
     const patch = client.patch.bind(client);
     client.patch = async (intent, resource, ref, ...rest) => {
       const isOfSet = ref.name === 'now';
-      return isOfSet ? Promise.reject(new ApiError(403, 'Forbidden', 'no')) : patch(intent, resource, ref, ...rest);
+      return isOfSet ? Promise.reject(new ApiError(row.code, row.reason, 'no')) : patch(intent, resource, ref, ...rest);
     };
+    const told: number[] = [];
 
-    const { result } = await deps.pass();
+    for (let passes = 0; passes < 2; passes += 1) {
+      expect((await deps.pass()).result).toMatchObject({ kind: 'requeue' });
+      told.push(deps.events.filter((reason) => reason === 'ChangeRefused').length);
+      deps.clock.advance(10_000);
+    }
 
-    expect(result).toMatchObject({ code: 403 });
+    expect(told).toEqual(row.told);
     const status = deps.machineDeployments.get('default/deployment-1')?.status;
     expect(status?.conditions).toContainEqual(
       expect.objectContaining({ type: 'ReplicaFailure', reason: 'ChangeRefused' }),

@@ -95,8 +95,11 @@ export class OwnerController<T extends Owner, P extends OwnerPass<T>> {
       return stop;
     });
     if (pass.isCutShort !== true) this.#reportedOnce.forget(object.metadata.uid);
-    this.#kind.tell(pass);
-    await runSteps(phase.end, pass, () => observe(pass));
+    try {
+      await runSteps(phase.end, pass, () => observe(pass));
+    } finally {
+      this.#kind.tell(pass);
+    }
     if (pass.error !== undefined) throw pass.error;
     for (const afterMs of phase === upkeep ? [RESYNC_MS, ...dueInMs(pass)] : []) {
       if (afterMs !== undefined) pass.notes.alsoAfter(afterMs, 'changes of its machines');

@@ -2,12 +2,10 @@ import { CANDIDATE_FOR_SET_ANNOTATION } from '../../../apis/machine/v1alpha1/lab
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
-import { isDenial } from '../../../kube/client/errors.ts';
 import { next } from '../../../work/reconcile/result.ts';
 import { recordedNodeOf } from '../../machine-facts/recorded-node.ts';
 import { isEmptied, isUpdateOver } from '../../machine-facts/rollout-marks.ts';
 import { isTerminating } from '../../replicas/machine-state.ts';
-import { describeRefusedChange } from '../../replicas/refused-change.ts';
 import type { Collaborators, DeploymentPass, DeploymentStep } from '../step.ts';
 import { ALL_MARKED, bothMarked, type Marked, type NodeOfMachine } from '../node-marks/node-marker.ts';
 import { leavingPods } from '../node-marks/replacements.ts';
@@ -36,7 +34,6 @@ export const nodeMarks = (deps: RolloutDeps & Pick<Collaborators, 'replacements'
       if (hasMore) notes.alsoAfter(0, 'the rest of its nodes');
     } catch (error) {
       pass.error ??= error;
-      if (isDenial(error)) pass.refusal ??= describeRefusedChange(error);
     }
     return next;
   },
@@ -60,7 +57,9 @@ export async function settleMarks(
   const marks = nodeMarksDue({ current, old, stage, replacements, holdsScaleDown });
   const released = isInPlace ? ALL_MARKED : await releaseUpdated(deps, pass, current, old);
   const marked = bothMarked(released, await deps.marker.markEach(deployment, marks, signal));
-  if (newSet !== undefined && marked.isDone && isTaintRecorded(newSet)) await recordTaint(deps, newSet, false, signal);
+  const noted = newSet !== undefined && marked.isDone && isTaintRecorded(newSet) ? [newSet] : [];
+  const { text } = await deps.changes.each(pass.key, noted, (set) => recordTaint(deps, set, false, signal));
+  pass.refusal ??= text;
   return marked;
 }
 
