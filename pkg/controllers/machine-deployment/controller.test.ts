@@ -566,6 +566,36 @@ describe('a pass', () => {
     },
   );
 
+  test('of one that is about to delete a set of its history, which is refused, tells of it also while a Machine is not available', async () => {
+    const owner = deployment((d) => void Object.assign(d.spec, { replicas: 1, revisionHistoryLimit: 0 }));
+    const labels = { pool: 'a', [TEMPLATE_HASH_LABEL]: 'now' };
+    const { spec, ...set } = noted(setOf(owner, 'now', false, 1), 1);
+    const now = {
+      ...set,
+      spec: { ...spec, selector: { matchLabels: labels }, template: { ...spec.template, metadata: { labels } } },
+    };
+    const history = setOf(owner, 'history', true, 0);
+    Object.assign(history.metadata, { uid: 'history' });
+    Object.assign(history.status ?? {}, { replicas: 0 });
+    const deps = new DeploymentWorld(owner, { sets: [now, history], machines: [machineOf(now, 'm-1')] });
+    deps.client.delete = async () => await Promise.reject(new ApiError(403, 'Forbidden', 'the set is protected'));
+    const shown: unknown[] = [];
+
+    for (let passes = 0; passes < 8; passes += 1) {
+      const one = deps.machines.list()[0] as Machine;
+      const currentStatus = { ...one.status?.currentStatus, phase: passes < 4 ? 'Running' : 'Unknown' } as const;
+      const metadata = { ...one.metadata, resourceVersion: `${passes + 100}` };
+      deps.machines.put({ ...one, metadata, status: { ...one.status, currentStatus } });
+      await deps.pass();
+      deps.clock.advance(10_000);
+      const conditions = deps.machineDeployments.get('default/deployment-1')?.status?.conditions ?? [];
+      shown.push(conditions.find(({ type }) => type === 'ReplicaFailure')?.reason);
+    }
+
+    expect(shown.slice(2)).toEqual(Array(6).fill('ChangeRefused'));
+    expect(deps.events.filter((reason) => reason === 'ChangeRefused')).toHaveLength(1);
+  });
+
   test.each([{ paused: true }, { paused: false }])(
     'ends updates in place that have begun (paused: $paused), after the sizes are as asked for',
     async ({ paused }) => {

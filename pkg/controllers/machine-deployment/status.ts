@@ -18,6 +18,7 @@ import { INVALID_ANNOTATION, invalidAnnotations } from '../replicas/invalid-anno
 import { statusChange } from '../replicas/status-change.ts';
 import type { Collaborators, DeploymentPass, DeploymentStep } from './step.ts';
 import { selectsAll } from './events.ts';
+import { refusedCleanUp } from './sets/cleanup.ts';
 import { maintenanceHold } from './rollout/maintenance-hold.ts';
 import {
   initialProgressOf,
@@ -30,12 +31,13 @@ import {
 import { observeDeployment, type Observed } from './observed.ts';
 import { leastAvailable, rolloutLimitsOf } from '../replicas/limits.ts';
 
-type Deps = Pick<Collaborators, 'machineSets' | 'machines' | 'recorder' | 'clock' | 'statuses'>;
+type Deps = Pick<Collaborators, 'machineSets' | 'machines' | 'recorder' | 'clock' | 'statuses' | 'changes'>;
 
 export const status = ({ statuses, recorder, ...deps }: Deps): DeploymentStep => ({
   name: 'status',
   async run(pass) {
     const { key, object, invalid, unsupported, isCutShort = false } = pass;
+    pass.refusal ??= refusedCleanUp(deps, pass.observed);
     const refusal = statuses.failureOf(key, pass.refusal)?.text;
     const nowMs = deps.clock.now();
     const patchOf = (deployment: MachineDeployment) => {

@@ -43,6 +43,11 @@ export class PatientChanges {
         this.#refusals.add(owner, uid, isTold ? describeRefusedChange(err) : undefined);
       }
     });
+    return this.among(objects);
+  }
+
+  /** Those of `objects` that have refused, without trying any. */
+  among<T extends KubeObject>(objects: readonly T[]): Unchanged<T> {
     const refusing = objects.filter(({ metadata }) => this.#refusals.has(metadata.uid));
     const [text] = refusing.flatMap(({ metadata }) => this.#refusals.textOf(metadata.uid) ?? []);
     return { objects: refusing, text };

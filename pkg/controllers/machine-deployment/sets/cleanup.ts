@@ -26,17 +26,24 @@ export function setsToForget(
 /** Deletes old sets beyond the history limit. That one of them, which is empty, may not be deleted keeps nobody from working. */
 export async function cleanUpSets(
   { writer, changes }: Pick<Collaborators, 'writer' | 'changes'>,
-  pass: Pick<DeploymentPass, 'key' | 'signal' | 'refusal'> & {
+  pass: Pick<DeploymentPass, 'key' | 'signal'> & {
     readonly observed: Pick<Observed, 'deployment' | 'oldSets' | 'machinesOf'>;
   },
 ): Promise<void> {
   const { key, observed, signal } = pass;
   const sets = setsToForget(observed, revisionHistoryLimitOf(observed.deployment));
-  const { text } = await changes.each(key, sets, async (set) => {
+  await changes.each(key, sets, async (set) => {
     const { uid, resourceVersion } = set.metadata;
     await writer.delete('destroy', machineSets, refOf(set), { uid, resourceVersion }, { signal }).catch(ignoreNotFound);
   });
-  pass.refusal ??= text;
+}
+
+/** Why an old set beyond the history limit could not be deleted, also in a pass that does not come to that. */
+export function refusedCleanUp(
+  { changes }: Pick<Collaborators, 'changes'>,
+  observed: Pick<Observed, 'deployment' | 'oldSets' | 'machinesOf'>,
+): string | undefined {
+  return changes.among(setsToForget(observed, revisionHistoryLimitOf(observed.deployment))).text;
 }
 
 function isEmpty({ metadata, spec, status }: MachineSet, existing: number): boolean {
