@@ -9,6 +9,7 @@ import {
   PRESERVE_ANNOTATION,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import { ApiError } from '../../kube/client/errors.ts';
+import { machines as machineResource } from '../../kube/client/resource.ts';
 import { controllerReference } from '../../work/reconcile/ownership.ts';
 import { autoPreservation } from './auto-preserve.ts';
 
@@ -206,6 +207,26 @@ describe('the patch of a failed machine', () => {
 
     expect(result === failure).toBe(throws);
     expect(writes.filter((what) => what === 'patch machines/m-1')).toHaveLength(1);
+  });
+
+  test('that meets a change of the machine keeps it until that is decided about', async () => {
+    const world = new SetWorld([set], [one]);
+    const { client } = world;
+    const patch = client.patch.bind(client);
+    let isChanged = false;
+    client.patch = async (intent, resource, ref, ...rest) => {
+      if (!isChanged)
+        client.wrote(machineResource, { ...one, metadata: { ...one.metadata, annotations: { changed: 'true' } } });
+      isChanged = true;
+      return await patch(intent, resource, ref, ...rest);
+    };
+
+    const { result } = await world.pass();
+
+    expect(result).toMatchObject({ kind: 'requeue' });
+    expect(world.machines.get('default/m-1')?.metadata.deletionTimestamp).toBeUndefined();
+    await world.pass();
+    expect(world.machines.get('default/m-1')?.metadata.annotations?.[PRESERVE_ANNOTATION]).toBe('auto-preserved');
   });
 
   test('keeps the machine although it is refused, tells of it, and is tried again', async () => {

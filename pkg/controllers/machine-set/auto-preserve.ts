@@ -14,6 +14,8 @@ import type { Collaborators, SetStep } from './step.ts';
 import { nodeOf } from './preservation.ts';
 
 const AUTO = 'auto-preserved';
+/** When to decide again of Machines that have changed while they were to be marked. */
+const CHANGED_CHECK_MS = 1_000;
 
 /**
  * Uses the room that a set grants to failed Machines: the newest undecided ones are preserved as long as there is room; when
@@ -43,28 +45,32 @@ export function autoPreservation(
 }
 
 /**
- * Writes what `autoPreservation` decides; the machine controller does the rest. A Machine that changed meanwhile is decided anew when that
- * is seen; one that may not be marked stays all the same.
+ * Writes what `autoPreservation` decides; the machine controller does the rest. A Machine that changed meanwhile stays
+ * until it is decided anew; one that may not be marked stays all the same.
  */
 export const autoPreserve = (
   deps: Pick<Collaborators, 'machines' | 'machineSets' | 'machineDeployments' | 'writer' | 'targets' | 'preservations'>,
 ): SetStep => ({
   name: 'auto-preserve',
   async run(pass) {
-    const { key, object: set, machines: ofSet, signal } = pass;
+    const { key, object: set, machines: ofSet, notes, signal } = pass;
     const limits = { allowed: autoPreserveMaxOf(set), isRollout: isRolling(deps, set) };
     const { preserve, release } = autoPreservation(ofSet, limits, (machine) => nodeOf(deps, machine));
+    // The next step may see them as they are now, and would delete them.
+    const changed = new Set<string>();
     const mark = async (machine: Machine, value: string | null): Promise<void> => {
       const patch = mergePatchIfUnchanged(machine, { metadata: { annotations: { [PRESERVE_ANNOTATION]: value } } });
       try {
         await deps.writer.patch('change', machines, refOf(machine), patch, { signal });
       } catch (err) {
         if (!isNotFound(err) && !isConflict(err)) throw err;
+        if (isConflict(err)) changed.add(machine.metadata.uid);
       }
     };
     const unpreserved = await deps.preservations.each(key, preserve, (machine) => mark(machine, AUTO));
     const unreleased = await deps.preservations.each(key, release, (machine) => mark(machine, null));
-    pass.unpreserved = new Set(unpreserved.objects.map(({ metadata }) => metadata.uid));
+    pass.unpreserved = new Set([...changed, ...unpreserved.objects.map(({ metadata }) => metadata.uid)]);
+    if (changed.size > 0) notes.alsoAfter(CHANGED_CHECK_MS, 'failed machines that have changed meanwhile');
     pass.refusal ??= unpreserved.text ?? unreleased.text;
     return next;
   },
