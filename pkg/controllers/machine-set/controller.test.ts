@@ -299,16 +299,17 @@ describe('a Machine that could not be created', () => {
 });
 
 test.each([
-  { what: 'is surplus', replicas: 0, phase: 'Running' },
-  { what: 'has failed', replicas: 1, phase: 'Failed' },
+  { what: 'is surplus', replicas: 0, phase: 'Running', code: 403, reason: 'Forbidden' },
+  { what: 'is surplus', replicas: 0, phase: 'Running', code: 500, reason: 'InternalError' },
+  { what: 'has failed', replicas: 1, phase: 'Failed', code: 403, reason: 'Forbidden' },
 ] as const)('a Machine that $what and may not be deleted is told in the status, until it is deleted', async (row) => {
   const unwanted = owned((m) => void (m.status.currentStatus.phase = row.phase));
   const deps = new SetWorld([set((s) => void (s.spec.replicas = row.replicas))], [unwanted]);
-  deps.client.failures.push(new ApiError(403, 'Forbidden', 'protected'));
+  deps.client.failures.push(new ApiError(row.code, row.reason, 'protected'));
   const told = () => deps.machineSets.get(KEY)?.status?.machineSetCondition;
 
   const { result } = await deps.pass();
-  expect(result).toMatchObject({ code: 403 });
+  expect(result).toMatchObject({ code: row.code });
   expect(told()).toContainEqual(
     expect.objectContaining({ type: 'ReplicaFailure', reason: 'FailedDelete', message: 'protected' }),
   );

@@ -3,7 +3,7 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { keyOf, refOf } from '../../apis/meta.ts';
 import { messageOf } from '../../driver/errno.ts';
 import { GateClosedError } from '../../kube/gate/gate.ts';
-import { isConflict, isDenial, isNotFound } from '../../kube/client/errors.ts';
+import { isConflict, isNotFound } from '../../kube/client/errors.ts';
 import { machines as machineResource } from '../../kube/client/resource.ts';
 import { next } from '../../work/reconcile/result.ts';
 import { atOnce } from '../replicas/at-once.ts';
@@ -18,6 +18,7 @@ import { SELECTED_FOR_UPDATE_LABEL } from '../../apis/machine/v1alpha1/labels.ts
 import { nodeAccess } from '../machine-facts/node-access.ts';
 import { runsOnceHealthy } from '../machine-facts/joining.ts';
 import { isHealthy } from '../machine-facts/node-health.ts';
+import { isWorthReporting } from '../machine-facts/node-refusal.ts';
 import { belongsTo, ownNodeOf } from '../machine-facts/node-owner.ts';
 import { watchedConditionsOf } from '../machine-facts/settings.ts';
 
@@ -52,7 +53,7 @@ export const deleteSurplus = (deps: ScaleDownDeps & Pick<Collaborators, 'plans'>
       else pass.hasDeleted = true;
     } catch (error) {
       pass.error = error;
-      if (isDenial(error)) pass.undeleted = messageOf(error);
+      if (isWorthReporting(error)) pass.undeleted = messageOf(error);
     }
     return next;
   },
