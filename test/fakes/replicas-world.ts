@@ -11,6 +11,7 @@ import { Moves } from '../../pkg/controllers/machine-deployment/in-place/moves.t
 import { NodeMarker } from '../../pkg/controllers/machine-deployment/node-marks/node-marker.ts';
 import { observeDeployment, type Observed } from '../../pkg/controllers/machine-deployment/observed.ts';
 import { machineSetController } from '../../pkg/controllers/machine-set/controller.ts';
+import { DeletionTurns } from '../../pkg/controllers/machine-set/deletion-turns.ts';
 import type { MachineSetDeps } from '../../pkg/controllers/machine-set/step.ts';
 import { machineSetMetrics } from '../../pkg/controllers/machine-set/metrics.ts';
 import { Recoveries } from '../../pkg/controllers/machine-set/recoveries.ts';
@@ -118,6 +119,7 @@ export class SetWorld extends ControllerWorld implements MachineSetDeps {
   readonly metrics = machineSetMetrics(new Registry(), () => []);
   nodeConditions: readonly string[] = [];
   readonly recoveries = new Recoveries(this);
+  readonly turns = new DeletionTurns();
   #suffixes = 0;
   #controller: ReturnType<typeof machineSetController> | undefined;
 

@@ -13,7 +13,6 @@ import { Finalizer } from '../../work/reconcile/finalizer.ts';
 import { next, requeue, stop, waitFor, type StepResult } from '../../work/reconcile/result.ts';
 import { isWorthReporting } from '../machine-facts/node-refusal.ts';
 import { ownerNameOf } from '../machine-facts/owners.ts';
-import { atOnce } from '../replicas/at-once.ts';
 import { CREATION_LIMIT_REACHED, describeStop, isSpent } from '../replicas/creation-brake.ts';
 import { reachedCreationLimit } from '../replicas/events.ts';
 import { setFreeze } from '../replicas/freeze-marks.ts';
@@ -24,11 +23,12 @@ import { release } from '../replicas/release.ts';
 import { autoPreserve } from './auto-preserve.ts';
 import { claim, claimedMachines } from './claim.ts';
 import { deploymentOfSet } from './creation-room.ts';
+import { DELETIONS_A_PASS, DeletionTurns } from './deletion-turns.ts';
 import type { Collaborators, MachineSetDeps, SetPass, SetStep } from './step.ts';
 import { nextExpiryInMs } from './preservation.ts';
 import { Recoveries } from './recoveries.ts';
 import { ReplicaPlans } from './replica-plans.ts';
-import { deleteSurplus, deleteMachine, DELETIONS_A_PASS } from './scale-down.ts';
+import { deleteSurplus, deleteMachine } from './scale-down.ts';
 import { createMissing } from './scale-up.ts';
 import { status } from './status.ts';
 import { pushTemplate } from './template-push.ts';
@@ -39,6 +39,7 @@ export function machineSetController(deps: MachineSetDeps): OwnerController<Mach
   const finalizer = new Finalizer(deps.writer, machineSets, MACHINE_FINALIZER);
   const plans = new ReplicaPlans(deps);
   const recoveries = new Recoveries(deps);
+  const turns = new DeletionTurns();
   const conditionsOf = (set: MachineSet) => set.status?.machineSetCondition;
   const kind = { kind: 'MachineSet', resource: machineSets, objects: deps.machineSets, conditionsOf } as const;
   const statuses = new OwnerStatuses({ ...deps, ...kind, finalizer });
@@ -47,7 +48,17 @@ export function machineSetController(deps: MachineSetDeps): OwnerController<Mach
     new PatientChanges(deps),
     new PatientChanges(deps),
   ];
-  const given: Collaborators = { ...deps, finalizer, plans, recoveries, statuses, claims, pushes, preservations };
+  const given: Collaborators = {
+    ...deps,
+    finalizer,
+    plans,
+    recoveries,
+    turns,
+    statuses,
+    claims,
+    pushes,
+    preservations,
+  };
   const shown = status(given);
   settleWhenObserved(deps);
   return new OwnerController<MachineSet, SetPass>({
@@ -82,12 +93,14 @@ export function machineSetController(deps: MachineSetDeps): OwnerController<Mach
       deps.expectations.forget(uid);
       plans.forget(uid);
       recoveries.forget(uid);
+      turns.forget(uid);
       statuses.forget(key);
     },
   });
 }
 
-type DeletionDeps = Parameters<typeof deleteMachine>[0] & Pick<Collaborators, 'finalizer' | 'expectations' | 'reader'>;
+type DeletionDeps = Parameters<typeof deleteMachine>[0] &
+  Pick<Collaborators, 'finalizer' | 'expectations' | 'reader' | 'turns'>;
 
 /**
  * Deletes the Machines of a set that is being deleted, and then lets the set go. Holding the set back until its last Machine is gone keeps
@@ -113,9 +126,8 @@ async function finishDeletion(deps: DeletionDeps, { object: set, machines, signa
 
   if (machines.length > 0) {
     const living = machines.filter((machine) => !isBeingDeleted(machine));
-    await atOnce(DELETIONS_A_PASS, living.slice(0, DELETIONS_A_PASS), (machine) =>
-      deleteMachine(deps, set, { machine, reason: 'owner' }, signal),
-    );
+    const victims = living.map((machine) => ({ machine, reason: 'owner' }) as const);
+    await deps.turns.each(set, victims, (victim) => deleteMachine(deps, set, victim, signal));
     return living.length > DELETIONS_A_PASS
       ? requeue(0, 'its machines to be deleted')
       : waitFor('its machines to be deleted');

@@ -4,10 +4,11 @@ import { machine, machineSet } from '../../../test/builders.ts';
 import { SetWorld } from '../../../test/fakes/replicas-world.ts';
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import { keyOf } from '../../apis/meta.ts';
 import { ApiError } from '../../kube/client/errors.ts';
 import { machines as machineResource } from '../../kube/client/resource.ts';
 import { controllerReference } from '../../work/reconcile/ownership.ts';
-import { DELETIONS_A_PASS } from './scale-down.ts';
+import { DELETIONS_A_PASS } from './deletion-turns.ts';
 import { settleWhenObserved } from './unseen-creations.ts';
 
 const going = machineSet((s) => {
@@ -73,6 +74,26 @@ test('a large set goes on by itself after the first Machines', async () => {
   expect(await deps.reconcile()).toMatchObject({ kind: 'requeue', afterMs: 0 });
   expect(deps.acts).toHaveLength(DELETIONS_A_PASS);
 });
+
+test.each([{ isDeleted: true }, { isDeleted: false }])(
+  'as many Machines that may not be deleted as a pass deletes keep no other from it (set is deleted: $isDeleted)',
+  async ({ isDeleted }) => {
+    const empty = machineSet((s) => void (s.spec.replicas = 0));
+    const deps = new SetWorld([isDeleted ? going : empty], owned(DELETIONS_A_PASS + 10));
+    const { client } = deps;
+    const remove = client.delete.bind(client);
+    client.delete = async (intent, resource, ref, ...rest) => {
+      if (Number(ref.name.slice(2)) < DELETIONS_A_PASS) throw new ApiError(403, 'Forbidden', 'protected');
+      await remove(intent, resource, ref, ...rest);
+    };
+
+    await deps.pass();
+    await deps.pass();
+
+    const left = deps.machines.list().filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    expect(left.map(keyOf)).toEqual(owned(DELETIONS_A_PASS).map(keyOf));
+  },
+);
 
 test('a deletion that spares its dependents waits for the garbage collector', async () => {
   const sparing = machineSet((s) => {

@@ -6,7 +6,6 @@ import { GateClosedError } from '../../kube/gate/gate.ts';
 import { isConflict, isNotFound } from '../../kube/client/errors.ts';
 import { machines as machineResource } from '../../kube/client/resource.ts';
 import { next } from '../../work/reconcile/result.ts';
-import { atOnce } from '../replicas/at-once.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
 import { deletedMachine, failedToDelete } from '../replicas/events.ts';
 import { isFailed } from '../replicas/machine-state.ts';
@@ -26,12 +25,10 @@ import { watchedConditionsOf } from '../machine-facts/settings.ts';
 const RECOVERY_CHECK_MS = 15_000;
 /** When to look again at missing Machines for which there was no room; Machines that go wake the set before. */
 const ROOM_CHECK_MS = 10_000;
-/** A pass deletes at most so many Machines, all at once; then the plan is made anew, because replicas may have risen. */
-export const DELETIONS_A_PASS = 50;
 
 type ScaleDownDeps = Pick<
   Collaborators,
-  'writer' | 'recorder' | 'metrics' | 'targets' | 'nodeConditions' | 'machines' | 'recoveries' | 'log'
+  'writer' | 'recorder' | 'metrics' | 'targets' | 'nodeConditions' | 'machines' | 'recoveries' | 'turns' | 'log'
 >;
 
 /** Deletes Machines that are too many, chosen or failed. */
@@ -48,7 +45,7 @@ export const deleteSurplus = (deps: ScaleDownDeps & Pick<Collaborators, 'plans'>
       return next;
     }
     try {
-      const { recovered } = await scaleDown(deps, set, victims.slice(0, DELETIONS_A_PASS), signal);
+      const { recovered } = await scaleDown(deps, set, victims, signal);
       if (recovered > 0) notes.alsoAfter(RECOVERY_CHECK_MS, 'failed machines whose nodes are healthy again');
       else pass.hasDeleted = true;
     } catch (error) {
@@ -60,7 +57,7 @@ export const deleteSurplus = (deps: ScaleDownDeps & Pick<Collaborators, 'plans'>
 });
 
 /**
- * Deletes `victims`. Each DELETE holds only for the very Machine, at the very resourceVersion, from which it was decided:
+ * Deletes those of `victims` whose turn it is. Each DELETE holds only for the very Machine, at the very resourceVersion, from which it was decided:
  * one that changed meanwhile is decided anew. Afterwards the first error is thrown; a conflict is one. `recovered`:
  * failed Machines that stay because their Node works again.
  */
@@ -71,7 +68,7 @@ export async function scaleDown(
   signal: AbortSignal,
 ): Promise<{ readonly recovered: number }> {
   let recovered = 0;
-  await atOnce(DELETIONS_A_PASS, victims, async ({ machine, reason }) => {
+  await deps.turns.each(set, victims, async ({ machine, reason }) => {
     if (reason === 'failed' && (await hasRecovered(deps, set, machine, signal))) {
       recovered += 1;
       deps.log.info({ machine: keyOf(machine) }, 'kept a failed machine whose node is healthy again');

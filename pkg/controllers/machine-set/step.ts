@@ -9,6 +9,7 @@ import type { PatientChanges } from '../replicas/patient-changes.ts';
 import type { OwnerPass } from '../replicas/owner-controller.ts';
 import type { OwnerDeps } from '../replicas/owner-deps.ts';
 import type { OwnerStatuses } from '../replicas/owner-status.ts';
+import type { DeletionTurns } from './deletion-turns.ts';
 import type { MachineSetMetrics } from './metrics.ts';
 import type { Recoveries } from './recoveries.ts';
 import type { ReplicaPlans } from './replica-plans.ts';
@@ -30,6 +31,7 @@ export interface Collaborators extends MachineSetDeps {
   readonly finalizer: Finalizer<MachineSet>;
   readonly plans: ReplicaPlans;
   readonly recoveries: Recoveries;
+  readonly turns: DeletionTurns;
   readonly statuses: OwnerStatuses<MachineSet>;
   /** Adoptions and releases, what the template changes, and what preserves. */
   readonly claims: PatientChanges;
