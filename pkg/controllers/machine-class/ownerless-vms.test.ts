@@ -168,8 +168,20 @@ test.each<Row>([
     title: 'a VM of this namespace, although a Machine of another one has its name',
     listed: [{ ...VM, machineNamespace: 'default' }],
     owners: [],
-    elsewhere: [machine((m) => void (m.metadata.namespace = 'other'))],
+    elsewhere: [
+      machine((m) => {
+        m.metadata.namespace = 'other';
+        delete m.spec.providerID;
+      }),
+    ],
     want: 'some',
+  },
+  {
+    title: 'a VM told with this namespace that only a Machine of another one has recorded',
+    listed: [{ ...VM, machineNamespace: 'default' }],
+    owners: [],
+    elsewhere: [machine((m) => void (m.metadata.namespace = 'other'))],
+    want: 'none',
   },
   { title: 'a VM known by name, without such a note', listed: [VM], owners: [withVM('x')], want: 'none' },
   ...[

@@ -154,10 +154,7 @@ async function vmsOf(
   const { listScope } = await driver.capabilities(signal);
   const { data } = await secrets.of(machineClass, signal);
   const listed = await driver.list({ machineClass, secretData: data }, signal);
-  // A namespace that is stated is believed, whoever has recorded the VM: without its class it would be lost.
-  const isOthers = (vm: ListedMachine): boolean =>
-    vm.machineNamespace === undefined && mayBeOfOther(vm, namespace, machines);
-  return listed.filter((vm) => isOfNamespace(vm, namespace, listScope) && !isOthers(vm));
+  return listed.filter((vm) => isOfNamespace(vm, namespace, listScope) && !mayBeOfOther(vm, namespace, machines));
 }
 
 /** Whether a Node shows a VM that no Machine has, in whatever form either writes the provider id. Looks at every Node: for rare questions. */

@@ -103,14 +103,14 @@ test('VMs of another namespace are logged once, until a list is without them', a
     await world.look();
   }
 
-  const once = { class: 'default/class-1', vms: 2, providerID: VM.providerID };
+  const once = { class: 'default/class-1', vms: 2, named: ['m-1 (sim:///m-1)', 'm-1 (sim:///2)'] };
   expect(world.warned.filter(isOf)).toEqual([once]);
 
   for (const listed of [[], [foreign]]) {
     world.provider.listed = listed;
     await world.look();
   }
-  expect(world.warned.filter(isOf)).toEqual([once, { ...once, vms: 1 }]);
+  expect(world.warned.filter(isOf)).toEqual([once, { ...once, vms: 1, named: ['m-1 (sim:///m-1)'] }]);
 });
 
 test('a VM that has got a Machine since the last look is not deleted', async () => {

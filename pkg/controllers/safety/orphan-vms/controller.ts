@@ -48,6 +48,8 @@ export interface OrphanVMsDeps extends Omit<Collaborators, 'writer' | 'targets' 
   readonly states: Pick<StateLists, 'list' | 'seen'>;
 }
 
+/** So many VMs are named in one log line. */
+const NAMED = 20;
 const OUTAGE_RETRY_MS = 5_000;
 /** When to look again at classes that could not be listed, at the latest. */
 const FAILED_RETRY_MS = 60_000;
@@ -297,7 +299,8 @@ export class OrphanVMsController {
     for (const { key, foreign } of mixed) {
       if (this.#mixedClasses.has(key)) continue;
       this.#mixedClasses.add(key);
-      const fields = { class: key, vms: foreign.length, providerID: foreign[0]?.providerID };
+      const named = foreign.slice(0, NAMED).map(({ machineName, providerID }) => `${machineName} (${providerID})`);
+      const fields = { class: key, vms: foreign.length, named };
       this.#deps.log.warn(fields, 'ignored VMs of other namespaces');
     }
   }
