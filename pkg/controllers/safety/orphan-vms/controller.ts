@@ -247,9 +247,13 @@ export class OrphanVMsController {
     sight: Snapshot,
     signal: AbortSignal,
   ): Promise<Record<'suspects' | 'doubted', readonly Suspect[]>> {
-    const { vanished } = this.#deps;
+    const { vanished, missingVMs } = this.#deps;
     const found: Record<'suspects' | 'doubted', Suspect[]> = { suspects: [], doubted: [] };
-    const trusted = classes.filter(({ list }) => distrust.get(accountOfList(list)) !== 'blind');
+    const isBlind = ({ list }: Unlisted): boolean => distrust.get(accountOfList(list)) === 'blind';
+    // Here, because the look may end before it keeps what it has found.
+    for (const { metadata } of classes.filter(isBlind).flatMap(({ machines }) => machines))
+      missingVMs.drop(metadata.uid);
+    const trusted = classes.filter((one) => !isBlind(one));
     const byAccount = Map.groupBy(trusted, ({ list }) => accountOfList(list));
     const accounts = new Set(
       trusted.filter(({ machines }) => machines.length > 0).map(({ list }) => accountOfList(list)),

@@ -203,6 +203,22 @@ test('GetMachineStatus is called for no more than 500 Machines at once, however 
   expect(asked).toBe(500);
 });
 
+test('a NotFound of before a look in which the provider is blind does not count, although this look did not come to its end', async () => {
+  const world = new DriverWorld({ scope: 'class', secrets: 'a Secret for each class' });
+  for (const name of ['a', 'b']) world.class(name);
+  world.own(['a9', 'b9'], 'Unknown');
+  world.own(names('a', 4));
+  world.list([...names('a', 4), 'b9'].map(vmOf));
+  await world.look();
+  expect(world.missingVMs.has('uid-of-a9')).toBe(true);
+  world.clock.advance(GRACE_MS);
+  world.time.isOver = true;
+  world.list([]);
+  await world.look();
+
+  expect(world.missingVMs.has('uid-of-a9')).toBe(false);
+});
+
 describe.each([{ scope: 'class' }, { scope: 'cluster' }] as const)(
   'with lists of scope $scope and GetMachineStatus that finds VMs which these omit,',
   ({ scope }) => {
