@@ -36,13 +36,15 @@ export type Distrust = 'blind' | 'doubted' | 'contradicted';
 
 /** What one class says of its account. */
 interface Verdict {
+  /** That of the class. */
+  readonly key: string;
   readonly distrust: Distrust;
   /** UIDs of the machines because of which. */
   readonly by: ReadonlySet<string>;
 }
 
-/** By the key of the class. */
-type Verdicts = ReadonlyMap<string, Verdict>;
+/** What classes say of one account. One may contradict it by other machines than those because of which it is doubted. */
+type Verdicts = readonly Verdict[];
 
 /**
  * Accounts whose provider does not show VMs of machines that work. What such a provider says about other machines of the account is not
@@ -130,14 +132,18 @@ export class BlindAccounts {
     this.#working.keep(seen, new Set(unseen.map(({ list }) => list.key)));
     for (const [account, verdicts] of this.#shown) {
       const ofAccount = unseen.filter(({ list }) => accountOfList(list) === account);
-      const lasting = ofAccount.flatMap((one) => lastingOf(one, verdicts.get(one.list.key)));
-      if (lasting.length > 0) shown.set(account, new Map([...(shown.get(account) ?? []), ...lasting]));
+      const lasting = ofAccount.flatMap((one) => lastingOf(one, verdicts));
+      if (lasting.length > 0) shown.set(account, [...(shown.get(account) ?? []), ...lasting]);
       if (isBlindBy(verdicts) && !isBlindBy(shown.get(account)))
         this.#deps.log.info({ account }, 'trusts a provider again');
     }
     this.#judged = shown;
     // A look may end before GetMachineStatus has answered: what that said before is not taken back.
-    this.#shown = withContradictions(shown, this.#shown);
+    const before = [...this.#shown].map(([account, verdicts]) => {
+      const contradicting = verdicts.filter((one) => !isStronger(one));
+      return [account, withContradictions(shown.get(account), contradicting)] as const;
+    });
+    this.#shown = new Map([...shown, ...before]);
     return strongestOf(shown);
   }
 
@@ -162,9 +168,7 @@ export class BlindAccounts {
     const shown = new Map(this.#judged);
     const byAccount = Map.groupBy(speaking, ({ list }) => accountOfList(list));
     for (const [account, unlisted] of byAccount) {
-      const verdicts = verdictsOf(unlisted, 'contradicted');
-      const stronger = [...(shown.get(account) ?? [])].filter(([key, one]) => isStronger(one) || !verdicts.has(key));
-      shown.set(account, new Map([...verdicts, ...stronger]));
+      shown.set(account, withContradictions(shown.get(account), verdictsOf(unlisted, 'contradicted')));
       const machines = unlisted.flatMap((one) => one.machines.map(keyOf));
       const fields = { account, machines: machines.length, named: machines.slice(0, NAMED) };
       if (!this.#contradicted.has(account)) log.warn(fields, 'no list shows VMs of machines that may exist');
@@ -177,9 +181,8 @@ export class BlindAccounts {
 
   /** Until when all VMs were shown because of which an account is no more than contradicted. */
   #apartOf(verdicts: Verdicts): number {
-    const all = [...verdicts.values()];
-    if (all.some(isStronger)) return -Infinity;
-    const listedMs = all.flatMap(({ by }) => [...by].map((uid) => this.#listedMs.get(uid) ?? -Infinity));
+    if (verdicts.some(isStronger)) return -Infinity;
+    const listedMs = verdicts.flatMap(({ by }) => [...by].map((uid) => this.#listedMs.get(uid) ?? -Infinity));
     return listedMs.reduce((least, one) => Math.min(least, one), Infinity);
   }
 
@@ -219,34 +222,26 @@ export function isTooMany(unlisted: readonly Pick<Unlisted, 'machines' | 'expect
 }
 
 function verdictsOf(unlisted: readonly Unlisted<OfAccount>[], distrust: Distrust): Verdicts {
-  return new Map(
-    unlisted.map(({ list, machines }) => [
-      list.key,
-      { distrust, by: new Set(machines.map(({ metadata }) => metadata.uid)) },
-    ]),
-  );
+  return unlisted.map(({ list: { key }, machines }) => ({
+    key,
+    distrust,
+    by: new Set(machines.map(({ metadata }) => metadata.uid)),
+  }));
 }
 
-/** The verdict of a class that cannot be listed now, while it has one of the machines that caused it. */
-function lastingOf(
-  { list, machines }: Unlisted<OfAccount>,
-  verdict: Verdict | undefined,
-): readonly (readonly [string, Verdict])[] {
-  const by = new Set(machines.map(({ metadata }) => metadata.uid).filter((uid) => verdict?.by.has(uid) === true));
-  return verdict === undefined || by.size === 0 ? [] : [[list.key, { ...verdict, by }]];
+/** What a class that cannot be listed now has said, as far as it has one of the machines that caused it. */
+function lastingOf({ list, machines }: Unlisted<OfAccount>, verdicts: Verdicts): Verdicts {
+  const present = new Set(machines.map(({ metadata }) => metadata.uid));
+  return verdicts
+    .filter(({ key }) => key === list.key)
+    .map((one) => ({ ...one, by: new Set([...one.by].filter((uid) => present.has(uid))) }))
+    .filter(({ by }) => by.size > 0);
 }
 
-/** What a look shows by its lists, and which classes contradicted their account before. */
-function withContradictions(
-  shown: ReadonlyMap<string, Verdicts>,
-  before: ReadonlyMap<string, Verdicts>,
-): ReadonlyMap<string, Verdicts> {
-  const merged = new Map(shown);
-  for (const [account, verdicts] of before) {
-    const contradicting = [...verdicts].filter(([, one]) => !isStronger(one));
-    merged.set(account, new Map([...contradicting, ...(shown.get(account) ?? [])]));
-  }
-  return merged;
+/** What is known of an account, with what contradicts it besides: the latest of each class. */
+function withContradictions(verdicts: Verdicts | undefined, contradicting: Verdicts): Verdicts {
+  const keys = new Set(contradicting.map(({ key }) => key));
+  return [...contradicting, ...(verdicts ?? []).filter((one) => isStronger(one) || !keys.has(one.key))];
 }
 
 function strongestOf(shown: ReadonlyMap<string, Verdicts>): ReadonlyMap<string, Distrust> {
@@ -255,7 +250,7 @@ function strongestOf(shown: ReadonlyMap<string, Verdicts>): ReadonlyMap<string, 
 
 function strongest(verdicts: Verdicts): Distrust {
   if (isBlindBy(verdicts)) return 'blind';
-  return [...verdicts.values()].some(({ distrust }) => distrust === 'doubted') ? 'doubted' : 'contradicted';
+  return verdicts.some(({ distrust }) => distrust === 'doubted') ? 'doubted' : 'contradicted';
 }
 
 function isStronger({ distrust }: Verdict): boolean {
@@ -263,7 +258,7 @@ function isStronger({ distrust }: Verdict): boolean {
 }
 
 function isBlindBy(verdicts: Verdicts | undefined): boolean {
-  return [...(verdicts?.values() ?? [])].some(({ distrust }) => distrust === 'blind');
+  return verdicts?.some(({ distrust }) => distrust === 'blind') === true;
 }
 
 function showsAny({ machines }: Unlisted<OfAccount>): boolean {

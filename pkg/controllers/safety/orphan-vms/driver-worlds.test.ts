@@ -297,6 +297,21 @@ describe.each([{ scope: 'class' }, { scope: 'cluster' }] as const)(
       expect(deletedIn).toBe(Infinity);
     });
 
+    test('none is deleted whose ID and name the driver has changed while their class cannot be listed after a look that missed another VM of it, whose Node was ready', async () => {
+      const world = start();
+      world.own(names('b', 3), 'Unknown');
+      world.own(['b9']);
+
+      const deletedIn = await world.firstDeletion(6, (look) => {
+        const vms = names('b', 3).map(renamed);
+        world.list([...vms, ...(look === 1 ? [vmOf('b9')] : [])], look > 2 ? ['b'] : []);
+        world.otherProviders.get('a')!.listed = vms;
+        if (look === 3) world.disown('b9');
+      });
+
+      expect(deletedIn).toBe(Infinity);
+    });
+
     test('none is deleted whose ID and name the driver changes again after looks that showed the former ones and did not come to their end', async () => {
       const world = start();
       world.own([...names('b', 3), 'a0'], 'Unknown');
