@@ -357,8 +357,12 @@ func (s *service) delete(ctx context.Context, in *request) (outcome, error) {
 	}
 	unseen := failed(contract.Code_CODE_ABORTED, "waiting for the cloud to show the VM, which was made after its call had been given up")
 	// Before it is deleted: of a VM that they do not see, some providers say that it is deleted.
-	if isUnheard && !s.isShown(ctx, in) {
-		return outcome{}, unseen
+	if isUnheard {
+		if isShown, err := s.isShown(ctx, in); err != nil {
+			return outcome{}, err
+		} else if !isShown {
+			return outcome{}, unseen
+		}
 	}
 	response, err := s.provider.DeleteMachine(ctx, &driver.DeleteMachineRequest{
 		Machine: in.machine, MachineClass: in.class, Secret: secretOf(in.secret),
@@ -379,11 +383,21 @@ func (s *service) delete(ctx context.Context, in *request) (outcome, error) {
 	return outcome{lastKnownState: response.LastKnownState}, err
 }
 
-// isShown says whether the provider shows the VM of a machine, as far as it can say.
-func (s *service) isShown(ctx context.Context, in *request) bool {
+// isShown says whether the provider shows the VM of a machine; one that cannot be asked does. It fails if the provider does not say.
+func (s *service) isShown(ctx context.Context, in *request) (bool, error) {
 	_, err := s.asked(ctx, in)
 	failure := failureOf(err)
-	return failure == nil || failure.Code != contract.Code_CODE_NOT_FOUND
+	if failure == nil {
+		return true, nil
+	}
+	switch failure.Code {
+	case contract.Code_CODE_NOT_FOUND:
+		return false, nil
+	case contract.Code_CODE_UNIMPLEMENTED, contract.Code_CODE_UNINITIALIZED, contract.Code_CODE_OUT_OF_RANGE:
+		return true, nil
+	default:
+		return false, err
+	}
 }
 
 // mayDelete asks for the VM of a machine without a provider ID first: providers delete all that have its name.

@@ -21,6 +21,8 @@ type slow struct {
 	asked   chan struct{}
 	answers chan answer
 	shows   bool
+	// What it says of each VM, if it fails.
+	failure error
 	// The provider ID with which a VM was deleted.
 	deletedID string
 }
@@ -40,6 +42,9 @@ func (p *slow) CreateMachine(ctx context.Context, in *driver.CreateMachineReques
 }
 
 func (p *slow) GetMachineStatus(ctx context.Context, in *driver.GetMachineStatusRequest) (*driver.GetMachineStatusResponse, error) {
+	if p.failure != nil {
+		return nil, p.failure
+	}
 	if !p.shows {
 		return nil, status.Error(codes.NotFound, "not visible")
 	}
@@ -131,6 +136,22 @@ func TestADeletionOfAVMThatTheCloudDoesNotShowYetIsNotASuccess(t *testing.T) {
 	provider.shows = true
 	if deleted, _ := s.DeleteMachine(context.Background(), deletion("1")); deleted.Failure != nil || provider.deletedID != "id-m" {
 		t.Errorf("once it shows: %v, of %q", deleted, provider.deletedID)
+	}
+}
+
+func TestADeletionOfAVMOfWhichTheCloudDoesNotSayWhetherItShowsItIsNotASuccess(t *testing.T) {
+	for code, isRetried := range map[codes.Code]bool{
+		codes.Internal: true, codes.Unavailable: true, codes.DeadlineExceeded: true, codes.Unimplemented: false, codes.Uninitialized: false,
+	} {
+		provider := cheerful{newSlow()}
+		s := serviceOf(t, provider)
+		provider.cutShort(t, s, creation("1"))
+		provider.answers <- answer{}
+		provider.failure = status.Error(code, "throttled")
+		deleted, _ := s.DeleteMachine(context.Background(), deletion("1"))
+		if _, isRemembered := s.unheard.find("1"); isRemembered != isRetried || (deleted.Failure != nil) != isRetried {
+			t.Errorf("%v: %v, remembered: %v", code, deleted, isRemembered)
+		}
 	}
 }
 
