@@ -51,7 +51,7 @@ export interface Patience {
 
 /** Looks cost the server more than what is looked at. */
 const LOOK_MS = 200;
-const PATIENCE: Patience = { timeoutMs: 240_000 };
+const PATIENCE: Patience = { timeoutMs: 480_000 };
 
 /**
  * One MachineDeployment with its class and Secret, in a namespace of its own, as a user sees it: through the API server and

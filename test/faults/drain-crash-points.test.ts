@@ -170,7 +170,7 @@ async function withFault(
   // Whatever has not run yet may be evicted despite its budget.
   await workload.untilReady();
   const until = async (what: string, isSo: () => Promise<boolean>): Promise<void> => {
-    const patience = { timeoutMs: 240_000, intervalMs: 200, describe: `${name} to ${what} (${n} ${point})` };
+    const patience = { timeoutMs: 480_000, intervalMs: 200, describe: `${name} to ${what} (${n} ${point})` };
     await Promise.race([eventually(isSo, patience), managers.failed]);
   };
 

@@ -65,7 +65,7 @@ const ROWS: readonly SlowRow[] = [
     what: '30 % of the creations find no capacity',
     faults: [{ method: 'CreateMachine', effect: 'fail', code: 'ResourceExhausted', probability: 0.3 }],
     machines: IS_LONG ? 60 : 10,
-    upMs: 120_000,
+    upMs: 240_000,
   },
   {
     what: '30 % of the deletions fail',
@@ -94,7 +94,7 @@ interface Outcome {
 }
 
 async function run(row: SlowRow): Promise<Outcome> {
-  const { what, faults, machines = IS_LONG ? 100 : 3, upMs = 120_000, goneMs = 240_000 } = row;
+  const { what, faults, machines = IS_LONG ? 100 : 3, upMs = 240_000, goneMs = 240_000 } = row;
   await using cloud = await SimulatedCloud.start({
     site,
     seed: SEED,

@@ -47,12 +47,15 @@ export class InPlaceAgents implements AsyncDisposable {
     await this.#running;
   }
 
+  /** Nodes that are being updated, as they see it. */
+  get atOnce(): number {
+    return this.#nodes.list().filter(({ metadata }) => SELECTED_FOR_UPDATE_LABEL in (metadata.labels ?? {})).length;
+  }
+
   async #run(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
-      const all = this.#nodes.list();
-      const underway = all.filter(({ metadata }) => metadata.labels?.[SELECTED_FOR_UPDATE_LABEL] !== undefined);
-      this.mostAtOnce = Math.max(this.mostAtOnce, underway.length);
-      await Promise.all(all.map((node) => this.#step(node)));
+      this.mostAtOnce = Math.max(this.mostAtOnce, this.atOnce);
+      await Promise.all(this.#nodes.list().map((node) => this.#step(node)));
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
   }

@@ -247,6 +247,8 @@ describe('a manual update in place', () => {
         ({ metadata }) => SELECTED_FOR_UPDATE_LABEL in (metadata.labels ?? {}),
       );
       expect(chosen).toHaveLength(0);
+      // The agents see the next ones in the moment in which they are chosen.
+      expect(agents.atOnce).toBe(0);
     }, PATIENCE);
     for (const name of others) await choose(world, name);
     const after = await settled(world, 3, '2');

@@ -27,6 +27,8 @@ import { eventually } from '../expect/eventually.ts';
  */
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const BUILD_MS = 600_000;
+/** For a call of megabytes, which a busy host takes a minute for. */
+const LARGE_MS = 300_000;
 const PATIENCE = { timeoutMs: 120_000, intervalMs: 100 };
 const NAME = 'folder-driver';
 const SHIM = 'machinist.example/mcm-provider';
@@ -99,11 +101,15 @@ describe('a provider of the original that is served as a driver', () => {
     expect(await driver.log()).toMatch(/"msg":"stopping"}\n/);
   });
 
-  test('takes requests as large as the objects and Secrets of a class can be', async () => {
-    const large = requestOf('m-1', machineClass, { secret, userData: '#'.repeat(8 * 1024 * 1024) });
+  test(
+    'takes requests as large as the objects and Secrets of a class can be',
+    async () => {
+      const large = requestOf('m-1', machineClass, { secret, userData: '#'.repeat(8 * 1024 * 1024) });
 
-    expect(await failureOf(client.getMachineStatus(large, callOf()))).toMatch(/^NotFound: /);
-  });
+      expect(await failureOf(client.getMachineStatus(large, callOf({ timeoutMs: LARGE_MS })))).toMatch(/^NotFound: /);
+    },
+    2 * LARGE_MS,
+  );
 
   test.each([
     ['panic', 'CreateMachine', /^Internal: .*the provider panicked in CreateMachine: nil map with \[redacted\]/],
