@@ -30,26 +30,26 @@ export class PatientChanges {
     objects: readonly T[],
     change: (object: T) => Promise<unknown>,
   ): Promise<Unchanged<T>> {
-    const due = objects.filter(({ metadata }) => this.#refusals.isDue(metadata.uid));
+    const due = objects.filter((object) => this.#refusals.isDue(idOf(owner, object)));
     await atOnce(CHANGES_AT_ONCE, due, async (object) => {
-      const { uid } = object.metadata;
+      const id = idOf(owner, object);
       try {
         await change(object);
-        this.#refusals.delete(uid);
+        this.#refusals.delete(id);
       } catch (err) {
         if (!isWorthReporting(err)) throw err;
         // What fails once, as in a change of etcd's leader, is no refusal.
-        const isTold = isDenial(err) || this.#refusals.has(uid);
-        this.#refusals.add(owner, uid, isTold ? describeRefusedChange(err) : undefined);
+        const isTold = isDenial(err) || this.#refusals.has(id);
+        this.#refusals.add(owner, id, isTold ? describeRefusedChange(err) : undefined);
       }
     });
-    return this.among(objects);
+    return this.among(owner, objects);
   }
 
-  /** Those of `objects` that have refused, without trying any. */
-  among<T extends KubeObject>(objects: readonly T[]): Unchanged<T> {
-    const refusing = objects.filter(({ metadata }) => this.#refusals.has(metadata.uid));
-    const [text] = refusing.flatMap(({ metadata }) => this.#refusals.textOf(metadata.uid) ?? []);
+  /** Those of `objects` that have refused the changes for `owner`, without trying any. */
+  among<T extends KubeObject>(owner: string, objects: readonly T[]): Unchanged<T> {
+    const refusing = objects.filter((object) => this.#refusals.has(idOf(owner, object)));
+    const [text] = refusing.flatMap((object) => this.#refusals.textOf(idOf(owner, object)) ?? []);
     return { objects: refusing, text };
   }
 
@@ -57,4 +57,9 @@ export class PatientChanges {
   dueInMs(owner: string): number | undefined {
     return this.#refusals.dueInMs(owner);
   }
+}
+
+/** Two owners may want the same object: each tries it, and comes back for it. */
+function idOf(owner: string, { metadata }: KubeObject): string {
+  return `${owner}/${metadata.uid}`;
 }

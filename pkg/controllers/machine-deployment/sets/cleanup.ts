@@ -1,6 +1,6 @@
 import { revisionHistoryLimitOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
-import { isBeingDeleted, refOf } from '../../../apis/meta.ts';
+import { isBeingDeleted, keyOf, refOf } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { ignoreNotFound } from '../../../kube/client/errors.ts';
 import { machineSets } from '../../../kube/client/resource.ts';
@@ -43,7 +43,8 @@ export function refusedCleanUp(
   { changes }: Pick<Collaborators, 'changes'>,
   observed: Pick<Observed, 'deployment' | 'oldSets' | 'machinesOf'>,
 ): string | undefined {
-  return changes.among(setsToForget(observed, revisionHistoryLimitOf(observed.deployment))).text;
+  const { deployment } = observed;
+  return changes.among(keyOf(deployment), setsToForget(observed, revisionHistoryLimitOf(deployment))).text;
 }
 
 function isEmpty({ metadata, spec, status }: MachineSet, existing: number): boolean {
