@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 
+import { MACHINE_NAME_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../../pkg/apis/machine/v1alpha1/machine-set.ts';
 import type {
@@ -142,8 +143,8 @@ export class MachinesWorld implements AsyncDisposable {
   #blindness: Random | undefined;
   /** Names of Nodes that a cloud controller manager has deleted, which did not find their VMs. */
   readonly deletedNodes = new Set<string>();
-  /** Names of Nodes of its VMs that are there, or were last. */
-  readonly #ownNodes = new Set<string>();
+  /** Nodes of its VMs that are there, or were last, by name. */
+  readonly #ownNodes = new Map<string, Node>();
 
   private constructor(options: MachinesWorldOptions) {
     this.#options = {
@@ -206,7 +207,7 @@ export class MachinesWorld implements AsyncDisposable {
     this.servers.target.objects.onChange(({ plural }, { object }) => {
       if (plural !== 'nodes') return;
       const { name } = object.metadata;
-      if (this.isOwn(object)) this.#ownNodes.add(name);
+      if (this.isOwn(object)) this.#ownNodes.set(name, object as object as Node);
       else this.#ownNodes.delete(name);
     });
   }
@@ -254,12 +255,10 @@ export class MachinesWorld implements AsyncDisposable {
     if (this.lease === undefined) return true;
     if (to === 'control') return path.includes(`/namespaces/${this.namespace}/`);
     if (this.sharesTarget && to === 'target') {
-      const [, name] = /^\/api\/v1\/nodes\/([^/?]+)/.exec(path) ?? [];
-      // One whose Machine is gone is that of whoever the name of the Node decides for.
-      const isMachines = this.machines.some(({ metadata }) =>
-        [metadata.name, metadata.labels?.['node']].includes(name),
-      );
-      return name !== undefined && this.#ownNodes.has(name) && isMachines;
+      const [, name = ''] = /^\/api\/v1\/nodes\/([^/?]+)/.exec(path) ?? [];
+      const node = this.#ownNodes.get(name);
+      // One to which no Machine refers, or none any more, is that of whoever its name decides for.
+      return node !== undefined && this.machines.some((machine) => refersTo(machine, node));
     }
     return to === this.namespace || askerAt(to) === this.namespace;
   }
@@ -592,6 +591,12 @@ export class MachinesWorld implements AsyncDisposable {
 /** Path of the project's objects. */
 export function pathOf(plural: string, name?: string, namespace = NAMESPACE): string {
   return `${GROUP}/namespaces/${namespace}/${plural}${name === undefined ? '' : `/${name}`}`;
+}
+
+/** Whether those who manage a Machine know a Node as that of it; one that joins while its Machine is being created is not yet. */
+function refersTo({ metadata, spec }: Machine, { metadata: { name, labels }, spec: of }: Node): boolean {
+  const isItsVM = canonicalIDOf(spec?.providerID ?? '-') === canonicalIDOf(of?.providerID ?? '');
+  return metadata.labels?.['node'] === name || isItsVM || labels?.[MACHINE_NAME_LABEL] === metadata.name;
 }
 
 /** Whether the pool is as it is asked for, with nothing more and nothing less. */

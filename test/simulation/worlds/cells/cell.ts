@@ -1,12 +1,15 @@
 import { isBeingDeleted, type KubeObject } from '../../../../pkg/apis/meta.ts';
-import type { Secret } from '../../../../pkg/apis/wire.ts';
+import type { Node, Secret } from '../../../../pkg/apis/wire.ts';
 import {
+  CELL_MOVES_TO_ANNOTATION,
   CELL_SETTING_PREFIX,
   FORCE_DELETION_LABEL,
   ROLE_BINDING_FINALIZER,
 } from '../../../../pkg/apis/machine/v1alpha1/labels.ts';
 import { shardOf } from '../../../../pkg/operator/cells/assignment.ts';
+import { membersIn } from '../../../../pkg/operator/cells/claim-leases.ts';
 import { targetLeaseName } from '../../../../pkg/operator/cells/lease-names.ts';
+import { whereNodesAre } from '../../../../pkg/operator/cells/nodes-of-cell.ts';
 import { MACHINES_ROLE_BINDING } from '../../../../pkg/operator/preflight/roles/machinist.ts';
 import type { Random } from '../../../../pkg/base/random/random.ts';
 import type { Backup } from '../../api-server/objects.ts';
@@ -131,6 +134,20 @@ export class Cell {
     }
   }
 
+  /**
+   * As the documentation has it where all have one target cluster: of a namespace that was not managed for a while, and of whose Nodes none is
+   * there any more, nobody but its users knows that they are not in another cluster.
+   */
+  #replaceLost(): void {
+    const { sharesTarget, machines, nodes, leases } = this.world;
+    const get = (name: string): Node | undefined => nodes.find(({ metadata }) => metadata.name === name);
+    if (!sharesTarget || whereNodesAre(machines, { get }) !== 'elsewhere') return;
+    const uid = this.#targetUID;
+    const claim = leases.find(({ metadata }) => metadata.name === targetLeaseName(uid));
+    if (claim !== undefined && membersIn(claim.metadata).includes(this.namespace)) return;
+    this.annotate({ [CELL_MOVES_TO_ANNOTATION]: uid });
+  }
+
   get #targetUID(): string {
     const answer = this.world.servers.target.handle({ method: 'GET', path: '/api/v1/namespaces/kube-system' });
     return ('body' in answer ? (answer.body as KubeObject) : undefined)?.metadata.uid ?? '';
@@ -142,6 +159,7 @@ export class Cell {
     const settings = this.#settings;
     if (settings.length > 0) this.annotate(Object.fromEntries(settings.map((name) => [name, null])));
     if (!this.#hasGoodKubeconfig) this.lead(this.namespace);
+    if (this.isWanted) this.#replaceLost();
     if (this.isEnding) return;
     if (!this.isThere) this.world.furnishPool();
     if (this.isSelected !== this.isWanted) this.select(this.isWanted);

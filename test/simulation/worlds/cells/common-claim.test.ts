@@ -1,5 +1,7 @@
 import { expect, jest, test } from '@jest/globals';
 
+import type { Event } from '../../../../pkg/apis/wire.ts';
+import { membersIn } from '../../../../pkg/operator/cells/claim-leases.ts';
 import { holderOf } from '../../../../pkg/kube/leader/lease.ts';
 import { MachinesWorld, NAMESPACE } from '../../world/machines-world.ts';
 import { Cell } from './cell.ts';
@@ -66,4 +68,38 @@ test('cells do nothing any more when another target cluster was claimed for all 
   for (let i = 0; i < 60 && !population.isAsAsked(); i++) await world.time.advance(MINUTE_MS / 2);
   expect(population.isAsAsked()).toBe(true);
   expect(scene.vmsMade()).toBe(made + 2);
+});
+
+test('a cell that was not managed while its Nodes went does nothing when it is managed again, says so, and goes on when its users say that its Machines may be replaced', async () => {
+  await using scene = await start();
+  const { world, population, claims } = scene;
+  const cell = scene.cells[0]!;
+  const isMember = () => claims().some(({ metadata }) => membersIn(metadata).includes(cell.namespace));
+  cell.select(false);
+  for (let i = 0; i < 60 && isMember(); i++) await world.time.advance(MINUTE_MS / 2);
+  expect(isMember()).toBe(false);
+  for (const { providerID } of cell.world.cloud.all()) cell.world.cloud.remove(providerID, 'vanished');
+  for (const { metadata } of cell.world.nodes) {
+    const path = `/api/v1/nodes/${metadata.name}`;
+    world.act('PATCH', path, { metadata: { finalizers: null } }, 'target');
+    world.act('DELETE', path, {}, 'target');
+  }
+  expect(cell.world.nodes).toEqual([]);
+
+  cell.select(true);
+  await world.time.advance(20 * MINUTE_MS);
+  expect(cell.world.cloud.size).toBe(0);
+  const why = /None of the Nodes that its Machines have, or had, is in the cluster/;
+  expect(world.processes.running.map(({ cells }) => cells?.taken.get(cell.namespace))).toEqual([
+    expect.stringMatching(why),
+  ]);
+  const answer = world.servers.control.handle({ method: 'GET', path: `/api/v1/namespaces/${cell.namespace}/events` });
+  const { items } = ('body' in answer ? answer.body : { items: [] }) as { items: readonly Event[] };
+  const told = items.filter(({ reason }) => reason === 'TargetClusterChanged');
+  expect(told.map(({ message }) => message)).toEqual([expect.stringMatching(why)]);
+
+  cell.setRight();
+  for (let i = 0; i < 60 && !population.isAsAsked(); i++) await world.time.advance(MINUTE_MS);
+  expect(population.isAsAsked()).toBe(true);
+  expect(population.ledger.findings).toEqual([]);
 });

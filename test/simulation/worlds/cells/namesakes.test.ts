@@ -247,3 +247,22 @@ test('what a forced removal has left in one cell is not deleted by name while a 
   world.act('DELETE', other.world.pathOf('machines', TWIN), {});
   await until(() => asked.includes(TWIN));
 });
+
+test.each([
+  ['label node of', { metadata: { labels: { node: TWIN } } }],
+  ['the provider ID of', { spec: { providerID: 'sim:///cell-2/i-1' } }],
+])('requests for a Node that joins early concern its cell when %s its Machine tells that', async (_what, told) => {
+  await using scene = await start(false);
+  const { world, one, other } = scene;
+  other.createLone(TWIN);
+  const path = `/api/v1/nodes/${TWIN}`;
+  const node = { metadata: { name: TWIN }, spec: { providerID: 'sim:///cell-2/i-1' } };
+  world.act('POST', '/api/v1/nodes', node, 'target');
+  const asked = { identity: '', to: 'target', method: 'PATCH', path, sentAtMs: 0 };
+  const concerned = (): readonly boolean[] => [one, other].map((cell) => cell.world.concerns(asked));
+  // It is being created, and nobody has recorded its VM.
+  expect(concerned()).toEqual([false, false]);
+
+  world.act('PATCH', other.world.pathOf('machines', TWIN), told);
+  expect(concerned()).toEqual([false, true]);
+});
