@@ -64,4 +64,10 @@ export const CORPUS: readonly CorpusSeed[] = [
     showed:
       'limits were lowered in a rollout: a new set had no room for what it lacked, waited for that with what had failed, and so did the rollout, forever',
   },
+  {
+    seed: 883003,
+    world: 'machines',
+    showed:
+      'a process died when it had recorded a VM, and not yet that the VM is to be initialized: its machine, whose creation had failed before, ran with it as soon as the Node was healthy',
+  },
 ];

@@ -2,9 +2,21 @@ import { describe, expect, test } from '@jest/globals';
 
 import { MINUTE, SECOND } from '../../../../test/durations.ts';
 import { node } from '../../../../test/builders.ts';
+import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { DriverError, type DriverCode } from '../../../driver/error.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { newMachine, runUntilStill } from '../../../../test/fakes/created-machine.ts';
+
+/** A machine whose creation was refused by the API server, before its VM came all the same. */
+const NOT_PREPARED = {
+  currentStatus: { phase: 'CrashLoopBackOff' },
+  lastOperation: {
+    type: 'Create',
+    state: 'Failed',
+    errorCode: 'PreparationFailed',
+    description: 'Could not prepare the creation of the VM: no',
+  },
+} as const;
 
 describe('a VM that needs initialization', () => {
   test('is initialized after its identity was recorded', async () => {
@@ -25,31 +37,60 @@ describe('a VM that needs initialization', () => {
     world.driver.methods.add('InitializeMachine');
     await world.reconcile();
     await world.settle();
-    world.writer.failures.push(undefined, new ApiError(500, 'InternalError', 'a webhook of machines/status fails'));
-    await world.reconcile();
-    world.writer.failures.push(new ApiError(500, 'InternalError', 'a webhook of machines/status fails'));
-    await world.reconcile();
-    await world.settle();
+    for (let i = 0; i < 2; i++) {
+      world.writer.failures.push(new ApiError(500, 'InternalError', 'a webhook of machines/status fails'));
+      await world.reconcile();
+      await world.settle();
+    }
     expect(world.driver.calls).toEqual(['status', 'create']);
+    expect(world.machines.get('default/m-1')?.spec?.providerID).toBeUndefined();
 
     await runUntilStill(world);
     expect(world.driver.calls).toEqual(['status', 'create', 'initialize']);
   });
 
-  describe('and whose process has died before it was recorded that it is to be initialized', () => {
-    const NOT_SHOWN = new DriverError('NotFound', 'not shown yet');
-
-    /** The next process sees the Machine with its provider ID and without a status. */
-    async function restarted() {
-      const world = newMachine();
+  test.each([
+    { what: 'is new', status: undefined },
+    { what: 'had failed before', status: NOT_PREPARED },
+  ])(
+    'is initialized where the process died when it recorded that VM for a machine that $what, also when its Node is healthy by then',
+    async ({ status }) => {
+      const world = newMachine((m) => {
+        if (status !== undefined) m.status = structuredClone(status);
+      });
       world.driver.methods.add('InitializeMachine');
       await world.reconcile();
       await world.settle();
+      // Of the two writes of that pass the second is lost.
       world.writer.failures.push(undefined, new ApiError(0, 'Unreachable', 'the process dies'));
       await world.reconcile();
-      expect(world.machines.get('default/m-1')).toMatchObject({ spec: { providerID: 'sim:///m-1' } });
+
       world.restart();
-      world.driver.calls.length = 0;
+      world.nodes.cache.put(node());
+      const result = { providerID: 'sim:///m-1', nodeName: 'm-1' };
+      const away = new DriverError('Unavailable', 'starting');
+      world.driver.failures['status'] = [away, away, new DriverError('Uninitialized', 'x', { result })];
+      for (let i = 0; i < 30 && !world.driver.calls.includes('initialize'); i++) {
+        const { machine } = await world.reconcile();
+        expect(machine.status?.currentStatus?.phase).not.toBe('Running');
+        await world.settle();
+        world.clock.advance(SECOND);
+      }
+      expect(world.driver.calls.at(-1)).toBe('initialize');
+      expect((await runUntilStill(world)).machine.status?.currentStatus?.phase).toBe('Running');
+    },
+  );
+
+  describe('and of which nothing but its identity is recorded, as by an earlier version whose process has died', () => {
+    const NOT_SHOWN = new DriverError('NotFound', 'not shown yet');
+
+    function restarted() {
+      const world = newMachine((m) => {
+        m.spec.providerID = 'sim:///m-1';
+        m.metadata.labels = { ...m.metadata.labels, [NODE_LABEL]: 'm-1' };
+      });
+      world.driver.methods.add('InitializeMachine');
+      world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [] });
       return world;
     }
 
@@ -57,7 +98,7 @@ describe('a VM that needs initialization', () => {
       { what: 'GetMachineStatus does not find it yet', answers: [NOT_SHOWN] },
       { what: 'the driver is not up before', answers: [new DriverError('Unavailable', 'starting'), NOT_SHOWN] },
     ])('is initialized where $what', async ({ answers }) => {
-      const world = await restarted();
+      const world = restarted();
       world.driver.failures['status'] = [...answers];
       for (const _ of answers) {
         await runUntilStill(world);
@@ -71,7 +112,7 @@ describe('a VM that needs initialization', () => {
       { what: 'works as a Node that the cache does not show yet', broken: undefined },
       { what: 'may work as a Node, which cannot be read', broken: new ApiError(0, 'Unreachable', 'away') },
     ])('is left as it is where it $what', async ({ broken }) => {
-      const world = await restarted();
+      const world = restarted();
       world.nodes.live.set('m-1', node());
       world.nodes.readFailure = broken;
       world.driver.failures['status'] = [NOT_SHOWN];

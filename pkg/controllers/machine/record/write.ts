@@ -1,3 +1,4 @@
+import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf, refOf } from '../../../apis/meta.ts';
 import type { Clock } from '../../../base/clock/clock.ts';
@@ -32,6 +33,7 @@ import { type FieldPath, patchOf, changedFields } from '../../../work/reconcile/
 import { writeRecord, isRelease } from '../../../work/reconcile/object-pass/record.ts';
 import { machineStatusChange } from '../../machine-facts/status-change.ts';
 import type { MachineEventSink } from '../../machine-facts/events.ts';
+import { isUninitialized } from '../../machine-facts/joining.ts';
 import { isWorthReporting, refusedFor } from '../../machine-facts/node-refusal.ts';
 import {
   hidesVanishedVM,
@@ -41,6 +43,7 @@ import {
   showsMaintenanceOf,
 } from '../explain/conditions.ts';
 import type { MachineContext } from '../context.ts';
+import { refusedSinceMs } from '../creation/waiting-since.ts';
 import type { RefusedRecords } from './refused-record.ts';
 
 const RECORD = { resource: machines, finalizer: MACHINE_FINALIZER };
@@ -82,8 +85,10 @@ export interface PassWritesDeps {
 }
 
 /** The end of a pass: at most one patch of the Machine and one of its status, each only when something changed; then its Events. */
-export async function writePass(deps: PassWritesDeps, ctx: MachineContext): Promise<void> {
+export async function writePass(deps: PassWritesDeps, pass: MachineContext): Promise<void> {
   const { writer, refused } = deps;
+  const ctx = beginsToInitialize(pass) ? await withStatusFirst(deps, pass) : pass;
+  if (ctx === undefined) return await writeReportedStatus(deps, pass, undefined, undefined);
   let base: Machine | undefined;
   try {
     base = await writeMachineRecord(writer, ctx);
@@ -97,21 +102,46 @@ export async function writePass(deps: PassWritesDeps, ctx: MachineContext): Prom
   await writeReportedStatus(deps, ctx, base, refused.leftAfter(ctx));
 }
 
+/**
+ * Whether a pass records a VM, and that it is to be initialized. That comes first: a process that died between the two would leave a Machine that
+ * runs as soon as its Node is healthy, with a VM that nothing initializes. While the record is refused it would only be said and taken back.
+ */
+function beginsToInitialize({ observed, machine }: MachineContext): boolean {
+  const isRecorded = providerIDOf(machine) !== providerIDOf(observed) && refusedSinceMs(observed) === undefined;
+  return isRecorded && isUninitialized(machine) && !isUninitialized(observed);
+}
+
+/** What is left of a pass after its status was written; undefined when the Machine is gone. */
+async function withStatusFirst(deps: PassWritesDeps, ctx: MachineContext): Promise<MachineContext | undefined> {
+  const observed = await reportedStatus(deps, ctx, ctx.observed, undefined);
+  return observed === undefined ? undefined : { ...ctx, observed };
+}
+
 async function writeReportedStatus(
   deps: PassWritesDeps,
   ctx: MachineContext,
   base: Machine | undefined,
   refusal: string | undefined,
 ): Promise<void> {
+  if (base !== undefined) await reportedStatus(deps, ctx, base, refusal);
+  ctx.pass.complete((event) => deps.recorder.event({ ...event, object: ctx.machine }));
+}
+
+/** Writes the status as writeStatus does, and tells when the API server refuses it. */
+async function reportedStatus(
+  deps: PassWritesDeps,
+  ctx: MachineContext,
+  base: Machine,
+  refusal: string | undefined,
+): Promise<Machine | undefined> {
   const { refused, recorder } = deps;
   try {
-    if (base !== undefined) await writeStatus(deps, ctx, base, refusal);
+    return await writeStatus(deps, ctx, base, refusal);
   } catch (err) {
     const event = isWorthReporting(err) ? refused.refusedStatus(ctx, err) : undefined;
     if (event !== undefined) recorder.event(event);
     throw err;
   }
-  ctx.pass.complete((event) => recorder.event({ ...event, object: ctx.machine }));
 }
 
 type Written = Pick<MachineContext, 'observed' | 'machine' | 'pass' | 'signal' | 'nodes'>;
@@ -127,21 +157,22 @@ export async function writeMachineRecord(
 
 /**
  * Writes what a pass has changed in the status. The story told by conditions goes along when the status is written anyway, or when
- * what the API server refuses to record has changed, or the VM has vanished. Throws ApiError and GateClosedError.
+ * what the API server refuses to record has changed, or the VM has vanished. Resolves with the Machine as it is then; undefined when it is gone.
+ * Throws ApiError and GateClosedError.
  */
 export async function writeStatus(
   { writer, clock }: { readonly writer: Writer; readonly clock: Clock },
   { observed, machine, pass, signal, nodes }: Written,
   base: Machine,
   refusal: string | undefined,
-): Promise<void> {
+): Promise<Machine | undefined> {
   if (hasNews(observed, machine, refusal)) {
     machine.status.machineConditions = machineConditions(machine, clock.now(), refusal);
   }
   const status = machineStatusChange(observed, machine);
-  if (status === undefined) return;
+  if (status === undefined) return base;
   const clusters = pass.intent === 'destroy' ? concernedClusters(observed, nodes?.cluster) : [];
-  await writer
+  return await writer
     .patch(pass.intent, machines, refOf(observed), statusPatch(base, status), { signal, clusters })
     .catch(ignoreNotFound);
 }
