@@ -42,8 +42,11 @@ export class Ledger {
   readonly #calledMs = new Map<string, number>();
   #setBackMs = -Infinity;
   #targetSetBackMs = -Infinity;
-  /** Who was there when the cluster was set back, and has to hold what was forgotten. */
-  #ledBefore: object | undefined;
+  /**
+   * By the UID of a Machine that was forgotten, who was there when the cluster was set back, and has to hold its VM; undefined once that was
+   * released. Who comes later does not know it, whatever is set back then.
+   */
+  #holders: ReadonlyMap<string, object | undefined> = new Map();
   /** Also of pods that are gone. */
   readonly #nodeOfPod = new Map<string, string>();
   #isSetBack = false;
@@ -103,7 +106,9 @@ export class Ledger {
   /** The control cluster was set back. */
   setBack(): void {
     this.#bounds.observe(this.#world.pool);
-    this.#ledBefore = this.#world.manager;
+    const { forgotten, manager } = this.#world;
+    const known = this.#holders;
+    this.#holders = new Map([...forgotten].map((uid) => [uid, known.has(uid) ? known.get(uid) : manager]));
     this.#isSetBack = true;
     this.#setBackMs = this.#world.time.elapsedMs;
   }
@@ -115,7 +120,7 @@ export class Ledger {
 
   /** Somebody has said that VMs of forgotten Machines may go. */
   released(): void {
-    this.#ledBefore = undefined;
+    this.#holders = new Map([...this.#holders.keys()].map((uid) => [uid, undefined]));
   }
 
   /** A user is about to delete a Machine, or its Node. */
@@ -286,8 +291,8 @@ export class Ledger {
     // A call that was under way when the cluster was set back cannot be taken back.
     const calledMs = this.#calledMs.get(machineName) ?? Infinity;
     if (calledMs < this.#setBackMs && this.#world.time.elapsedMs - calledMs < CALL_MS) return;
-    const { forgotten, leader, manager } = this.#world;
-    if (manager === this.#ledBefore && machineUID !== undefined && forgotten.has(machineUID)) {
+    const { leader, manager } = this.#world;
+    if (machineUID !== undefined && this.#holders.get(machineUID) === manager) {
       this.find(`VM ${providerID} was deleted although its Machine ${machineName} was only forgotten`);
     }
     const machine = this.#machineOf(machineName);
