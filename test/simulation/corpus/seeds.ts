@@ -30,6 +30,12 @@ export const CORPUS: readonly CorpusSeed[] = [
       'a machine was lost before the first list of its runtime that could have shown it: no list has missed it, and its Machine waited forever',
   },
   {
+    seed: 930118,
+    world: 'ironcore',
+    showed:
+      'the control cluster was set back to before a Machine was placed: it was placed in another pool, and got a second machine there beside the one where it was',
+  },
+  {
     seed: 8,
     world: 'cells',
     phases: 2,

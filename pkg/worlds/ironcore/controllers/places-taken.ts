@@ -35,6 +35,15 @@ export class PlacesTaken {
     return place?.decidedFor === metadata.resourceVersion ? place.pool : undefined;
   }
 
+  /**
+   * The pool that a Machine without one had before: nobody takes it off, so that the cluster was restored from a backup of before, or what is
+   * shown is old. Its machine is there.
+   */
+  before({ metadata }: IronCoreMachine): string | undefined {
+    const place = this.#byUID.get(metadata.uid);
+    return place !== undefined && place.decidedFor === undefined ? place.pool : undefined;
+  }
+
   /** A Machine as it is stored. One without a pool keeps the place that it was given: it may be older than that decision. */
   seen({ metadata, spec }: IronCoreMachine): void {
     const { machinePoolRef, machineClassRef } = spec;

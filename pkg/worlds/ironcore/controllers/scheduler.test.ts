@@ -375,3 +375,48 @@ test.each([
     expect(world.machines.get('ns/m')?.status?.state ?? before).toBe(state);
   },
 );
+
+describe('a Machine that has lost its pool, as when the cluster was restored from a backup of before', () => {
+  const lost = machine('m', {}, '7');
+
+  function restored(): World {
+    const world = new World();
+    world.pools.put(pool('a', 1));
+    world.pools.put(pool('b', 5));
+    world.machines.put(machine('m', inPool('a'), '9'));
+    world.machines.put(lost);
+    return world;
+  }
+
+  test('gets the same again, also when another one has more room', async () => {
+    const world = restored();
+    world.pools.put(pool('a', 0));
+
+    await world.pass('m');
+
+    expect(world.poolOf('m')).toBe('a');
+  });
+
+  test.each([new ApiError(409, 'Conflict', 'changed'), new ApiError(403, 'Forbidden', 'no')])(
+    'gets the same when that was refused the first time: %s',
+    async (failure) => {
+      const world = restored();
+      world.failures.push(failure);
+
+      await expect(world.pass('m')).rejects.toThrow(failure.message);
+      world.touch('m');
+      await world.pass('m');
+
+      expect(world.writes.map((write) => write.pool)).toEqual(['a', 'a']);
+    },
+  );
+
+  test('gets another one when that pool is gone', async () => {
+    const world = restored();
+    world.pools.remove('a');
+
+    await world.pass('m');
+
+    expect(world.poolOf('m')).toBe('b');
+  });
+});

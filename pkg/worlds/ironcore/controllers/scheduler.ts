@@ -41,6 +41,8 @@ const RECHECK_MS = 60_000;
  * | succeeds                  | stays taken until the Machine is gone                                                        |
  * | is refused                | is free again                                                                                |
  * | has no answer, or is late | stays taken; the same pool is written again until the Machine shows it, or a later version   |
+ *
+ * A Machine that had a pool, and has none any more, gets the same again, whether or not that would take another one.
  */
 export class Scheduler {
   readonly #deps: Deps;
@@ -87,6 +89,12 @@ export class Scheduler {
       else if (scheduledCondition(machine)?.status === 'False') await this.#report(machine, placed(name), signal);
       return stop;
     }
+    const before = this.#taken.before(machine);
+    // The place is taken still.
+    if (before !== undefined && pools.get(before) !== undefined) {
+      await this.#bind(machine, before, signal);
+      return stop;
+    }
     const decided = this.#taken.decided(machine);
     if (decided === undefined) this.#taken.free(machine.metadata.uid);
     const placement = decided === undefined ? place(machine, pools.list(), this.#taken) : { pool: decided };
@@ -105,7 +113,7 @@ export class Scheduler {
       await this.#deps.writer.patch('change', ironCoreMachines, refOf(machine), patch, { signal });
     } catch (err) {
       // Those that wait find it at their own look: to wake them could have two that are refused wake each other forever.
-      if (isRefused(err)) this.#taken.free(machine.metadata.uid);
+      if (isRefused(err) && this.#taken.before(machine) === undefined) this.#taken.free(machine.metadata.uid);
       ignoreNotFound(err);
     }
   }

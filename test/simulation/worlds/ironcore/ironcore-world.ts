@@ -258,12 +258,21 @@ class IronCoreMachines implements Population {
       if (says('MachinesKept') !== undefined) this.ledger.released(metadata.name);
       this.#world.act('PATCH', pathTo('machinepools', metadata.name), { metadata: { annotations } });
     }
-    for (const { metadata, status } of this.#machines) {
-      const isHeld = status?.conditions?.some(({ type, reason }) => type === 'Ready' && reason === 'MachinesLost');
-      if (isHeld !== true || this.#runtimes.machinesOf(metadata.uid).length > 0) continue;
+    for (const { metadata, spec, status } of this.#machines) {
+      const ready = status?.conditions?.find(({ type }) => type === 'Ready')?.reason;
+      if (ready === 'WrongRuntime') this.#removeElsewhere(metadata.uid, spec.machinePoolRef?.name);
+      if (ready !== 'MachinesLost' || this.#runtimes.machinesOf(metadata.uid).length > 0) continue;
       const annotations = { [GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION]: until };
       this.#try('PATCH', pathTo('machines', metadata.name), { metadata: { annotations } });
     }
+  }
+
+  /** Of a Machine that has another pool since the cluster was set back, the machine where it was is deleted there. */
+  #removeElsewhere(uid: string, pool: string | undefined): void {
+    if (pool === undefined) return;
+    for (const runtime of this.#runtimes.all.filter((one) => one.pool !== pool))
+      for (const machine of runtime.store.all())
+        if (machine.metadata.labels[UID_LABEL] === uid) this.#mishaps.remove(runtime, machine);
   }
 
   #takeOver(status: IronCoreMachinePool['status']): object {

@@ -46,6 +46,8 @@ export class IronCoreLedger {
   readonly #said = new Map<string, Map<string, Since<unknown>>>();
   /** When a machine got what it has, by its id and the name of that; for power, when it was switched so last. */
   readonly #gotMs = new Map<string, number>();
+  /** Pools that Machines had, by UID, also those that have been forgotten. */
+  readonly #placed = new Map<string, Set<string>>();
   /** What pools were like lately, the oldest first. */
   readonly #pools = new Map<string, readonly Since<IronCoreMachinePool>[]>();
   readonly #world: MachinesWorld;
@@ -152,8 +154,11 @@ export class IronCoreLedger {
     const id = runtimeIDOf(machine);
     if (id !== '' && id !== runtimeIDOf(before) && this.#uids.get(id) !== uid)
       this.find(`Machine ${name} says that its machine is ${id}, which was never made for it`);
-    if (before.spec.machinePoolRef === undefined && machine.spec.machinePoolRef !== undefined)
+    if (before.spec.machinePoolRef === undefined && machine.spec.machinePoolRef !== undefined) {
       this.#lookAtPlace(machine);
+      const had = this.#placed.get(uid) ?? new Set();
+      this.#placed.set(uid, had.add(machine.spec.machinePoolRef.name));
+    }
   }
 
   /** Nobody deletes a Machine but a user, or a taint that it does not tolerate. */
@@ -169,6 +174,8 @@ export class IronCoreLedger {
     if (!this.#isKnown(-Infinity)) return;
     const { metadata, spec } = machine;
     const name = spec.machinePoolRef?.name ?? '';
+    // One that lost its pool when the cluster was set back has its machine there, whatever the pool says by now.
+    if (this.#placed.get(metadata.uid)?.has(name) === true) return;
     const machineClass = spec.machineClassRef.name;
     const there = this.machines.filter((one) => {
       const isNew = Date.parse(one.metadata.creationTimestamp) > this.#world.time.epochMs - UNSEEN_MS;

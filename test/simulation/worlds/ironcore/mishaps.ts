@@ -34,7 +34,7 @@ export class Mishaps {
     const runtime = oneOf(random, this.#runtimes.all);
     const mishaps = [
       () => this.#ofMachine(random, (at, { metadata }) => at.lose(metadata.id)),
-      () => this.#ofMachine(random, (at, machine) => this.#evacuate(at, machine)),
+      () => this.#ofMachine(random, (at, machine) => this.remove(at, machine)),
       () => this.#ofMachine(random, (_at, machine) => this.#shutDown(machine, random() * 300_000)),
       () => runtime.restart(),
       () => this.#goDown(runtime, random() * 600_000),
@@ -43,8 +43,8 @@ export class Mishaps {
     oneOf(random, mishaps)();
   }
 
-  /** The provider moves everything off a host, and has no room for a machine elsewhere. */
-  #evacuate(at: Runtime, machine: RuntimeMachine): void {
+  /** The provider moves everything off a host, and has no room for a machine elsewhere; or somebody deletes one at its runtime. */
+  remove(at: Runtime, machine: RuntimeMachine): void {
     if (machine.metadata.deletedAt !== 0n) return;
     this.#world.trace.add(`the provider deletes machine ${machine.metadata.id}`);
     at.store.delete(machine.metadata.id);

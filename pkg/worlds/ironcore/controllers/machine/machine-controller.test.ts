@@ -61,7 +61,11 @@ function world(
   machine: IronCoreMachine,
   volumes: readonly IronCoreVolume[] = [],
   pool: IronCoreMachinePool = { metadata: { ...meta('p'), namespace: '' } },
-  { downwardAPI = NO_DOWNWARD_API, watchFilter = '' } = {},
+  {
+    downwardAPI = NO_DOWNWARD_API,
+    watchFilter = '',
+    otherRuntimes = [] as readonly (readonly [string, PoolRuntime])[],
+  } = {},
 ) {
   const clock = new FakeClock();
   const store = new MachineStore();
@@ -150,7 +154,7 @@ function world(
     networks: new MemoryInformer([]),
     reader: client,
     writer: client,
-    runtimes: new Map([['p', runtime]]),
+    runtimes: new Map([['p', runtime], ...otherRuntimes]),
     served: { has: () => isServed.now },
     claims,
     rivals,
@@ -266,6 +270,77 @@ describe('a creation without an answer, sent by the process before to', () => {
     await pass();
 
     expect(store.made).toBe(1);
+  });
+});
+
+describe('while the runtime of another pool', () => {
+  interface Other {
+    readonly what: string;
+    readonly has: boolean;
+    /** The connection that has shown a machine of the Machine; undefined: none was shown. */
+    readonly seenBy?: number;
+    readonly fails?: boolean;
+    readonly address?: string;
+    readonly isListed?: boolean;
+    readonly isGivenUp?: boolean;
+    readonly goesOn: boolean;
+  }
+  const CASES: readonly Other[] = [
+    { what: 'has a machine of the Machine', has: true, seenBy: 1, goesOn: false },
+    { what: 'that has shown one does not answer', has: true, seenBy: 1, fails: true, goesOn: false },
+    { what: 'that has shown one was started again without it', has: false, seenBy: 0, goesOn: false },
+    { what: 'has one, and that is given up', has: true, seenBy: 1, isGivenUp: true, goesOn: true },
+    { what: 'that has shown one does not have it any more', has: false, seenBy: 1, goesOn: true },
+    { what: 'has none', has: false, goesOn: true },
+    { what: 'does not answer, and has shown none', has: false, fails: true, goesOn: true },
+    { what: 'was not asked yet', has: false, isListed: false, goesOn: false },
+    { what: 'is the same one', has: false, seenBy: 0, address: 'unix:///p.sock', goesOn: true },
+  ];
+
+  function worldOf({ has, seenBy, fails = false, address = 'unix:///q.sock', ...of }: Other, metadata: object) {
+    const { isListed = true, isGivenUp = false } = of;
+    const there = new MachineStore();
+    there.quantities.set('c', 1n);
+    const machine = Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: { class: 'c' } });
+    const made = there.create(machine);
+    const other = {
+      address,
+      version: async () => ({ name: 'iri', version: '1', connection: 1 }),
+      machines: async () => {
+        if (fails) throw new RuntimeError('ListMachines', 'Unavailable', 'reset', { isMutation: false });
+        return has ? [made] : [];
+      },
+    } as unknown as PoolRuntime;
+    const annotations = isGivenUp ? giveUp(new FakeClock()) : {};
+    const it = world(machineOf(annotations, {}, metadata), [], undefined, { otherRuntimes: [['q', other]] });
+    if (fails) it.keptUses.failed('q', 'reset');
+    else if (isListed) it.keptUses.saw('q', []);
+    if (seenBy !== undefined) it.sightings.saw('q', { machines: [made], connection: seenBy });
+    return it;
+  }
+
+  test.each(CASES)('$what, a machine is made: $goesOn', async (one) => {
+    const { clock, store, pass, events } = worldOf(one, {});
+
+    for (let i = 0; i < 3; i++) {
+      await pass();
+      clock.advance(2 * MINUTE_MS);
+    }
+
+    expect(store.made).toBe(one.goesOn ? 1 : 0);
+    const told = /^WrongRuntime: The runtime of MachinePool q has .* pool of the Machine is p: .* -n ns .* m .*give-up/;
+    expect(events.some((event) => told.test(event))).toBe(!one.goesOn && one.isListed !== false);
+  });
+
+  test.each(CASES)('$what, a deletion ends: $goesOn', async (one) => {
+    const it = worldOf(one, deletion);
+
+    for (let i = 0; i < 3; i++) {
+      await it.pass();
+      it.clock.advance(2 * MINUTE_MS);
+    }
+
+    expect(hasFinalizer(it)).toBe(!one.goesOn);
   });
 });
 

@@ -11,6 +11,7 @@ import { IRONCORE_MACHINE_FINALIZER, IRONCORE_WATCH_FILTER_LABEL, MANAGED_BY_ANN
 import type { PassCollaborators, IronCoreStep } from './machine-pass.ts';
 import { MissingMachines } from './missing-machines.ts';
 import { needs } from './needs.ts';
+import { nowhereElse } from './nowhere-else.ts';
 import { observeMachines } from './observe.ts';
 import { prepare } from './prepare.ts';
 import { Rechecks } from './rechecks.ts';
@@ -56,6 +57,7 @@ export class IronCoreMachineController {
       observeMachines(given),
       yieldToRival(given),
       rightRuntime(given),
+      nowhereElse(given),
       certainty(given),
       act(given),
     ];

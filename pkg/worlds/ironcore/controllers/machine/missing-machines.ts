@@ -138,6 +138,17 @@ export class MissingMachines {
     return { reason: 'WrongRuntime', message };
   }
 
+  /** The runtime of another pool, `there`, may have a machine of the Machine, as `why` says. */
+  elsewhere(machine: IronCoreMachine, poolName: string, there: string, why: string): Doubt | undefined {
+    const release = this.#releaseOf(machine, poolName);
+    if (release === 'given') return undefined;
+    const message =
+      `The runtime of MachinePool ${there} ${why}, although the pool of the Machine is ${poolName}: the API server may have been restored from a ` +
+      'backup taken before the Machine was placed. Not creating or releasing anything here. Save the data of the machine, then delete it at ' +
+      `that runtime. ${giveUpHint(release, machineRef(machine))}`;
+    return { reason: 'WrongRuntime', message };
+  }
+
   /**
    * Whether too many machines of the pool are missing in the runtime's whole list, whatever it makes of labels, or nothing but that says that
    * this one is gone. Throws RuntimeError.

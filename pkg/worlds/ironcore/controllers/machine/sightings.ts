@@ -89,6 +89,11 @@ export class Sightings {
     return this.#of(pool).get(uidKey(uid)) !== undefined;
   }
 
+  /** What was seen of the Machine with this UID at the runtime of a pool is gone, and says nothing any more. */
+  left(pool: string, uid: string): void {
+    this.#of(pool).delete(uidKey(uid));
+  }
+
   /** Whether a machine is gone that this connection does not show. */
   vouchesFor(pool: string, what: { readonly id: string } | { readonly uid: string }, connection?: number): boolean {
     const seen = this.#of(pool).get('id' in what ? idKey(what.id) : uidKey(what.uid));
