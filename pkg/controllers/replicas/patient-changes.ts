@@ -1,5 +1,4 @@
 import type { KubeObject } from '../../apis/meta.ts';
-import { isDenial } from '../../kube/client/errors.ts';
 import { isWorthReporting } from '../machine-facts/node-refusal.ts';
 import { atOnce } from './at-once.ts';
 import { describeRefusedChange } from './refused-change.ts';
@@ -38,9 +37,7 @@ export class PatientChanges {
         this.#refusals.delete(id);
       } catch (err) {
         if (!isWorthReporting(err)) throw err;
-        // What fails once, as in a change of etcd's leader, is no refusal.
-        const isTold = isDenial(err) || this.#refusals.has(id);
-        this.#refusals.add(owner, id, isTold ? describeRefusedChange(err) : undefined);
+        this.#refusals.add(owner, id, this.#refusals.isToTell(id, err) ? describeRefusedChange(err) : undefined);
       }
     });
     return this.among(owner, objects);

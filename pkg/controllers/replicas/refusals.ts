@@ -1,5 +1,6 @@
 import { type Clock, MINUTE_MS } from '../../base/clock/clock.ts';
 import type { Random } from '../../base/random/random.ts';
+import { isDenial } from '../../kube/client/errors.ts';
 import { Backoff } from '../../work/workqueue/backoff.ts';
 
 /** How long what has refused is left alone. */
@@ -30,6 +31,11 @@ export class Refusals {
 
   has(uid: string): boolean {
     return this.#refusals.has(uid);
+  }
+
+  /** Whether an error is to be told: what fails once, as in a change of etcd's leader, is no refusal. */
+  isToTell(uid: string, err: unknown): boolean {
+    return isDenial(err) || this.has(uid);
   }
 
   isDue(uid: string): boolean {

@@ -2,7 +2,7 @@ import { UPDATE_RESULT_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
 import { keyOf, refOf } from '../../../apis/meta.ts';
-import { isDenial, isNotFound } from '../../../kube/client/errors.ts';
+import { isNotFound } from '../../../kube/client/errors.ts';
 import { mergePatch, type Patch } from '../../../kube/client/patch.ts';
 import { machines as machineResource } from '../../../kube/client/resource.ts';
 import { isWorthReporting } from '../../machine-facts/node-refusal.ts';
@@ -89,8 +89,7 @@ export class Moves {
         if (isNotFound(cause)) return;
         if (!isWorthReporting(cause)) throw cause;
         refused.push({ name, cause });
-        // What fails once, as in a change of etcd's leader, is no refusal.
-        const isTold = isDenial(cause) || refusals.has(uid);
+        const isTold = refusals.isToTell(uid, cause);
         if (isTold && refusals.textOf(uid) === undefined) newRefusals.push({ name, cause });
         refusals.add(owner, uid, isTold ? cause.message : undefined);
       }

@@ -89,16 +89,7 @@ class World {
     before = this.#vanished.settled(KEY),
     { isDoubted = false } = {},
   ): Promise<readonly string[]> {
-    const { driver } = this;
-    const list = {
-      key: KEY,
-      machineClass: machineClass(),
-      driver,
-      secretData: {},
-      scope: 'class' as const,
-      vms: [],
-      foreign: [],
-    };
+    const list = this.#list(KEY);
     const sight = { atMs, wallMs: atMs, vms: 0, machines: 1 };
     const suspects = await this.#vanished.examine([this.#vanished.unlisted(list, new Set(), before)], sight, signal);
     if (!isDoubted) await this.#vanished.fail(suspects, signal);
@@ -107,22 +98,27 @@ class World {
 
   /** Asks for Machines of classes of one account. */
   async asksOf(byClass: ReadonlyMap<string, readonly Machine[]>): Promise<number> {
-    const { driver } = this;
     const unlisted = [...byClass].map(([key, machines]) => ({
-      list: {
-        key,
-        machineClass: machineClass(),
-        driver,
-        secretData: {},
-        scope: 'class' as const,
-        vms: [],
-        foreign: [],
-      },
+      list: this.#list(key),
       machines,
       expected: machines.length,
     }));
     const sight = { atMs: 0, wallMs: 0, vms: 0, machines: 0 };
     return (await this.#vanished.examine(unlisted, sight, signal)).length;
+  }
+
+  /** The list of a class that shows nothing. */
+  #list(key: string) {
+    const { driver } = this;
+    return {
+      key,
+      machineClass: machineClass(),
+      driver,
+      secretData: {},
+      scope: 'class' as const,
+      vms: [],
+      foreign: [],
+    };
   }
 
   /** What a look finds that shows these VMs. */
