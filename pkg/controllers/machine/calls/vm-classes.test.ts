@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { machineClass, type BuiltMachine } from '../../../../test/builders.ts';
+import { machine, machineClass, type BuiltMachine } from '../../../../test/builders.ts';
 import { MINUTE, SECOND } from '../../../../test/durations.ts';
 import type { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { newMachineWorld } from '../../../../test/fakes/new-machine-world.ts';
@@ -200,6 +200,35 @@ describe('a machine whose class changes during its creation', () => {
     expect(world.otherDriver.calls).toEqual(['status', 'create']);
     expect(current(world).metadata.annotations).toMatchObject({ [VM_CLASS_ANNOTATION]: 'class-2' });
     expect(current(world).metadata.annotations).not.toHaveProperty(['machine.sapcloud.io/creation-sent-at']);
+  });
+
+  test('is not made with another class while the VM may show of a creation that was answered with that of another machine', async () => {
+    const world = start();
+    world.machines.put(
+      machine((m) => {
+        Object.assign(m.metadata, { name: 'm-2', labels: {} });
+        Object.assign(m, { spec: { class: m.spec.class }, status: {} });
+      }),
+    );
+    const vm = (i: number) => ({
+      providerID: `sim:///m-${i}`,
+      nodeName: `ip-${i}`,
+      addresses: [],
+      lastKnownState: undefined,
+    });
+    world.driver.idempotentCreate = true;
+    world.driver.create = () => Promise.resolve(vm(2));
+    world.driver.failures = {
+      status: [new DriverError('NotFound', 'none'), new DriverError('Uninitialized', 'x', { result: vm(1) })],
+    };
+    await passes(world);
+    expect(current(world).status?.lastOperation?.description).toContain('from GetMachineStatus');
+
+    edit(world, name('class-2'));
+    world.clock.advance(10 * SECOND);
+    await passes(world);
+
+    expect(world.otherDriver.calls).toEqual([]);
   });
 
   test('is not made with another class after a change there and back, while an answer is missing', async () => {
