@@ -84,6 +84,29 @@ test('a set that could not be created is told, and tried again', async () => {
   expect(writes.at(-1)).toBe('patch machinedeployments/deployment-1/status');
 });
 
+test.each([
+  { why: 'it is frozen', freeze: { freeze: 'True' }, creations: 0 },
+  { why: 'that is refused', freeze: {}, creations: 1 },
+])('fewer replicas are taken from the old set while the new one cannot be created, because $why', async (row) => {
+  const owner = deployment((d) => {
+    d.metadata.labels = row.freeze;
+    d.spec.replicas = 0;
+  });
+  const old = noted(setOf(owner, 'old', true, 3), 3);
+  const deps = new DeploymentWorld(owner, { sets: [old], machines: ['m-1', 'm-2'].map((m) => machineOf(old, m)) });
+  let refused = 0;
+  deps.client.create = async () => {
+    refused += 1;
+    return Promise.reject(new ApiError(403, 'Forbidden', 'exceeded quota'));
+  };
+
+  await deps.pass();
+  await deps.pass();
+
+  expect(deps.machineSets.get('default/old')?.spec.replicas).toBe(0);
+  expect(refused).toBe(row.creations);
+});
+
 test('what is refused is told, with the state of everything else, as a spec that is not obeyed', async () => {
   const owner = deployment((d) => {
     d.metadata.generation = 2;

@@ -246,7 +246,7 @@ const rollOut = (deps: RolloutDeps): DeploymentStep => ({
     const { observed, signal } = pass;
     const strategy = strategyFor(observed, deps.targets.all().length > 0);
     if (strategy === undefined) {
-      await resizeSets(deps, observed, scale(scalingFactsOf(observed)), signal);
+      await resizeSets(deps, observed, scale({ ...scalingFactsOf(observed), isPaused: true }), signal);
       pass.unsupported = NOTHING_IN_PLACE;
       return stop;
     }

@@ -76,4 +76,10 @@ export const CORPUS: readonly CorpusSeed[] = [
     showed:
       'a process died when it had recorded a VM, and not yet that the VM is to be initialized: its machine, whose creation had failed before, ran with it as soon as the Node was healthy',
   },
+  {
+    seed: 72760736,
+    world: 'machines',
+    showed:
+      'a new template had no set yet, as nobody was allowed to create one, when its pool was scaled down and frozen for that: the pool waited for the set, the set for the end of the freeze, and that for fewer machines, forever',
+  },
 ];

@@ -32,7 +32,9 @@ function input(replicas: number, more: Partial<ScalingFacts>): ScalingFacts {
 
 describe('a scaling event is', () => {
   test.each([
-    { title: 'no: the new set does not exist', replicas: 12, oldSets: [facts('a', 10)], is: false },
+    { title: 'no: more is wanted of a template that has no set', replicas: 12, oldSets: [facts('a', 10)], is: false },
+    { title: 'yes: fewer are wanted of a template that has no set', replicas: 9, oldSets: [facts('a', 10)], is: true },
+    { title: 'no: they were taken before', replicas: 9, oldSets: [facts('a', 9, { desiredNote: 9 })], is: false },
     { title: 'no: the replicas are what was noted', replicas: 10, newSet: facts('n', 10), is: false },
     { title: 'yes: an active set noted another number', replicas: 12, newSet: facts('n', 10), is: true },
     { title: 'yes: an active old set did', replicas: 12, newSet: facts('n', 0), oldSets: [facts('a', 10)], is: true },
@@ -70,9 +72,30 @@ describe('scaling', () => {
     {
       title: 'wakes the newest old set when there is no new one',
       replicas: 4,
-      more: { oldSets: [facts('b', 0, { createdMs: 2 }), facts('a', 0, { createdMs: 1 })] },
+      more: { oldSets: [facts('b', 0, { createdMs: 2 }), facts('a', 0, { createdMs: 1 })], isPaused: true },
       sizes: { b: 4 },
       noted: ['b'],
+    },
+    {
+      title: 'takes from the old set of a template that has none',
+      replicas: 4,
+      more: { oldSets: [facts('a', 10)], isFrozen: true },
+      sizes: { a: 4 },
+      noted: ['a'],
+    },
+    {
+      title: 'does not grow the old set of a template that has none',
+      replicas: 8,
+      more: { oldSets: [facts('a', 3)] },
+      sizes: {},
+      noted: ['a'],
+    },
+    {
+      title: 'does not grow the newest old set of a template that has none',
+      replicas: 8,
+      more: { oldSets: [facts('b', 3, { createdMs: 2 }), facts('a', 2, { createdMs: 1 })] },
+      sizes: {},
+      noted: ['a', 'b'],
     },
     {
       title: 'during a rollout leaves growth to the new set',

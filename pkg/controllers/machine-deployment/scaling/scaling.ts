@@ -9,6 +9,7 @@ export interface ScalingFacts {
   readonly oldSets: readonly SetFacts[];
   readonly strategy: string;
   readonly limits: RolloutLimits;
+  /** Paused, waiting for its turn, or without a rollout to the new template: sets of old templates grow. */
   readonly isPaused: boolean;
   /** Held back by the overshoot safety: no set is raised, but to what it has, which creates nothing. */
   readonly isFrozen: boolean;
@@ -33,9 +34,14 @@ export interface Scaling {
  * Whether the number of replicas was changed since the sets were last scaled: an active set (one with Machines to keep)
  * noted another number, or nothing is active although Machines are wanted. While Machines of old sets are still going, an
  * empty new set is the business of the rollout, which keeps to the surge.
+ *
+ * Without a new set only fewer replicas are: what is wanted more is of the new template, and waits for its set. What is not wanted any more does
+ * not: that set may be refused, or held back by a freeze that ends only when Machines have gone.
  */
 export function isScalingEvent({ newSet, oldSets, limits }: ScalingFacts): boolean {
-  if (newSet === undefined) return false;
+  if (newSet === undefined) {
+    return oldSets.some((set) => isActive(set) && set.desiredNote !== undefined && set.desiredNote > limits.replicas);
+  }
   const active = [newSet, ...oldSets].filter(isActive);
   if (active.length === 0) return limits.replicas > 0 && sumOf(oldSets, ({ existing }) => existing) === 0;
   return active.some(({ desiredNote }) => desiredNote !== undefined && desiredNote !== limits.replicas);
@@ -81,12 +87,12 @@ function isActive({ size }: SetFacts): boolean {
 function scaleOnly({ newSet, oldSets, strategy, limits, isPaused }: ScalingFacts, active?: SetFacts): Resizes {
   const target = active ?? newSet ?? oldSets.toSorted(byAge).at(-1);
   if (target === undefined) return new Map();
-  const isRollout = newSet !== undefined && target !== newSet && growsElsewhere(strategy, isPaused);
+  const isRollout = target !== newSet && growsElsewhere(strategy, isPaused);
   const size = isRollout ? Math.min(withoutNamed(target).size, limits.replicas) : limits.replicas;
   return new Map([[target.name, size]]);
 }
 
-function spread({ newSet, oldSets, strategy, limits }: ScalingFacts, active: readonly SetFacts[]): Resizes {
+function spread({ newSet, oldSets, strategy, limits, isPaused }: ScalingFacts, active: readonly SetFacts[]): Resizes {
   const { replicas, surge } = limits;
   if (newSet !== undefined && isSaturated(newSet, replicas)) {
     return new Map(active.filter((set) => set !== newSet).map(({ name }) => [name, 0]));
@@ -109,7 +115,9 @@ function spread({ newSet, oldSets, strategy, limits }: ScalingFacts, active: rea
     return sizes.set(newSet.name, grownSize(withoutNamed(newSet), oldSets.map(withoutNamed), limits));
   }
   const newest = left.toSorted(byAge).at(-1);
-  return newest === undefined ? sizes : sizes.set(newest.name, newest.size + Math.max(0, replicas - total));
+  return newest === undefined || growsElsewhere(strategy, isPaused)
+    ? sizes
+    : sizes.set(newest.name, newest.size + Math.max(0, replicas - total));
 }
 
 /** What an autoscaler has named goes from its own set, whatever the shares are. */
