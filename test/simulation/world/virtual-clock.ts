@@ -7,6 +7,10 @@ import { type Timer, TimerQueue } from './timer-queue.ts';
 const TURNS = 3;
 /** Between two things that a process catches up with. */
 const CATCH_UP_MS = 0.001;
+/** What a timer waits at least that is to wait at all, and is too short to make a difference to the time: else who waits for a rest of it waits forever. */
+const LEAST_MS = 0.001;
+/** More cannot happen at one moment: something is repeated without a pause. */
+const MOST_AT_ONCE = 200_000;
 
 /** The time of a world: it stands until it is moved, and what is due at one moment runs in an order that the seed draws. */
 export class VirtualTime {
@@ -31,16 +35,22 @@ export class VirtualTime {
 
   /** Calls `run` after `delayMs`; the returned function cancels it. */
   schedule(delayMs: number, run: () => void): () => void {
-    const timer: Timer = { atMs: this.#nowMs + Math.max(0, delayMs), order: this.#random(), run, isCancelled: false };
+    const dueMs = this.#nowMs + Math.max(0, delayMs);
+    const atMs = delayMs > 0 && dueMs === this.#nowMs ? dueMs + LEAST_MS : dueMs;
+    const timer: Timer = { atMs, order: this.#random(), run, isCancelled: false };
     this.#queue.push(timer);
     return () => {
       timer.isCancelled = true;
     };
   }
 
-  /** Moves time by `ms`, with all that happens meanwhile; ends sooner when `isEnough` says so, which is asked at each moment. */
+  /**
+   * Moves time by `ms`, with all that happens meanwhile; ends sooner when `isEnough` says so, which is asked at each moment.
+   * Throws when time stands still.
+   */
   async advance(ms: number, isEnough: () => boolean = () => false): Promise<void> {
     const untilMs = this.#nowMs + ms;
+    let atOnce = 0;
     await settle();
     while (!isEnough()) {
       const next = this.#queue.next;
@@ -49,6 +59,8 @@ export class VirtualTime {
         return;
       }
       this.#queue.pop();
+      atOnce = next.atMs === this.#nowMs ? atOnce + 1 : 0;
+      if (atOnce > MOST_AT_ONCE) throw new Error(`time stands still at ${this.#nowMs} ms: something has no end`);
       this.#nowMs = next.atMs;
       next.run();
       await settle();
