@@ -265,8 +265,7 @@ export class Operator {
   }
 
   get #callsDrivers(): boolean {
-    const { drivers, leases } = this.config;
-    return drivers.length > 0 && leases.has(MACHINE_LEASE);
+    return this.config.drivers.length > 0;
   }
 
   #startCheck(): StartCheck {

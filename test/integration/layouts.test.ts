@@ -13,6 +13,7 @@ import { CELLS_FLAGS } from '../../hack/bench/bed.ts';
 import { resolveProgram } from '../../hack/control-plane/binaries.ts';
 import { applyManifests, type Manifest, parseManifests } from '../../hack/control-plane/apply.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
+import type { Config } from '../../pkg/operator/config/config.ts';
 import type { Program as FlagsOf } from '../../pkg/operator/config/flag.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { QUICK, SimulatedCloud } from '../cloud/sim-cloud.ts';
@@ -440,6 +441,81 @@ test.each(['one-process', 'split', 'beside-provider'])(
   },
 );
 
+/** What the programs of layout split make of their arguments: the machine controllers, then the other controllers. */
+async function splitConfigs(manifests: readonly Manifest[]): Promise<readonly [Config, Config]> {
+  const read = async ({ container, program }: (typeof PROGRAMS_OF)['split'][number]): Promise<Config> => {
+    const { args = [] } = containersOf(manifests).find(({ name }) => name === container) as Container;
+    const own = args.map((arg) => arg.replace('$(POD_NAMESPACE)', 'machinist'));
+    return (await parseFlags(program, own)).config;
+  };
+  const [machines, owners] = PROGRAMS_OF.split as [
+    (typeof PROGRAMS_OF)['split'][number],
+    (typeof PROGRAMS_OF)['split'][number],
+  ];
+  return [await read(machines), await read(owners)];
+}
+
+describe('layout split', () => {
+  const TARGET = '--target-kubeconfig=/etc/target/kubeconfig';
+  const DRY_RUN = '--machine-safety-orphan-vms-dry-run';
+  const templateSplit = async (values: Readonly<Record<string, readonly string[]>>): Promise<Manifest[]> =>
+    await template(
+      '--set=layout=split',
+      ...Object.entries(values).map(([name, value]) => `--set-json=${name}=${JSON.stringify(value)}`),
+    );
+
+  test('has both programs take the args of the chart, so that a dry run is one, and both have the same target', async () => {
+    const [machines, owners] = await splitConfigs(
+      await templateSplit({ args: [TARGET, DRY_RUN, '--driver=a=unix:///a'] }),
+    );
+
+    expect(machines.safety.orphanVMsDryRun).toBe(true);
+    expect(machines.drivers).toHaveLength(1);
+    expect(owners.drivers).toEqual([]);
+    expect([machines, owners].map(({ clusters }) => clusters.targetKubeconfig)).toEqual(
+      Array<string>(2).fill('/etc/target/kubeconfig'),
+    );
+  });
+
+  test('has the machine controllers prefer args of their own, and takes a flag that stands in both lists', async () => {
+    const driver = '--driver=a=unix:///a';
+    const [machines, owners] = await splitConfigs(
+      await templateSplit({
+        args: [TARGET, driver, '--concurrent-syncs=5'],
+        machineControllerArgs: [TARGET, driver, '--concurrent-syncs=7'],
+      }),
+    );
+
+    expect([machines.machine.concurrency, owners.sets.concurrency]).toEqual([7, 5]);
+    expect(machines.drivers).toHaveLength(1);
+  });
+
+  test('has both programs take the flags that the page on running adds with kustomize', async () => {
+    const page = readFileSync(join(ROOT, 'docs/operations/running.md'), 'utf8');
+    const [, patches = ''] = /```yaml\n(patches:[^`]*)```/.exec(page) ?? [];
+    const folder = mkdtempSync(join(tmpdir(), 'machinist-kustomize-'));
+    const [machines, owners] = await splitConfigs(
+      await built(folder, {
+        ...(parse(patches) as Partial<Kustomization>),
+        resources: ['deploy/layouts/split'],
+        components: [EXAMPLE.component],
+      }),
+    );
+
+    expect(machines.safety.orphanVMsDryRun).toBe(true);
+    expect(owners.safety.orphanVMsDryRun).toBe(true);
+  });
+
+  test.each(['--target-kubeconfig=/other', '--target_kubeconfig=/other', '--node-conditions=Ready'])(
+    'is refused with %s for the machine controllers alone',
+    async (flag) => {
+      const alone = templateSplit({ args: [TARGET], machineControllerArgs: [flag] });
+
+      await expect(alone).rejects.toThrow(/machineControllerArgs: --[a-z-]+ has to be the same for both programs/);
+    },
+  );
+});
+
 test('the chart gives drivers, pods and the service account what a site needs; the API server takes it', async () => {
   await using own = await namespace();
   const proxy = { name: 'HTTPS_PROXY', value: 'http://proxy:3128' };
@@ -487,10 +563,8 @@ describe('the notes of an installation', () => {
 
   test.each([
     { sets: IMAGE, warns: ['No driver is configured'] },
-    {
-      sets: `${IMAGE},layout=split,args[0]=--driver=a=unix:///a`,
-      warns: ['--driver=PROVIDER=ADDRESS in machineControllerArgs'],
-    },
+    { sets: `${IMAGE},layout=split`, warns: ['--driver=PROVIDER=ADDRESS in args'] },
+    { sets: `${IMAGE},layout=split,args[0]=--driver=a=unix:///a`, warns: [] },
     { sets: DRIVER, warns: ['image.repository is "machinist", which names no registry'] },
     { sets: '', warns: ['No driver is configured', 'set image.repository'] },
     { sets: `${IMAGE},${DRIVER}`, warns: [] },

@@ -7,7 +7,7 @@ import { defaultOf, type Flag, type Program } from './flag.ts';
 import { flagsOf, OWN_FLAGS } from './flags.ts';
 import { leasesOf, refuseSplitLeases } from './lease-groups.ts';
 import type { LogFormat } from '../../base/log/logger.ts';
-import { servesOwnKinds } from '../../kube/leader/names.ts';
+import { MACHINE_LEASE, servesOwnKinds } from '../../kube/leader/names.ts';
 import { addressesFrom, refuseTwice } from './named-addresses.ts';
 import { FlagError } from './flag-error.ts';
 import { readerOf, type TypedFlags, type ValueReader, valuesOf } from './value-reader.ts';
@@ -29,6 +29,7 @@ export interface Config {
   readonly leases: ReadonlySet<string>;
   /** What the flags of another API say. Throws when the command line has none of it. */
   readonly of: SettingsOf;
+  /** None where no Machines are looked after: the flags may be meant for the other program of a pod. */
   readonly drivers: readonly ProviderAddress[];
   readonly machine: Readonly<ReturnType<typeof machineFrom>>;
   readonly sets: {
@@ -105,7 +106,7 @@ export function configFrom(
     controllers,
     leases,
     of: settings,
-    drivers: driversFrom(list('driver'), list('driver-qps')),
+    drivers: leases.has(MACHINE_LEASE) ? driversFrom(list('driver'), list('driver-qps')) : [],
     machine: machineFrom(program, read),
     sets: {
       concurrency: number(program === 'machinist run' ? 'machine-set-concurrent-syncs' : 'concurrent-syncs'),
