@@ -5,7 +5,6 @@ import { next, requeue, waitFor, type StepResult } from '../../../work/reconcile
 import type { Node } from '../../../apis/wire.ts';
 import { accountOf } from '../../../driver/account.ts';
 import { DriverError } from '../../../driver/error.ts';
-import { GateClosedError } from '../../../kube/gate/gate.ts';
 import { describeStage } from '../../machine-facts/deletion-stage.ts';
 import { wasNeverRequested } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
@@ -115,21 +114,17 @@ async function look(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): P
 
 /** Throws ApiError and GateClosedError. */
 async function contradictionOf(
-  { machines, cursor, judgedVM }: Deps,
+  deps: Deps,
   ctx: MachineContext,
   answer: ActivityResults['delete'],
 ): Promise<Node | undefined> {
+  let isBelieved = false;
   try {
-    const node = await nodeAgainst(machines, ctx, answer);
-    if (node !== undefined) judgedVM?.(ctx.machine.metadata.uid, false);
+    const node = await nodeAgainst(deps, ctx, 'delete-vm', answer);
+    isBelieved = node === undefined;
     return node;
-  } catch (err) {
-    judgedVM?.(ctx.machine.metadata.uid, false);
-    if (!(err instanceof GateClosedError)) {
-      const why = err instanceof Error ? err.message : String(err);
-      cursor.stay(ctx, 'delete-vm', `The driver found no VM, but could not read whether the Node is Ready: ${why}.`);
-    }
-    throw err;
+  } finally {
+    if (!isBelieved) deps.judgedVM?.(ctx.machine.metadata.uid, false);
   }
 }
 
@@ -214,7 +209,7 @@ function wasTold({ machine }: MachineContext, error: DriverError): boolean {
   return error.code === 'Aborted' || description === describeStage('delete-vm', failureText(error));
 }
 
-function failureText(error: DriverError): string {
+export function failureText(error: DriverError): string {
   return error instanceof VMInDoubtError
     ? `The VM cannot be deleted: ${error.detail}.`
     : `Cloud provider message - ${error.message}.`;

@@ -72,16 +72,16 @@ describe('the Node of a deleted machine', () => {
     expect(world.machines.get(KEY)).toBeUndefined();
   });
 
-  test.each<{ code: DriverCode; how: string; drains: readonly boolean[] }>([
+  test.each<{ code: DriverCode; how: string; drains: readonly boolean[]; calls?: readonly string[] }>([
     { code: 'OutOfRange', how: '', drains: [false] },
     { code: 'Uninitialized', how: '', drains: [false] },
     { code: 'NotFound', how: '', drains: [] },
     { code: 'OutOfRange', how: ' and the deletion is forced', drains: [true] },
     { code: 'Unavailable', how: ' and the deletion is forced', drains: [true] },
-    { code: 'NotFound', how: ' and the deletion is forced', drains: [] },
+    { code: 'NotFound', how: ' and the deletion is forced', drains: [], calls: ['status', 'delete'] },
   ])(
-    'that is older than its Machine, as after a restore, is drained unless the provider has no VM: $code$how',
-    async ({ code, how, drains }) => {
+    'that is older than its Machine, as after a restore, is drained unless the provider has no VM, and this waits while it is Ready: $code$how',
+    async ({ code, how, drains, calls = ['status'] }) => {
       const world = startDeletion((m) => {
         m.spec.providerID = 'sim:///m-1';
         m.metadata.labels = { node: 'm-1', ...(how !== '' && { 'force-deletion': 'True' }) };
@@ -97,7 +97,7 @@ describe('the Node of a deleted machine', () => {
       await runUntilQuiet(world);
 
       expect(world.drains.requests.map(({ force }) => force)).toEqual(drains);
-      expect(world.driver.calls).toEqual(drains.length === 0 ? ['status', 'delete'] : ['status']);
+      expect(world.driver.calls).toEqual(calls);
     },
   );
 

@@ -1,6 +1,5 @@
 import { hasForceDeletionLabel, nodeNameOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { DriverError, type DriverCode } from '../../../driver/error.ts';
 import { next, type StepResult } from '../../../work/reconcile/result.ts';
@@ -9,9 +8,12 @@ import type { Collaborators } from '../collaborators.ts';
 import { isUnresolved } from '../calls/class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import type { ActivityResults } from '../calls/results.ts';
+import type { MachineCall } from '../calls/driver-call.ts';
 import { isAt } from './cursor.ts';
+import { failureText } from './delete-vm.ts';
 import { begunNamesakes } from './namesake-vms.ts';
 import { readClass } from './read-class.ts';
+import { isOlder, nodeAgainst, unseenVMError } from './unseen-vm.ts';
 
 /**
  * Answers besides NotFound that say as much as can be known, and speak for what is recorded: the drain finds out whether there is a Node, the driver
@@ -21,14 +23,14 @@ const VOUCHING: ReadonlySet<DriverCode> = new Set(['Unimplemented', 'Uninitializ
 
 type Deps = Pick<
   Collaborators,
-  'namesakes' | 'activities' | 'calls' | 'claims' | 'cursor' | 'reportedOnce' | 'resolveClass'
+  'machines' | 'namesakes' | 'activities' | 'calls' | 'claims' | 'cursor' | 'reportedOnce' | 'resolveClass'
 >;
 
 /**
  * Finds out the Node's name: from label `node`, from Nodes that show the machine's name or provider id, and only then from
  * the provider. Without its class a machine goes on with what is known. Of a Node that is older than the Machine, its record proves nothing: it may
- * be a copy of another namespace's. The provider is asked, and the Node is left alone if it has no VM. A deletion that is forced waits for no answer
- * after the first.
+ * be a copy of another namespace's. The provider is asked, and the Node is left alone if it has no VM; while the Node is Ready and shows the VM that
+ * is recorded, that is not believed, and the deletion stays here. A deletion that is forced waits for no answer after the first.
  */
 export const findNode = (deps: Deps): MachineStep => ({
   name: 'find-node',
@@ -52,23 +54,18 @@ export const findNode = (deps: Deps): MachineStep => ({
     const known = nodeNameOf(machine);
     const node = known === '' ? nodes.ofMachine(machine)[0] : undefined;
     if (node !== undefined) name(ctx, node.metadata.name);
-    const mayBeCopied = isOlder(nodes.get(nodeNameOf(machine)), machine);
+    const mayBeCopied = isOlder(nodes.get(nodeNameOf(machine)), machine.metadata);
     if (!mayBeCopied && (known !== '' || node !== undefined)) {
       deps.cursor.advance(ctx, 'drain');
       return next;
     }
     const resolved = await readClass(deps, ctx, 'vm-status');
-    if (!isUnresolved(resolved)) return ask(deps, ctx, resolved);
+    if (!isUnresolved(resolved)) return await ask(deps, ctx, resolved);
     if (mayBeCopied) forgetNode(machine);
     deps.cursor.advance(ctx, 'drain');
     return next;
   },
 });
-
-/** Backups and copies of Machines are younger than the Nodes that they name. */
-function isOlder(node: Node | undefined, { metadata }: Machine): boolean {
-  return node !== undefined && node.metadata.creationTimestamp < metadata.creationTimestamp;
-}
 
 /** With what its status mirrors of that Node: nothing may say any more that it is this machine's. */
 function forgetNode({ metadata, status }: MachineCopy): void {
@@ -81,11 +78,11 @@ function name({ machine }: MachineContext, nodeName: string): void {
   machine.metadata.labels = { ...machine.metadata.labels, [NODE_LABEL]: nodeName };
 }
 
-function ask(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): StepResult {
+async function ask(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): Promise<StepResult> {
   const { observed } = ctx;
   const { driver, machineClass, secretData } = resolved;
   const what = 'the provider to return the VM';
-  const progress = deps.calls.advance(ctx, {
+  const call: MachineCall<'status'> = {
     kind: 'status',
     resolved,
     waitingFor: { answer: what, attempt: what },
@@ -98,13 +95,37 @@ function ask(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): StepResu
     answerIn: (error) => answerIn(error, hasForceDeletionLabel(ctx.machine)),
     // Much the same again is no write and no Event.
     show({ error }) {
-      const text = `Cloud provider message - ${error.message}.`;
+      const text = failureText(error);
       if (deps.cursor.stay(ctx, 'vm-status', text)) ctx.pass.event('VMDeletionFailed', text);
     },
-  });
+  };
+  const progress = deps.calls.advance(ctx, call);
   if (progress.kind === 'waiting') return progress.result;
+  const node = await contradictionTo(deps, ctx, progress.answer);
+  if (node !== undefined) {
+    const error = unseenVMError(ctx.observed, node, machineClass.metadata.name, undefined);
+    return deps.calls.refuse(
+      ctx,
+      call,
+      error,
+      `the driver to find the VM, or Node ${node.metadata.name} to be no longer Ready`,
+    );
+  }
   found(deps, ctx, progress.answer);
   return next;
+}
+
+/**
+ * The Ready Node of the recorded VM, which the driver does not find: its tags may be those of the Machine before a restore. Nothing is drained,
+ * because this one may be a copy of another manager's Machine, whose VM and Node they are; nor is the VM given up. Throws ApiError.
+ */
+async function contradictionTo(
+  deps: Deps,
+  ctx: MachineContext,
+  { isMissing }: ActivityResults['status'],
+): Promise<Node | undefined> {
+  if (isMissing !== true || providerIDOf(ctx.observed) === '') return undefined;
+  return await nodeAgainst(deps, ctx, 'vm-status', { lastKnownState: undefined, wasFound: false });
 }
 
 /** What an error says as well as an answer would; undefined: nothing, and it is asked again, unless `isLast`: then what is recorded stands. */
@@ -131,7 +152,7 @@ function found(deps: Deps, ctx: MachineContext, told: ActivityResults['status'])
   const isRefused =
     told.mayBeAnothers === true || deps.claims.takenBy(ctx, { providerID: '', nodeName: '', ...told }) !== undefined;
   const { nodeName, providerID } = isRefused ? {} : told;
-  if (told.isMissing === true && isOlder(nodes?.get(nodeNameOf(machine)), machine)) forgetNode(machine);
+  if (told.isMissing === true && isOlder(nodes?.get(nodeNameOf(machine)), machine.metadata)) forgetNode(machine);
   if (nodeName !== undefined && nodeName !== '') name(ctx, nodeName);
   if (providerIDOf(machine) === '' && providerID !== undefined && providerID !== '') {
     machine.spec.providerID = providerID;

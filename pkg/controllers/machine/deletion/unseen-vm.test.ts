@@ -295,3 +295,110 @@ describe('departure: that there is no VM is not believed while its Node is Ready
     expect(reasons(world)).toEqual([]);
   });
 });
+
+describe('departure: a Machine that is younger than its Node, which is Ready, and whose VM the driver does not find', () => {
+  const OLDER =
+    'The VM cannot be deleted: the driver found no VM sim:///m-1, but Node m-1 is Ready, so the VM is assumed to be running. If it is, correct the tags of ' +
+    'the VM (UID, namespace and cluster may be those of an earlier Machine; the UID of this one is uid-new), MachineClass class-1 or its Secret so that ' +
+    'the driver finds it; to remove the Machine without its VM, set label force-deletion=True. ' +
+    'Set machine status to termination. Now, getting VM Status';
+  const older = (n: BuiltNode): void => void (n.metadata.creationTimestamp = '2025-12-01T00:00:00Z');
+  const notReadyEither = (n: BuiltNode): void => (older(n), notReady(n));
+
+  /** One that was created again after a restore: its VM is marked with the UID that it had. */
+  function startRestored(change: Change = () => undefined): FakeWorld {
+    const world = worldInDeletion((m) => {
+      m.metadata.uid = 'uid-new';
+      change(m);
+    });
+    world.nodes.cache.put(node(older));
+    for (const call of ['status', 'delete']) world.driver.failures[call] = Array.from({ length: 30 }, () => NOT_FOUND);
+    return world;
+  }
+
+  test('keeps both, undrained, and says why, until the driver finds the VM', async () => {
+    const world = startRestored();
+    await runFor(world, 5 * MINUTE);
+
+    expect(told(world)).toMatchObject({ state: 'Failed', description: OLDER });
+    expect(reasons(world)).toEqual(['VMDeletionFailed']);
+    expect(world.drains.requests).toEqual([]);
+    expect(new Set(world.driver.calls)).toEqual(new Set(['status']));
+    expect(world.driver.calls.length).toBeLessThan(12);
+
+    world.driver.failures['status'] = [];
+    world.driver.failures['delete'] = [];
+    await runFor(world, 10 * MINUTE);
+    expect(world.drains.requests.map(({ nodeName, force }) => ({ nodeName, force }))).toEqual([
+      { nodeName: 'm-1', force: false },
+    ]);
+    expect(world.driver.calls).not.toContain('delete');
+    world.drains.end({ kind: 'drained' } as never);
+    await runToEnd(world);
+    expect(isGone(world)).toBe(true);
+    expect(world.driver.vms.size).toBe(0);
+    expect(world.nodes.done.at(-1)).toBe('remove m-1');
+  });
+
+  test('is kept, with the reason, while the Node cannot be read', async () => {
+    const world = startRestored();
+    put(world, notReadyEither);
+    world.nodes.readFailure = new Error('no answer');
+    await world.reconcile();
+    await world.settle();
+    await world.reconcile();
+    await world.settle();
+    const { error } = await world.reconcile();
+
+    expect(error).toEqual(new Error('no answer'));
+    expect(told(world)?.description).toBe(
+      'The driver found no VM, but could not read whether the Node is Ready: no answer. Set machine status to termination. Now, getting VM Status',
+    );
+  });
+
+  test.each<{ what: string; change?: Change; arrange?: (world: FakeWorld) => void }>([
+    { what: 'is removed by force', change: (m) => void (m.metadata.labels['force-deletion'] = 'True') },
+    { what: 'has a Node that is not Ready', arrange: (world) => put(world, notReadyEither) },
+    {
+      what: 'has recorded no VM',
+      change: (m) => void (m.spec.providerID = ''),
+    },
+    {
+      what: 'has the provider ID of another Machine',
+      arrange: (world) => world.machines.put(machine((m) => Object.assign(m.metadata, { name: 'm-2', uid: 'uid-2' }))),
+    },
+    {
+      what: "names another Machine's Node",
+      arrange: (world) => {
+        world.machines.put(
+          machine((m) => {
+            Object.assign(m.metadata, { name: 'm-2', uid: 'uid-2' });
+            m.spec.providerID = '';
+          }),
+        );
+        put(world, (n) => {
+          older(n);
+          n.metadata.labels = { 'node.gardener.cloud/machine-name': 'm-2' };
+        });
+      },
+    },
+  ])('leaves Node and VM alone, and goes, if it $what', async ({ change, arrange }) => {
+    const world = startRestored(change);
+    arrange?.(world);
+    await runToEnd(world);
+
+    expect(isGone(world)).toBe(true);
+    expect(world.drains.requests).toEqual([]);
+    expect(world.nodes.done.filter((what) => !what.startsWith('read'))).toEqual([]);
+    expect(world.driver.vms.size).toBe(1);
+  });
+
+  test('keeps both if only a live look shows the Node Ready', async () => {
+    const world = startRestored();
+    put(world, notReadyEither);
+    world.nodes.live.set('m-1', node(older));
+    await runToEnd(world);
+
+    expect(told(world)?.description).toBe(OLDER);
+  });
+});

@@ -5,6 +5,9 @@ import { isSameVM } from '../../../apis/machine/v1alpha1/same-vm.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { isReady } from '../../machine-facts/node-health.ts';
 import { isOfOneScheme, isRemovedWith, type MachineIndex } from '../../machine-facts/node-owner.ts';
+import { GateClosedError } from '../../../kube/gate/gate.ts';
+import type { DeletionStage } from '../../machine-facts/deletion-stage.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { ActivityResults } from '../calls/results.ts';
 import type { MachineContext } from '../context.ts';
 import { sharedWith } from '../identity/identity-claims.ts';
@@ -12,7 +15,7 @@ import { VMInDoubtError } from './namesake-vms.ts';
 
 /**
  * The Node that contradicts a driver which says that there is no VM: a class or Secret that was edited shows it another place, where there is
- * none. Undefined: the answer is believed. Throws ApiError.
+ * none. Undefined: the answer is believed. Throws ApiError and GateClosedError; the Machine tells that its Node could not be read.
  *
  * | what is known                                                             | the answer      |
  * |---------------------------------------------------------------------------|-----------------|
@@ -26,8 +29,9 @@ import { VMInDoubtError } from './namesake-vms.ts';
  * found: drivers wait for other things, too.
  */
 export async function nodeAgainst(
-  machines: MachineIndex,
+  { machines, cursor }: Pick<Collaborators, 'machines' | 'cursor'>,
   ctx: MachineContext,
+  stage: DeletionStage,
   { wasFound, isAnothers = false }: ActivityResults['delete'],
 ): Promise<Node | undefined> {
   const { observed, nodes, signal } = ctx;
@@ -37,8 +41,22 @@ export async function nodeAgainst(
   if (sharedWith(observed, machines, nodes) !== undefined) return undefined;
   const cached = nodes.get(name);
   // A cache that is old costs a moment; it must not be believed when the VM is given up.
-  const node = showsVM(cached, observed, machines) ? cached : await nodes.read(name, signal);
-  return showsVM(node, observed, machines) ? node : undefined;
+  if (showsVM(cached, observed, machines)) return cached;
+  try {
+    const node = await nodes.read(name, signal);
+    return showsVM(node, observed, machines) ? node : undefined;
+  } catch (err) {
+    if (!(err instanceof GateClosedError)) {
+      const why = err instanceof Error ? err.message : String(err);
+      cursor.stay(ctx, stage, `The driver found no VM, but could not read whether the Node is Ready: ${why}.`);
+    }
+    throw err;
+  }
+}
+
+/** Backups and copies of Machines are younger than the Nodes that they name. */
+export function isOlder(node: Node | undefined, { creationTimestamp }: Machine['metadata']): node is Node {
+  return node !== undefined && node.metadata.creationTimestamp < creationTimestamp;
 }
 
 function showsVM(node: Node | undefined, machine: Machine, machines: MachineIndex): node is Node {
@@ -47,7 +65,7 @@ function showsVM(node: Node | undefined, machine: Machine, machines: MachineInde
   return !isOther;
 }
 
-/** Why the answer is not believed, and what to do about it. */
+/** Why the answer is not believed, and what to do about it: of a Node that is older than the Machine, the VM may be marked as that of an earlier one. */
 export function unseenVMError(
   { metadata, spec }: Machine,
   node: Node,
@@ -56,9 +74,12 @@ export function unseenVMError(
 ): VMInDoubtError {
   const providerID = providerIDOf({ spec });
   const vm = providerID === '' ? `VM of name ${metadata.name}` : `VM ${providerID}`;
+  const wrong = isOlder(node, metadata)
+    ? `the tags of the VM (UID, namespace and cluster may be those of an earlier Machine; the UID of this one is ${metadata.uid}), MachineClass ${className} or its Secret`
+    : `MachineClass ${className} or its Secret`;
   return new VMInDoubtError(
-    `the driver found no ${vm}, but Node ${node.metadata.name} is Ready, so the VM is assumed to be running. If it is, correct MachineClass ${className} ` +
-      `or its Secret so that the driver finds it; to remove the Machine without its VM, set label ${FORCE_DELETION_LABEL}=True`,
+    `the driver found no ${vm}, but Node ${node.metadata.name} is Ready, so the VM is assumed to be running. If it is, correct ${wrong} so that the driver ` +
+      `finds it; to remove the Machine without its VM, set label ${FORCE_DELETION_LABEL}=True`,
     'FailedPrecondition',
     lastKnownState,
   );
