@@ -533,6 +533,7 @@ test('the chart gives drivers, pods and the service account what a site needs; t
     extraEnv: [proxy],
     volumes: [{ name: 'ca', configMap: { name: 'ca' } }],
     podAnnotations: { 'sidecar.istio.io/inject': 'false' },
+    podLabels: { 'networking.gardener.cloud/to-dns': 'allowed' },
     topologySpreadConstraints: [spread, others],
     serviceAccount: { annotations: { 'eks.amazonaws.com/role-arn': 'arn:aws:iam::1:role/machinist' } },
   };
@@ -551,7 +552,7 @@ test('the chart gives drivers, pods and the service account what a site needs; t
     manifests.find(({ kind }) => kind === 'Deployment') as unknown as { spec: { template: object } }
   ).spec;
   expect(pod).toMatchObject({
-    metadata: { annotations: values.podAnnotations },
+    metadata: { annotations: values.podAnnotations, labels: { app: 'machinist', ...values.podLabels } },
     spec: { topologySpreadConstraints: [{ ...spread, labelSelector: { matchLabels: { app: 'machinist' } } }, others] },
   });
   expect(manifests.find(({ kind }) => kind === 'ServiceAccount')?.metadata).toMatchObject(values.serviceAccount);
@@ -688,6 +689,11 @@ test.each([
     wrong: 'layout=cells,autoscaler.enabled=true,cells.kubeconfigSecret=',
     says: 'autoscaler: needs the Nodes of target clusters',
   },
+  {
+    wrong: 'layout=cells,autoscaler.enabled=true,cells.namespaces={a}',
+    says: 'autoscaler: is not available with cells.namespaces',
+  },
+  { wrong: 'podLabels.app=mine', says: "at '/podLabels/app'" },
   { wrong: 'layout=cells,statusPage.enabled=true', says: 'statusPage: is not available in layout cells' },
   { wrong: 'layout=cells,cells.kubeconfigSecret=,cells.tokenSecret=t', says: 'cells.tokenSecret: has no effect' },
   {
