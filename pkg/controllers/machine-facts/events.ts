@@ -12,6 +12,11 @@ export const MACHINE_EVENTS = {
   VMCreated: 'Normal',
   /** the driver already had a VM for this machine, created by an earlier process */
   VMAdopted: 'Normal',
+  /**
+   * a new Machine has `spec.providerID`, for example after a [restore](../operations/outages.md#steps), but the driver does not find this VM for it;
+   * the Machine keeps the ID, and gets no other VM → correct the ID, or the tags of the VM, which may name an earlier Machine
+   */
+  VMNotFound: 'Warning',
   /** the driver initialized the VM after an earlier failure; only drivers with a separate initialization step */
   VMInitialized: 'Normal',
   /** the Node is healthy for the first time; the machine is Running */

@@ -27,6 +27,8 @@ export interface ResolvedClass {
 export interface Launched extends CreatedMachine {
   /** created: just now. adopted: it was there. uninitialized: there, but not finished. known: the driver cannot tell, we trust our record. */
   readonly how: 'created' | 'adopted' | 'uninitialized' | 'known';
+  /** Known, although the driver says that there is none. */
+  readonly isUnseen?: boolean;
   readonly needsInitialize: boolean;
 }
 

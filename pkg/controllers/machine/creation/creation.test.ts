@@ -3,6 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { MINUTE, SECOND } from '../../../../test/durations.ts';
 import { machineClass, secret } from '../../../../test/builders.ts';
 import type { FakeWorld } from '../../../../test/fakes/machine-world.ts';
+import { DriverError } from '../../../driver/error.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { INITIALIZE_FAILED } from '../../machine-facts/original-texts.ts';
 import { newMachine, runUntilStill, joinNode } from '../../../../test/fakes/created-machine.ts';
@@ -150,6 +151,29 @@ describe('a new machine', () => {
   });
 
   test.each([
+    { code: 'NotFound', reason: 'VMNotFound', type: 'Warning' },
+    { code: 'Unimplemented', reason: 'VMAdopted', type: 'Normal' },
+  ] as const)(
+    'trusts its record when the provider cannot tell; after $code, it tells so by Event $reason',
+    async ({ code, reason, type }) => {
+      const world = newMachine((m) => {
+        m.spec.providerID = 'sim:///m-1';
+        m.metadata.labels = { node: 'm-1' };
+      });
+      world.driver.failures['status'] = [new DriverError(code, 'no')];
+
+      const { machine: seen } = await runUntilStill(world);
+
+      expect(world.driver.calls).toEqual(['status']);
+      expect(seen.spec.providerID).toBe('sim:///m-1');
+      expect(seen.status?.currentStatus?.phase).toBe('Pending');
+      expect(world.events).toMatchObject([{ reason, type }]);
+      const isTold = world.events[0]?.message.includes(`the UID of this Machine (${seen.metadata.uid})`);
+      expect(isTold).toBe(code === 'NotFound');
+    },
+  );
+
+  test.each([
     { code: 'Aborted', told: 'VMCreated' },
     { code: 'Internal', told: 'VMAdopted' },
   ])('whose creation was answered with $code, and whose VM is there then, tells $told', async ({ code, told }) => {
@@ -164,18 +188,6 @@ describe('a new machine', () => {
     await runUntilStill(world);
 
     expect(world.events.map(({ reason }) => reason)).toEqual([told]);
-  });
-
-  test('trusts its record when the provider cannot tell', async () => {
-    const world = newMachine((m) => {
-      m.spec.providerID = 'sim:///m-1';
-      m.metadata.labels = { node: 'm-1' };
-    });
-
-    const { machine: seen } = await runUntilStill(world);
-
-    expect(world.driver.calls).toEqual(['status']);
-    expect(seen.status?.currentStatus?.phase).toBe('Pending');
   });
 
   test('without target cluster becomes Available, with addresses', async () => {

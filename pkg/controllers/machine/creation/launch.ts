@@ -207,6 +207,7 @@ async function findVM(
       return {
         ...recorded,
         how: 'known',
+        isUnseen: err.code === 'NotFound',
         needsInitialize: canInitialize && (await mayBeUninitialized(ctx, machine, signal)),
       };
     throw err;

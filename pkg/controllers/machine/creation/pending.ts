@@ -1,9 +1,10 @@
+import { classNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { LastOperation, NodeAddress } from '../../../apis/machine/v1alpha1/machine.ts';
 import { quantityAsNumber } from '../../../apis/quantity.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { next } from '../../../work/reconcile/result.ts';
 import { CREATING } from '../../machine-facts/original-texts.ts';
-import { beginPhase, isBeingCreated, isUnderWay, setOperation } from '../../machine-facts/status.ts';
+import { beginPhase, isBeingCreated, isUnderWay, setOperation, type MachineCopy } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';
 
@@ -50,13 +51,26 @@ function report(deps: Deps, { machine, observed, pass, log, resolved }: MachineC
   const tookMs = nowMs - (fromTimestamp(creationTimestamp) ?? nowMs);
   // One that took longer was begun by us, too, and so was one whose creation has stopped halfway, or was held up.
   const isNew = launched.how === 'created' || isUnderWay(lastOperation) || hasStopped(lastOperation);
+  const isUnseen = !isNew && launched.isUnseen === true;
   if (isNew) pass.event('VMCreated', `VM ${launched.providerID} was created.`);
+  else if (isUnseen) pass.event('VMNotFound', unseenText(machine, launched));
   else pass.event('VMAdopted', `VM ${launched.providerID} already existed and was adopted.`);
   pass.afterWrite(() => {
+    const { providerID } = launched;
     deps.unanswered.forget(uid);
-    log.info({ providerID: launched.providerID, ms: tookMs }, isNew ? 'created a VM' : 'adopted a VM');
+    if (isUnseen) log.warn({ providerID }, 'the driver does not find the recorded VM');
+    else log.info({ providerID, ms: tookMs }, isNew ? 'created a VM' : 'adopted a VM');
     if (isNew) deps.metrics.created(machine, resolved?.machineClass, tookMs);
   });
+}
+
+/** A Machine that was created again may have another UID than its VM is marked with, or the ID of no VM. */
+function unseenText({ metadata, spec }: MachineCopy, { providerID }: Launched): string {
+  return (
+    `The driver does not find VM ${providerID} (spec.providerID) for this Machine. Unless the driver finds it, it is not deleted with the Machine. ` +
+    `Check that the field is correct, and that the tags of the VM have the UID of this Machine (${metadata.uid}), its namespace and its cluster; ` +
+    `then MachineClass ${classNameOf({ spec })} and its Secret.`
+  );
 }
 
 /** Whether a driver has begun with a VM, and said that it did not come to an end. */
