@@ -93,8 +93,8 @@ export const MACHINE_CREATION: readonly Mutation[] = [
   },
   {
     in: 'heldBack',
-    from: 'requeue(afterMs, waitingFor)',
-    to: 'stop',
+    from: 'ctx.pass.alsoAfter(afterMs, waitingFor)',
+    to: 'void afterMs',
     why: 'A machine waits forever after another replacement, or after its zone has recovered.',
     tests: ['second-checks.test.ts'],
   },

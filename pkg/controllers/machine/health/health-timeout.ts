@@ -32,7 +32,8 @@ type Deps = FailDeps &
  * to, or is in maintenance. Before that it is looked at live, Machine and Node, and the write holds only for the Machine that was read. Time before
  * we could trust what we see (before our leadership, during an outage) does not count. Of one MachineDeployment only so many
  * are failed at once, of several that are unhealthy only so many within one health timeout, and none of a zone of which half
- * of the machines became unhealthy together. A machine that is held back says why.
+ * of the machines became unhealthy together. A machine that is held back says why, and goes through the other steps meanwhile: that may last
+ * for ever, and what is asked of it is done all the same.
  */
 export const healthTimeout = (deps: Deps): MachineStep => ({
   name: 'health-timeout',
@@ -104,7 +105,8 @@ async function replace(deps: Deps, ctx: MachineContext, timeoutMs: number): Prom
 
 function heldBack(deps: Deps, ctx: MachineContext, { held, afterMs, waitingFor }: NotYet): StepResult {
   reportHold(deps, ctx, held);
-  return requeue(afterMs, waitingFor);
+  ctx.pass.alsoAfter(afterMs, waitingFor);
+  return next;
 }
 
 /** What speaks against it, read live; undefined when nothing does. */

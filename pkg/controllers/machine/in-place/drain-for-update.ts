@@ -41,6 +41,7 @@ const IN_PLACE_HOLD: HoldKind = {
   forceRule: () => 'usual',
   refused: refusedChange('NodeChangeRefused', 'its update in place'),
   say({ ctx, deps }, _stage, text) {
+    if (ctx.held !== undefined) return;
     const description = describeStage('drain', text);
     setFailure(ctx.machine, { type: 'DrainNode', state: 'Processing', description }, deps.clock.now());
   },
@@ -92,10 +93,10 @@ export const inPlaceProgress = (deps: HoldDeps & Pick<Collaborators, 'machines'>
 /** What holds a drain up is no failure of a machine whose Node is not drained. */
 function cancelDrain({ drains, clock }: HoldDeps, ctx: MachineContext): void {
   drains.end(ctx, 'in-place-update');
-  const { machine } = ctx;
+  const { machine, held } = ctx;
   const { type, state } = machine.status.lastOperation ?? {};
-  // The original says nothing else until the update itself has ended.
-  if (type !== 'DrainNode' || state === 'Successful') return;
+  // The original says nothing else until the update itself has ended. Of a machine that is held back the last operation tells that.
+  if (held !== undefined || type !== 'DrainNode' || state === 'Successful') return;
   setOperation(machine, { type: 'DrainNode', state: 'Processing', description: CANCELED_TEXT }, clock.now());
 }
 
