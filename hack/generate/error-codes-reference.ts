@@ -138,6 +138,12 @@ const OPERATION_MEANINGS: Readonly<Record<OperationCode, Meaning & { readonly op
     cause: 'The API server of the target cluster does not respond, or the cluster was restored to an earlier state.',
     remedy: 'Restore the API server; the deletion then continues.',
   },
+  NoNodesInTarget: {
+    operation: 'HealthCheck',
+    cause: 'None of the Nodes of the Machines is in the target cluster.',
+    remedy:
+      'Correct the kubeconfig of the target cluster, or, if the Nodes are lost, delete a Machine to force its replacement.',
+  },
   ZoneUnhealthy: {
     operation: 'HealthCheck',
     cause: 'Too many machines of the zone became unhealthy at once.',

@@ -9,6 +9,7 @@ import { machineDeployment } from './machine-deployment/index.ts';
 import { machineSet } from './machine-set/index.ts';
 import { machine } from './machine/index.ts';
 import { type Draining, drainingOf } from './draining.ts';
+import { NodesInTarget } from './machine-facts/nodes-in-target.ts';
 import type { Owners } from './machine-facts/owners.ts';
 import { ReplacementBudget } from './machine-facts/replacement-budget.ts';
 import { ReplacementPace } from './machine-facts/pace.ts';
@@ -59,6 +60,7 @@ function machineControllers(operator: Operator, ownerless: OwnerlessVMs, { drain
   const drivers = notingCalls(ofLease, removed, late);
   const owners = ownersIn(caches);
   const zones = new Zones({ machines, classes, targets, settings: config.machine });
+  const nodesInTarget = new NodesInTarget({ machines, targets, log: operator.log });
   const budget = new ReplacementBudget({ machines, owners });
   const share = { secrets, owners, zones, budget, pace: new ReplacementPace(operator), vmStates: new VMStates() };
   return [
@@ -75,7 +77,14 @@ function machineControllers(operator: Operator, ownerless: OwnerlessVMs, { drain
     secret(operator),
     // Where the Leases go with the namespace, nobody is left to work in it.
     ...(config.leader.namespace === config.clusters.namespace ? [] : [roleBinding(operator)]),
-    machine(operator, { ...share, drivers, drain, rules, judgedVM: (uid, isGone) => removed.judgedVM(uid, isGone) }),
+    machine(operator, {
+      ...share,
+      nodesInTarget,
+      drivers,
+      drain,
+      rules,
+      judgedVM: (uid, isGone) => removed.judgedVM(uid, isGone),
+    }),
   ];
 }
 

@@ -39,6 +39,7 @@ import { FakeDriver } from './driver.ts';
 import { SETTINGS } from './machine-settings.ts';
 import { FakeNodes } from './nodes.ts';
 import { VMStates } from '../../pkg/controllers/machine-facts/vm-states.ts';
+import { NodesInTarget } from '../../pkg/controllers/machine-facts/nodes-in-target.ts';
 import { Zones } from '../../pkg/controllers/machine-facts/zones.ts';
 
 const KEY = 'default/m-1';
@@ -137,6 +138,8 @@ export class FakeWorld {
     info: (_fields, message) => void this.infos.push(message),
     warn: (fields, message) => void this.warnings.push({ message, fields }),
   };
+
+  readonly nodesInTarget = new NodesInTarget({ machines: this.machines, targets: this.targets, log: this.#log });
 
   constructor() {
     this.nodes.machines = this.machines;
@@ -265,6 +268,7 @@ export class FakeWorld {
       outages: () => this.outages,
       metrics: this.#metrics(),
       zones: this.zones,
+      nodesInTarget: this.nodesInTarget,
       budget: this.budget,
       pace: this.pace,
       owners: this.owners,

@@ -17,10 +17,10 @@ export const CORDON = {
 /** Nodes in memory; what is done to them is noted in `done`. */
 export class FakeNodes implements NodeAccess {
   readonly cluster = 'target';
-  readonly target = { cluster: 'target' } as Target;
   /** Those of the world. */
   machines = new Store<Machine>(MACHINE_INDEXES);
   readonly cache = new Store<Node>(NODE_INDEXES);
+  readonly target = { cluster: 'target', nodes: this.cache as Pick<Store<Node>, 'get' | 'list'> } as Target;
   /** What a live read finds where it differs from the cache. */
   readonly live = new Map<string, Node | undefined>();
   /** What live reads fail with. */

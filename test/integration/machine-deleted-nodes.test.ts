@@ -2,6 +2,8 @@ import { expect, test } from '@jest/globals';
 
 import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
 import { isBeingDeleted } from '../../pkg/apis/meta.ts';
+import type { Node } from '../../pkg/apis/wire.ts';
+import { mergePatch } from '../../pkg/kube/client/patch.ts';
 import { events, machineSets, nodes } from '../../pkg/kube/client/resource.ts';
 import { forCreation, machineSet } from '../builders.ts';
 import { eventually } from '../expect/eventually.ts';
@@ -56,4 +58,32 @@ test('Nodes of a zone that are deleted while they are not ready keep their Machi
 
   const running = await Promise.all(waiting.map((name) => world.inPhase(name, 'Running')));
   expect(running.map(isBeingDeleted)).toEqual([false, false]);
+});
+
+test('Machines of which no Node is in the target cluster are kept past their health timeout, until a Node of one of them is there', async () => {
+  const flags = { 'machine-health-timeout': '1s', 'machine-safety-grace': '0s' };
+  await using world = await MachineWorld.open({ flags });
+  const names = [await world.create(), await world.create()] as const;
+  for (const name of names) await world.settled(name);
+  const read = (name: string): Promise<Node> => world.user.reader.get(nodes, { name });
+  const was = await Promise.all([read(names[0]), read(names[1])]);
+
+  // As a process sees it that was given the kubeconfig of another cluster.
+  await world.restart(async () => {
+    for (const seen of was) {
+      const { name, uid } = seen.metadata;
+      await world.user.writer.patch('change', nodes, { name }, mergePatch(seen, { metadata: { finalizers: null } }));
+      await world.user.writer.delete('destroy', nodes, { name }, { uid });
+    }
+  });
+  await eventually(async () => {
+    const held = await Promise.all(names.map((name) => world.read(name)));
+    expect(held.map(({ status }) => status?.lastOperation?.errorCode)).toEqual(['NoNodesInTarget', 'NoNodesInTarget']);
+  }, PATIENCE);
+
+  await world.user.writer.create('create', nodes, forCreation(was[0]));
+  await world.cloud.nodes?.setReadiness(names[0], 'ready');
+
+  await world.inPhase(names[0], 'Running');
+  await world.inPhase(names[1], 'Failed');
 });

@@ -99,6 +99,13 @@ export const MACHINE_CREATION: readonly Mutation[] = [
     tests: ['second-checks.test.ts'],
   },
   {
+    in: 'nodesMissing',
+    from: '!nodesInTarget.isMissingWithAll(machine)',
+    to: "!(nodesInTarget.isMissingWithAll(machine) && machine.metadata.name === '-')",
+    why: 'With the kubeconfig of another cluster, machines that work are replaced.',
+    tests: ['health-timeout.test.ts'],
+  },
+  {
     in: 'zoneStopped',
     from: 'zone === undefined',
     to: "zone?.name !== '-'",

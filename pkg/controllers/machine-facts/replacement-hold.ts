@@ -4,11 +4,11 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 
 /**
  * Why a machine past its health timeout is not replaced yet.
- * zone: too many machines of its zone became unhealthy at once. stopped: its MachineDeployment allows no replacement. limit: as many
+ * target: none of the Nodes of the Machines is in the target cluster. zone: too many machines of its zone became unhealthy at once. stopped: its MachineDeployment allows no replacement. limit: as many
  * others are being replaced as it allows. pace: several are unhealthy, and enough of them were replaced within this health timeout.
  * grace: what we know of the clusters is too young.
  */
-export const HOLD_KINDS = ['zone', 'stopped', 'pace', 'limit', 'grace'] as const;
+export const HOLD_KINDS = ['target', 'zone', 'stopped', 'pace', 'limit', 'grace'] as const;
 
 /** One of them; the earlier ones matter more to who looks at many machines. */
 export type ReplacementHoldKind = (typeof HOLD_KINDS)[number];
@@ -22,6 +22,7 @@ export interface Hold {
 }
 
 const CODES: Readonly<Record<ReplacementHoldKind, OperationCode>> = {
+  target: 'NoNodesInTarget',
   zone: 'ZoneUnhealthy',
   stopped: 'ReplacementStopped',
   pace: 'ReplacementPaced',
@@ -30,6 +31,8 @@ const CODES: Readonly<Record<ReplacementHoldKind, OperationCode>> = {
 };
 
 const TEXTS: Readonly<Record<Exclude<ReplacementHoldKind, 'zone'>, string>> = {
+  target:
+    'none of the Nodes of the Machines is in the target cluster, so replacing them would not help; correct the kubeconfig of the target cluster, or, if the Nodes are lost, delete a Machine to force its replacement.',
   stopped: 'replacement is disabled by annotation machine.sapcloud.io/max-replacements of its MachineDeployment.',
   pace: 'several machines are unhealthy or have a deleted Node, and annotation machine.sapcloud.io/max-replacements of the MachineDeployment limits replacements within one health timeout.',
   limit:

@@ -11,6 +11,7 @@ import type { Outage } from '../../kube/gate/outage.ts';
 import type { Random } from '../../base/random/random.ts';
 import type { Targets } from '../../kube/targets/targets.ts';
 import type { PodRules } from '../machine-facts/pod-rules.ts';
+import type { NodesInTarget } from '../machine-facts/nodes-in-target.ts';
 import type { Owners } from '../machine-facts/owners.ts';
 import type { ReplacementPace } from '../machine-facts/pace.ts';
 import type { ReplacementBudget } from '../machine-facts/replacement-budget.ts';
@@ -46,6 +47,7 @@ export interface MachineStepsDeps extends Omit<ClassSources, 'vmClasses'>, Machi
   readonly classes: Lister<MachineClass>;
   readonly labelPolicies: Lister<NodeLabelPolicy>;
   readonly zones: Zones;
+  readonly nodesInTarget: Pick<NodesInTarget, 'isMissingWithAll'>;
   /** Both shared by all who fail machines: what one of them begins counts for all. */
   readonly budget: ReplacementBudget;
   readonly pace: ReplacementPace;

@@ -17,6 +17,7 @@ import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import { MACHINE_EVENT_SOURCE } from '../machine-facts/events.ts';
 import { machinesNamed } from '../machine-facts/namesakes.ts';
 import { nodeAccess, type NodeAccess } from '../machine-facts/node-access.ts';
+import type { NodesInTarget } from '../machine-facts/nodes-in-target.ts';
 import type { Owners } from '../machine-facts/owners.ts';
 import type { ReplacementBudget } from '../machine-facts/replacement-budget.ts';
 import { HOLD_KINDS, holdOf } from '../machine-facts/replacement-hold.ts';
@@ -43,6 +44,7 @@ import {
 export interface MachineShare extends Pick<Draining, 'drain' | 'rules'> {
   readonly secrets: SecretContents;
   readonly zones: Zones;
+  readonly nodesInTarget: NodesInTarget;
   readonly budget: ReplacementBudget;
   readonly pace: ReplacementPace;
   readonly owners: Owners;

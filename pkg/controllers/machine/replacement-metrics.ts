@@ -14,7 +14,7 @@ export function replacementMetrics(registry: Registry, source: ReplacementSource
   const { series } = declaring(registry);
   series(
     'machinist_replacements_held',
-    'Unhealthy machines past their health timeout that are not replaced, by reason: zone, stopped, pace, limit, grace.',
+    'Unhealthy machines past their health timeout that are not replaced, by reason: target, zone, stopped, pace, limit, grace.',
     ['reason'],
     () => {
       const held = source.held();

@@ -59,6 +59,7 @@ const held =
     m.status.lastOperation.errorCode = hold(kind, 'a').code;
   };
 const HELD_REASONS: Readonly<Record<ReplacementHoldKind, string>> = {
+  target: 'NoNodesInTarget',
   zone: 'ZoneUnhealthy',
   stopped: 'ReplacementStopped',
   pace: 'ReplacementPaced',

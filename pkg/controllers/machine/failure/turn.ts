@@ -13,6 +13,16 @@ export interface NotYet {
   readonly waitingFor: string;
 }
 
+/** Whether its Node is missing together with all others. */
+export function nodesMissing(
+  { nodesInTarget }: Pick<Collaborators, 'nodesInTarget'>,
+  machine: Machine,
+): NotYet | undefined {
+  if (!nodesInTarget.isMissingWithAll(machine)) return undefined;
+  const waitingFor = 'a Node of one of the Machines in the target cluster';
+  return { held: hold('target'), afterMs: REPLACEMENT_RETRY_MS, waitingFor };
+}
+
 /** Whether nothing of its zone is replaced. */
 export function zoneStopped({ zones }: Pick<TurnDeps, 'zones'>, machine: Machine): NotYet | undefined {
   const zone = zones.stoppedZoneOf(machine);

@@ -54,6 +54,11 @@ function explainHeld(machine: Machine, { kind }: Hold): Explanation {
 }
 
 const HELD: Readonly<Record<ReplacementHoldKind, { reason: string; waitingFor: string; after?: string }>> = {
+  target: {
+    reason: 'NoNodesInTarget',
+    waitingFor: 'a Node of one of the Machines in the target cluster',
+    after: ' To replace it now, delete the Machine.',
+  },
   zone: {
     reason: 'ZoneUnhealthy',
     waitingFor: 'more machines of its zone to be healthy',

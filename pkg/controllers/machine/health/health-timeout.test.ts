@@ -301,6 +301,86 @@ describe('the health timeout', () => {
     expect((await world.reconcile()).machine.status?.currentStatus?.phase).toBe(phase);
   });
 
+  describe('while none of the Nodes of the Machines is in the target cluster', () => {
+    const ZONES = ['a', 'b', 'c'];
+    const HELD = expect.stringContaining(
+      'Not replaced yet: none of the Nodes of the Machines is in the target cluster',
+    );
+
+    /** Machines that have worked, each in its zone, of which no Node is there, for longer than the health timeout. */
+    async function lost(zones: readonly string[]): Promise<FakeWorld> {
+      const world = await unknownFor(0);
+      world.nodes.cache.remove('m-1');
+      for (const [i, zone] of zones.entries())
+        world.machines.put(
+          machine((m) => {
+            const name = `m-${i + 1}`;
+            const owner = { apiVersion: API_VERSION, kind: 'MachineSet', name, uid: name, controller: true };
+            const { annotations, finalizers } = currentMachine(world).metadata;
+            const metadata = { name, uid: name, resourceVersion: String(500 + i), labels: { node: name } };
+            Object.assign(m.metadata, { annotations, finalizers }, metadata, { ownerReferences: [owner] });
+            m.spec.nodeTemplate = { metadata: { labels: { 'topology.kubernetes.io/zone': zone } } };
+            m.spec.providerID = `sim:///${name}`;
+            m.status.conditions = [NOT_READY];
+          }),
+        );
+      await phasesIn(world);
+      world.clock.advance(10 * MINUTE);
+      return world;
+    }
+
+    async function phasesIn(world: FakeWorld): Promise<unknown[]> {
+      for (const { metadata } of world.machines.list()) await world.reconcile(`default/${metadata.name}`);
+      return world.machines.list().map(({ status }) => status?.currentStatus?.phase);
+    }
+
+    test('fails no machine, in whatever zone, and each says so, once', async () => {
+      const world = await lost(ZONES);
+
+      expect(await phasesIn(world)).toEqual(['Unknown', 'Unknown', 'Unknown']);
+
+      const { events, writes, result } = await world.reconcile();
+      expect({ events, writes, result }).toMatchObject({
+        events: [],
+        writes: [],
+        result: { kind: 'requeue', waitingFor: 'a Node of one of the Machines in the target cluster' },
+      });
+      expect(currentMachine(world).status?.lastOperation).toMatchObject({
+        errorCode: 'NoNodesInTarget',
+        description: HELD,
+      });
+      expect(explain(currentMachine(world), 0)).toMatchObject({ reason: 'NoNodesInTarget' });
+      const told = world.events.filter(({ reason }) => reason === 'ReplacementDelayed');
+      expect(told.map(({ message }) => message)).toEqual([HELD, HELD, HELD]);
+      expect(world.warnings.filter(({ message }) => message.includes('none of the Nodes'))).toEqual([
+        expect.objectContaining({ fields: { cluster: 'target', machines: 3 } }),
+      ]);
+    });
+
+    test('goes on as soon as one of them is there', async () => {
+      const world = await lost(ZONES);
+      await phasesIn(world);
+      world.nodes.cache.put(
+        node((n) => {
+          n.metadata.name = 'm-3';
+          n.metadata.labels['node.gardener.cloud/machine-name'] = 'm-3';
+          n.spec.providerID = 'sim:///m-3';
+        }),
+      );
+
+      expect(await phasesIn(world)).toEqual(['Failed', 'Failed', 'Running']);
+      expect(currentMachine(world).status?.lastOperation?.description).not.toContain('Not replaced yet');
+    });
+
+    test('goes on with the last of them when the others are deleted', async () => {
+      const world = await lost(['a', 'b']);
+      expect(await phasesIn(world)).toEqual(['Unknown', 'Unknown']);
+      world.machines.remove('default/m-2');
+
+      expect(await phasesIn(world)).toEqual(['Failed']);
+    });
+  });
+
   test('does not wait for the turn of others that are in maintenance', async () => {
     const world = await unknownFor(10 * MINUTE);
     withMates(world, [{ phase: 'Unknown' }, ...Array.from({ length: 7 }, () => ({ phase: 'Running' as const }))]);

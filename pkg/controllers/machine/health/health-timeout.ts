@@ -17,7 +17,7 @@ import { isSuspended } from '../node/suspended.ts';
 import { becomeFailed, clustersOf, type FailDeps } from '../failure/fail.ts';
 import { endHold, reportHold } from '../failure/held-back.ts';
 import { CATCH_UP_MS, isUnseen, liveCheck, type LiveCheckDeps, UNSEEN_NODE } from '../failure/live-check.ts';
-import { type NotYet, paced, takeGrant, zoneStopped } from '../failure/turn.ts';
+import { nodesMissing, type NotYet, paced, takeGrant, zoneStopped } from '../failure/turn.ts';
 
 /** Phases that last no longer than the health timeout; after a successful update a machine stays in its phase while unhealthy. */
 const LIMITED: ReadonlySet<string> = new Set(['Unknown', 'InPlaceUpdateSuccessful', 'InPlaceUpdateFailed']);
@@ -25,15 +25,15 @@ const LIMITED: ReadonlySet<string> = new Set(['Unknown', 'InPlaceUpdateSuccessfu
 type Deps = FailDeps &
   LiveCheckDeps &
   TurnDeps &
-  Pick<Collaborators, 'machines' | 'settings' | 'trust' | 'budget' | 'pace'>;
+  Pick<Collaborators, 'machines' | 'settings' | 'trust' | 'budget' | 'pace' | 'nodesInTarget'>;
 
 /**
  * Fails a machine that was Unknown, or not well after an update in place, for its whole health timeout, unless it was told not
  * to, or is in maintenance. Before that it is looked at live, Machine and Node, and the write holds only for the Machine that was read. Time before
  * we could trust what we see (before our leadership, during an outage) does not count. Of one MachineDeployment only so many
- * are failed at once, of several that are unhealthy only so many within one health timeout, and none of a zone of which half
- * of the machines became unhealthy together. A machine that is held back says why, and goes through the other steps meanwhile: that may last
- * for ever, and what is asked of it is done all the same.
+ * are failed at once, of several that are unhealthy only so many within one health timeout, none of a zone of which half
+ * of the machines became unhealthy together, and none whose Node is missing while those of all others are. A machine that is held back says why,
+ * and goes through the other steps meanwhile: that may last for ever, and what is asked of it is done all the same.
  */
 export const healthTimeout = (deps: Deps): MachineStep => ({
   name: 'health-timeout',
@@ -79,7 +79,7 @@ export function healthTime(
 async function replace(deps: Deps, ctx: MachineContext, timeoutMs: number): Promise<StepResult> {
   const { budget, pace, clock } = deps;
   const { machine, observed, pass, log } = ctx;
-  const stopped = zoneStopped(deps, observed);
+  const stopped = nodesMissing(deps, observed) ?? zoneStopped(deps, observed);
   if (stopped !== undefined) return heldBack(deps, ctx, stopped);
   const pool = budget.poolOf(observed);
   const facts = pool && paceFactsOf(deps, observed, pool);

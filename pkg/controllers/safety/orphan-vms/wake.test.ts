@@ -215,20 +215,23 @@ test.each([
   },
 );
 
-test('a Machine that begins to be kept because its zone is unhealthy has the next look made soon', () => {
-  const { tell, seen, hastened } = watching(true);
-  const saying = (kind?: ReplacementHoldKind): Machine =>
-    machine((m) => {
-      m.status.currentStatus.phase = 'Unknown';
-      m.status.lastOperation = { type: 'HealthCheck', state: 'Processing', description: 'x' };
-      if (kind !== undefined) m.status.lastOperation.errorCode = hold(kind).code;
-    });
-  const told = [saying(), saying('grace'), saying('zone'), saying('zone'), saying('pace')];
+test.each(['zone', 'target'] as const)(
+  'a Machine that begins to be kept with many others has the next look made soon: %s',
+  (kept) => {
+    const { tell, seen, hastened } = watching(true);
+    const saying = (kind?: ReplacementHoldKind): Machine =>
+      machine((m) => {
+        m.status.currentStatus.phase = 'Unknown';
+        m.status.lastOperation = { type: 'HealthCheck', state: 'Processing', description: 'x' };
+        if (kind !== undefined) m.status.lastOperation.errorCode = hold(kind).code;
+      });
+    const told = [saying(), saying('grace'), saying(kept), saying(kept), saying('pace')];
 
-  for (const [i, current] of told.entries()) tell(told[i - 1], current);
+    for (const [i, current] of told.entries()) tell(told[i - 1], current);
 
-  expect([hastened(), seen.looks]).toEqual([1, 0]);
-});
+    expect([hastened(), seen.looks]).toEqual([1, 0]);
+  },
+);
 
 test.each<{ what: string; isDeleting?: boolean; finalizers?: string[]; others?: readonly Machine[]; soon: number }>([
   { what: 'its class is being deleted and has no other', soon: 1 },

@@ -62,7 +62,7 @@ export function wakeOrphanVMs(deps: OrphanVMsWakeDeps): void {
   });
   machines.onChange((old, current) => {
     if (current !== undefined && hasSeveralVMs(current) && (old === undefined || !hasSeveralVMs(old))) look();
-    if (current !== undefined && isKeptInZone(current) && (old === undefined || !isKeptInZone(old))) lookSoon();
+    if (current !== undefined && isKeptWithOthers(current) && (old === undefined || !isKeptWithOthers(old))) lookSoon();
     if (old !== undefined && isOfLeaving(old)) lookSoon();
     if (old === undefined || old.metadata.uid === current?.metadata.uid) return;
     const level = trust.trustedForMs([]) > 0 ? 'warn' : 'debug';
@@ -97,8 +97,9 @@ function hasSeveralVMs({ status }: Machine): boolean {
   return reportsSeveralVMs(status?.lastOperation);
 }
 
-function isKeptInZone(machine: Machine): boolean {
-  return holdOf(machine)?.kind === 'zone';
+function isKeptWithOthers(machine: Machine): boolean {
+  const kind = holdOf(machine)?.kind;
+  return kind === 'zone' || kind === 'target';
 }
 
 function fieldsOf(machine: Machine): { machine: string; providerID: string } {
