@@ -58,18 +58,18 @@ function piecesOf(secretData: Readonly<Record<string, Uint8Array>>): readonly st
   for (const [name, bytes] of Object.entries(secretData)) {
     const value = Buffer.from(bytes).toString('utf8').trim();
     if (PUBLIC.test(name) && !PRIVATE.test(name) && !CREDENTIALS.test(value)) continue;
-    for (const form of formsOf(value, Buffer.from(bytes))) if (lengthOf(form) >= SHORTEST_VALUE) pieces.add(form);
+    for (const form of formsOf(value, Buffer.from(bytes))) if (hasLength(form, SHORTEST_VALUE)) pieces.add(form);
     for (const word of value.split(/[\s"'`,;=\\]+/)) {
       const isAddress = word.includes('://') && !word.includes('@');
-      if (lengthOf(word) >= SHORTEST_WORD && !isAddress) pieces.add(word);
+      if (hasLength(word, SHORTEST_WORD) && !isAddress) pieces.add(word);
     }
   }
   return [...pieces].toSorted((a, b) => b.length - a.length);
 }
 
-/** In characters. */
-function lengthOf(text: string): number {
-  return Array.from(text).length;
+/** In characters, each of which is one or two units of UTF-16. */
+function hasLength(text: string, atLeast: number): boolean {
+  return text.length >= 2 * atLeast || Array.from(text).length >= atLeast;
 }
 
 /** A value as others write it: as it is, in JSON, in base64 (with padding or without, for URLs or not), in hex, in a URL, in a form. */
