@@ -12,6 +12,7 @@ import { definitionFile } from '../../../pkg/operator/preflight/definitions.ts';
 import { missingByFile } from '../../../pkg/operator/preflight/missing-grants.ts';
 import type { Permission } from '../../../pkg/operator/preflight/permissions.ts';
 import type { NeededKind } from '../../../pkg/operator/world.ts';
+import { MIN_MACHINES } from '../../../pkg/controllers/machine-facts/nodes-in-target.ts';
 import { WORLDS } from '../../../pkg/worlds/index.ts';
 import { versionsOf } from '../../../pkg/kube/client/resource.ts';
 import { humanDuration } from '../../../pkg/fleet/human-duration.ts';
@@ -52,6 +53,18 @@ export function clusterFinding(cluster: string, server: string, version: QueryRe
     status: 'fail',
     detail: `${cluster}: request to ${server} failed: ${version.error}`,
     remedy: `check --${cluster}-kubeconfig, its credentials and the network${version.error.includes('impersonate') ? ', and the permission to impersonate' : ''}`,
+  };
+}
+
+/** Of so many Machines none of whose Nodes is in the target; as a process that replaces none of them. Of a single one it may have been lost. */
+export function missingNodesFinding(namespace: string, count: number): Finding | undefined {
+  if (count < MIN_MACHINES) return undefined;
+  return {
+    check: 'cluster',
+    status: 'fail',
+    detail: `target: none of the Nodes of the ${count} Machines of namespace ${namespace} is in this cluster; they would become Unknown, and would not be drained before their deletion`,
+    remedy:
+      'correct --target-kubeconfig; or, if the Nodes are lost, delete one of the Machines, so that the others are replaced',
   };
 }
 

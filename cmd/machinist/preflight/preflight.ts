@@ -52,6 +52,7 @@ import {
 } from './findings.ts';
 import { lookAtCells } from './look-at-cells.ts';
 import { lookAtClasses } from './look-at-classes.ts';
+import { lookAtNodes } from './look-at-nodes.ts';
 import { renderFindings, renderJSON } from './render.ts';
 
 const USER_AGENT = `machinist/${version()} preflight`;
@@ -103,9 +104,13 @@ async function look(config: Config, as: string | undefined): Promise<readonly Fi
       target === undefined || target === control
         ? []
         : await lookAt(target, () => permissionsIn(target, as, neededIn(['target'], clusters, config)));
+    const ofNodes =
+      target === undefined || config.cells !== undefined || !config.leases.has(MACHINE_LEASE)
+        ? []
+        : await lookAtNodes(control.reader, target.reader, config.clusters.namespace);
     const ofDrivers = await Promise.all(config.drivers.map((driver) => lookAtDriver(driver, clock)));
     const ofRuntimes = await Promise.all(config.of(IRONCORE_FLAGS).pools.map((pool) => lookAtRuntime(pool, clock)));
-    return [...ofControl, ...ofTarget, ...ofDrivers, ...ofRuntimes];
+    return [...ofControl, ...ofTarget, ...ofNodes, ...ofDrivers, ...ofRuntimes];
   } finally {
     notice.end();
     for (const access of new Set([clusters.control, clusters.target])) await access?.transport.close();

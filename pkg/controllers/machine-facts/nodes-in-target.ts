@@ -11,7 +11,7 @@ import type { MachineIndex } from './node-owner.ts';
 import { recordedNodeOf } from './recorded-node.ts';
 
 /** Of a single machine nobody can tell whether its Node was lost or the cluster is another one. */
-const MIN_MACHINES = 2;
+export const MIN_MACHINES = 2;
 
 export interface NodesInTargetDeps {
   readonly machines: MachineIndex & Pick<Lister<Machine>, 'list'>;
