@@ -30,6 +30,7 @@ function shown(change: {
       force: undefined,
       forceRule: 'usual',
       isSuperseded: false,
+      nodeUID: 'uid-of-node',
       failures: 0,
     } as const;
     return [key, { ...made, progress: undefined, startedMs: atMs(at), ...record }] as const;

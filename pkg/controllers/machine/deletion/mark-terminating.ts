@@ -11,7 +11,7 @@ import type { Collaborators } from '../collaborators.ts';
 import { noVMWasRequested } from '../calls/no-vm-requested.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 
-type Deps = Pick<Collaborators, 'activities' | 'clock' | 'cursor' | 'isClassProtected'>;
+type Deps = Pick<Collaborators, 'activities' | 'clock' | 'cursor' | 'drains' | 'isClassProtected'>;
 
 /**
  * Begins a deletion, or finds it begun: by us, or by the original, at any stage. A preservation ends with it. Whether a VM was ever
@@ -26,6 +26,7 @@ export const markTerminating = (deps: Deps): MachineStep => ({
     if (deletionStageOf(machine) !== undefined) return next;
 
     forgetFormerDeletion(machine);
+    deps.drains.end(ctx, 'deletion');
     const isNeverAsked = await isForSure(deps, ctx);
     beginPhase(machine, 'Terminating', deps.clock.now());
     delete machine.status.currentStatus?.preserveExpiryTime;

@@ -315,6 +315,28 @@ describe('a drain', () => {
     expect(session.forced).toHaveLength(2);
   });
 
+  test('of another Node of the machine is ended first, and does not count', async () => {
+    const session = new Session();
+    await session.advance();
+    await session.end({ kind: 'drained' });
+    const other = node((n) => void (n.metadata.uid = 'another'));
+
+    expect(await session.advance({ node: other })).toMatchObject({ kind: 'running' });
+    expect(session.forced).toHaveLength(2);
+  });
+
+  test('that was ended, and is asked for again before it has, is another one', async () => {
+    const session = new Session();
+    await session.advance();
+    session.drains.end(session.context);
+
+    expect(await session.advance()).toMatchObject({ waitingFor: 'the normal drain to end' });
+    await session.advance();
+
+    expect(session.forced).toHaveLength(2);
+    expect(session.events).toEqual([]);
+  });
+
   test('for another purpose is ended first', async () => {
     const session = new Session();
     await session.advance({ purpose: 'maintenance' });

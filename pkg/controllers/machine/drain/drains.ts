@@ -99,7 +99,7 @@ export class Drains {
   /**
    * Brings the drain of a machine's Node forward by one pass, as an activity; to be called by every pass until it has ended, and then
    * again until that was recorded and `end` called. A drain for another purpose is broken off first: it has another
-   * barrier and another deadline.
+   * barrier and another deadline; and so is that of another Node of the machine.
    *
    * | drain  | reason to force it | ended                 | what follows                                           |
    * |--------|--------------------|-----------------------|--------------------------------------------------------|
@@ -113,7 +113,7 @@ export class Drains {
   async advance(ctx: MachineContext, asked: DrainPlan): Promise<DrainState> {
     const { uid } = ctx.machine.metadata;
     const plan = { ...asked, ...this.#grace(ctx, asked) };
-    if (!this.#yield(ctx, plan.purpose)) return this.#running(ctx, plan, undefined, 'another drain to end');
+    if (!this.#yield(ctx, plan)) return this.#running(ctx, plan, undefined, 'another drain to end');
 
     const drain = this.#session.advance(uid);
     const record = this.open().get(uid);
@@ -164,7 +164,9 @@ export class Drains {
     const record = this.open().get(metadata.uid);
     if (purpose !== undefined && (record?.yieldsTo ?? record?.purpose) !== purpose) return;
     this.#graceSinceMs.delete(metadata.uid);
-    this.#session.end(metadata.uid, 'the drain is no longer needed');
+    const hasEnded = this.#session.end(metadata.uid, 'the drain is no longer needed');
+    // One that is needed again before it has ended is another one.
+    if (!hasEnded && record !== undefined) record.isSuperseded = true;
   }
 
   /** Whether a drain for this purpose still runs, if only because it has not ended yet. */
@@ -193,12 +195,12 @@ export class Drains {
     return nowMs - sinceMs < LONGEST_GRACE_MS ? { notBeforeMs } : {};
   }
 
-  /** Makes room for a drain; false for as long as one for another purpose has not ended. */
-  #yield({ machine: { metadata } }: MachineContext, purpose: DrainPurpose): boolean {
+  /** Makes room for a drain; false for as long as one for another purpose, or of another Node, has not ended. */
+  #yield({ machine: { metadata } }: MachineContext, { purpose, node }: DrainPlan): boolean {
     const record = this.open().get(metadata.uid);
-    if (record === undefined || record.purpose === purpose) return true;
+    if (record === undefined || (record.purpose === purpose && record.nodeUID === node.metadata.uid)) return true;
     record.yieldsTo = purpose;
-    return this.#session.end(metadata.uid, `the Node is now being drained for its ${purpose}`);
+    return this.#session.end(metadata.uid, `Node ${node.metadata.name} is now being drained for its ${purpose}`);
   }
 
   #running(
@@ -333,12 +335,13 @@ export class Drains {
 
 function recordOf(
   { machine, key }: MachineContext,
-  { purpose, forceRule }: DrainPlan,
+  { purpose, forceRule, node }: DrainPlan,
   force: ForceReason | undefined,
   { startedMs, failures }: Pick<DrainRecord, 'startedMs' | 'failures'>,
 ): DrainRecord {
   const owner = { uid: machine.metadata.uid, key, account: undefined };
-  return { owner, purpose, force, forceRule, startedMs, failures, progress: undefined, isSuperseded: false };
+  const nodeUID = node.metadata.uid;
+  return { owner, purpose, nodeUID, force, forceRule, startedMs, failures, progress: undefined, isSuperseded: false };
 }
 
 /** Notes since when a running drain has waited for its reason; true when that is another one, so that a pass should look at it. */

@@ -11,6 +11,7 @@ export type ForceRule = 'usual' | 'broken-node' | 'request';
 
 export interface DrainRecord extends DrainAttempt {
   readonly purpose: DrainPurpose;
+  readonly nodeUID: string;
   /** Why pods are deleted instead of evicted; undefined for a normal drain. */
   readonly force: ForceReason | undefined;
   readonly forceRule: ForceRule;

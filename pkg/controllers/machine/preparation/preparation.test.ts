@@ -331,6 +331,23 @@ describe('an abort', () => {
     expect(reasons(world)).toEqual(['DeletionPreparing', 'DeletionAborted']);
   });
 
+  test('that also takes the record of the beginning away ends the drain, which counts for no later preparation', async () => {
+    const world = start();
+    await run(world);
+    expect(world.activities.get('uid-of-machine-m-1', 'drain')?.state).toBe('running');
+
+    const { [PREPARE]: _asked, [SINCE]: _since, ...annotations } = current(world).metadata.annotations ?? {};
+    const { metadata } = current(world);
+    world.machines.put({ ...current(world), metadata: { ...metadata, annotations, resourceVersion: '900' } });
+    await run(world);
+    expect(world.activities.get('uid-of-machine-m-1', 'drain')).toBeUndefined();
+
+    world.annotate(current(world), { [PREPARE]: 'true' });
+    await run(world);
+    expect(world.drains.requests).toHaveLength(2);
+    expect(world.deletedMachines).toEqual([]);
+  });
+
   test('leaves a Node cordoned that somebody else had cordoned', async () => {
     const world = start();
     await run(world);

@@ -119,7 +119,11 @@ async function prepare(deps: Deps, ctx: MachineContext): Promise<StepResult> {
   const { machine, observed, nodes } = ctx;
   const isRequested = isPreparationRequested(observed);
   const hasBegun = hasPreparationBegun(observed);
+  // Of a deletion that a restore of the control cluster has undone: its end would be taken for that of a later one.
+  deps.drains.end(ctx, 'deletion');
   if (!isRequested && !hasBegun) {
+    // Its record went with the request, or with such a restore.
+    deps.drains.end(ctx, 'preparation');
     const hold = new NodeHold(PREPARATION_HOLD, deps, ctx, namedNode(ctx, deps.machines));
     show(hold, 'Over', '');
     await undoLeft(hold);

@@ -22,9 +22,9 @@ async function draining(kept = new KeptMachine()): Promise<{ kept: KeptMachine; 
   return { kept, before };
 }
 
-/** A restore of the control cluster puts the Machine back as it was. */
-function restore(kept: KeptMachine, before: Machine): void {
-  kept.world.restart();
+/** A restore of the control cluster puts the Machine back as it was; this process began after it, unless it `goesOn`. */
+function restore(kept: KeptMachine, before: Machine, goesOn = false): void {
+  if (!goesOn) kept.world.restart();
   kept.world.machines.put(structuredClone(before));
   kept.changeMachine(() => undefined);
 }
@@ -38,6 +38,35 @@ test('a deletion that a restore of the control cluster undoes gives the Node bac
   expect([isCordoned(kept), kept.condition('Terminating')?.status]).toEqual([false, 'False']);
   expect(kept.node.metadata.annotations).toEqual({});
   expect(kept.phase).toBe('Running');
+});
+
+test('a deletion that a restore of the control cluster undoes under a process that goes on evicts no more pods, and the next one drains anew', async () => {
+  const { kept, before } = await draining();
+  const { world } = kept;
+  const stateOfDrain = () => world.activities.get(kept.machine.metadata.uid, 'drain')?.state;
+  expect(stateOfDrain()).toBe('running');
+
+  restore(kept, before, true);
+  await kept.rest();
+  expect([isCordoned(kept), stateOfDrain()]).toEqual([false, undefined]);
+  expect(world.drains.requests).toHaveLength(1);
+
+  kept.changeMachine((m) => void (m.metadata.deletionTimestamp = DELETED_AT));
+  for (let i = 0; i < 6; i++) await kept.pass();
+  expect([isCordoned(kept), stateOfDrain()]).toEqual([true, 'running']);
+  expect(world.drains.requests).toHaveLength(2);
+});
+
+test('a deletion that is undone and begins again between two passes drains anew', async () => {
+  const { kept, before } = await draining();
+  await kept.endDrains();
+
+  kept.world.machines.put(structuredClone(before));
+  kept.changeMachine((m) => void (m.metadata.deletionTimestamp = DELETED_AT));
+  for (let i = 0; i < 6; i++) await kept.pass();
+
+  expect(kept.world.drains.requests).toHaveLength(2);
+  expect(kept.world.driver.calls).toEqual([]);
 });
 
 test('a deletion that is undone leaves the cordon of somebody else', async () => {
