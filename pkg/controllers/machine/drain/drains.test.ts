@@ -420,19 +420,43 @@ describe('a drain whose timeout passed in an outage', () => {
     expect(session.forced.at(-1)).toBe(false);
   });
 
-  test('is forced although one outage follows another', async () => {
+  test.each([
+    { what: 'of which the end alone is seen', passes: [] },
+    { what: 'in which passes go on', passes: [...Array(60).keys()] },
+    { what: 'that ends for a moment', passes: [...Array(60).keys()], isBroken: true },
+  ])('has that grace after one $what, however long it was', async ({ passes, isBroken }) => {
     const session = await afterOutage();
-    session.world.trustedForMs = () => SECOND;
+    const { world } = session;
+    let openMs: number | undefined;
+    world.trustedForMs = () => (openMs === undefined ? 0 : world.clock.monotonicMs() - openMs);
+    for (const half of passes) {
+      openMs = isBroken === true && half === 5 ? world.clock.monotonicMs() - SECOND : undefined;
+      await session.advance();
+      world.clock.advance(MINUTE / 2);
+    }
+    openMs = world.clock.monotonicMs();
+    await session.advance();
+    await session.advance();
+    world.clock.advance(MINUTE);
+    await session.advance();
+    await session.advance();
+
+    expect(session.forced).not.toContain(true);
+  });
+
+  test('is forced although one outage follows another, once pods could be asked for 10 min', async () => {
+    const session = await afterOutage();
+    session.world.trustedForMs = () => MINUTE / 2;
     const forcedAfter: number[] = [];
 
-    for (let minutes = 0; minutes <= 12; minutes++) {
+    for (let minutes = 0; minutes <= 22; minutes++) {
       await session.advance();
       await session.advance();
       if (session.forced.at(-1) === true) forcedAfter.push(minutes);
       session.world.clock.advance(MINUTE);
     }
 
-    expect(forcedAfter[0]).toBe(10);
+    expect(forcedAfter[0]).toBe(20);
   });
 
   test('that began after it is forced at its timeout', async () => {

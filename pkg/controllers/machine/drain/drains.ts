@@ -20,7 +20,7 @@ const GATE_RETRY_MS = 5_000;
 const FIRST_RETRY_MS = 5_000;
 const LONGEST_RETRY_MS = 30_000;
 
-/** After this much time in which its timeout was put off, it is not any more: outages that follow each other closely keep no Node for ever. */
+/** After this much time in which its timeout was put off and pods could be asked, it is not any more: outages that follow each other closely keep no Node for ever. */
 const LONGEST_GRACE_MS = 10 * MINUTE_MS;
 
 const GIVING_WAY = 'the normal drain to end';
@@ -70,8 +70,8 @@ export interface BlockedDrain {
 export class Drains {
   readonly #deps: DrainsDeps;
   readonly #session: DrainSession<DrainRecord>;
-  /** Since when the timeout of a machine's drain is put off, by its UID; monotonic. */
-  readonly #graceSinceMs = new Map<string, number>();
+  /** For how long the timeout of a machine's drain has been put off, without outages, by its UID; `atMs` is monotonic. */
+  readonly #graces = new Map<string, { readonly usedMs: number; readonly atMs: number }>();
 
   constructor(deps: DrainsDeps) {
     this.#deps = deps;
@@ -92,7 +92,7 @@ export class Drains {
   }
 
   forget(uid: string): void {
-    this.#graceSinceMs.delete(uid);
+    this.#graces.delete(uid);
     this.#session.forget(uid);
   }
 
@@ -163,7 +163,7 @@ export class Drains {
   end({ machine: { metadata } }: MachineContext, purpose?: DrainPurpose): void {
     const record = this.open().get(metadata.uid);
     if (purpose !== undefined && (record?.yieldsTo ?? record?.purpose) !== purpose) return;
-    this.#graceSinceMs.delete(metadata.uid);
+    this.#graces.delete(metadata.uid);
     const hasEnded = this.#session.end(metadata.uid, 'the drain is no longer needed');
     // One that is needed again before it has ended is another one.
     if (!hasEnded && record !== undefined) record.isSuperseded = true;
@@ -186,13 +186,15 @@ export class Drains {
     const { uid } = ctx.machine.metadata;
     const notBeforeMs = graceEndOf(this.#deps, ctx, plan);
     if (notBeforeMs === undefined) {
-      this.#graceSinceMs.delete(uid);
+      this.#graces.delete(uid);
       return {};
     }
-    const nowMs = this.#deps.clock.monotonicMs();
-    const sinceMs = this.#graceSinceMs.get(uid) ?? nowMs;
-    this.#graceSinceMs.set(uid, sinceMs);
-    return nowMs - sinceMs < LONGEST_GRACE_MS ? { notBeforeMs } : {};
+    const { clock, trust } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    const { usedMs: formerMs, atMs } = this.#graces.get(uid) ?? { usedMs: 0, atMs: nowMs };
+    const usedMs = formerMs + Math.min(nowMs - atMs, trust.trustedForMs(clustersOf(ctx)));
+    this.#graces.set(uid, { usedMs, atMs: nowMs });
+    return usedMs < LONGEST_GRACE_MS ? { notBeforeMs } : {};
   }
 
   /** Makes room for a drain; false for as long as one for another purpose, or of another Node, has not ended. */
