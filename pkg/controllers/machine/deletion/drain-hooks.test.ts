@@ -4,6 +4,7 @@ import { HOUR } from '../../../../test/durations.ts';
 import { type machine, node } from '../../../../test/builders.ts';
 import { worldInDeletion } from '../../../../test/fakes/deletion-world.ts';
 import type { FakeWorld } from '../../../../test/fakes/machine-world.ts';
+import { ApiError } from '../../../kube/client/errors.ts';
 import { machineConditions } from '../explain/conditions.ts';
 
 const KEY = 'default/m-1';
@@ -99,6 +100,60 @@ describe('a deletion with hooks', () => {
     world.restart();
     await passes(world);
     expect(world.drains.requests.at(-1)).toMatchObject({ force: false, deadlineMs });
+  });
+
+  test('has the whole drain timeout also when the last of them goes in an outage of the target cluster', async () => {
+    const world = start([HOOK]);
+    await passes(world);
+    world.clock.advance(3 * HOUR);
+    world.outages = [{ cluster: 'target', sinceMs: world.clock.now(), why: 'it does not answer' }];
+    await passes(world);
+    annotate(world, {});
+    await passes(world);
+    expect(told(world)?.errorCode).toBe('ClusterOutage');
+    expect(world.drains.requests).toEqual([]);
+
+    const deadlineMs = world.clock.now() + 2 * HOUR;
+    world.clock.advance(HOUR);
+    world.outages = [];
+    await passes(world);
+
+    expect(world.drains.requests).toMatchObject([{ force: false, deadlineMs }]);
+  });
+
+  test.each([{ hooks: [HOOK] }, { hooks: [] }])(
+    'begins no drain before its time is recorded: $hooks',
+    async ({ hooks }) => {
+      const world = start(hooks);
+      await passes(world);
+      annotate(world, { [HOOK]: '' });
+      await passes(world);
+      const { length } = world.drains.requests;
+      world.clock.advance(3 * HOUR);
+      annotate(world, {});
+
+      world.writer.failures.push(new ApiError(403, 'Forbidden', 'denied'));
+      await world.reconcile();
+      await world.settle();
+      expect(told(world)?.errorCode).toBe('WaitingForHooks');
+      expect(world.events.at(-1)).toMatchObject({ reason: 'RecordRefused' });
+      expect(world.drains.requests).toHaveLength(length);
+      await passes(world);
+
+      const deadlineMs = world.clock.now() + 2 * HOUR;
+      expect(world.drains.requests.slice(length)).toMatchObject([{ force: false, deadlineMs }]);
+    },
+  );
+
+  test('records no beginning of the drain when that is forced: nothing is to refuse it', async () => {
+    const world = start([HOOK], (m) => void (m.metadata.labels['force-deletion'] = 'true'));
+    await passes(world);
+    annotate(world, {});
+
+    await passes(world);
+
+    expect(world.drains.requests).toMatchObject([{ force: true }]);
+    expect(world.machines.get(KEY)?.metadata.annotations).toEqual({});
   });
 
   test('stops a drain that has begun', async () => {

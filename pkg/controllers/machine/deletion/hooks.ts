@@ -1,4 +1,6 @@
+import { hasForceDeletionLabel } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { DRAIN_SINCE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { LastOperation } from '../../../apis/machine/v1alpha1/machine.ts';
 import { toTimestamp } from '../../../base/clock/clock.ts';
 import { next, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
 import { deletionStageOf, describeStage, type DeletionStage } from '../../machine-facts/deletion-stage.ts';
@@ -13,13 +15,13 @@ type Deps = Pick<Collaborators, 'clock' | 'reportedOnce'>;
 /**
  * Waits with the drain, also one that has begun, for as long as the Machine has a hook; nothing overrules one, and a machine without Node
  * waits too. The time that it waited is given back to the drain: its timeout counts anew, by an annotation that is recorded before the
- * last operation says anything else.
+ * last operation says anything else; where the drain is forced by label, its time does not matter.
  */
 export const drainHooks = (deps: Deps & Pick<Collaborators, 'drains'>): MachineStep => ({
   name: 'drain-hooks',
 
   run(ctx) {
-    const { machine } = ctx;
+    const { machine, pass } = ctx;
     const { clock, drains } = deps;
     const stage = deletionStageOf(machine);
     if (stage !== 'vm-status' && stage !== 'drain') return next;
@@ -29,9 +31,12 @@ export const drainHooks = (deps: Deps & Pick<Collaborators, 'drains'>): MachineS
       drains.end(ctx);
       return waitForHooks(deps, ctx, stage, hooks);
     }
-    return continueAfterHooks(deps, ctx, stage, () => {
+    return continueAfterHooks(deps, ctx, stage, (waited) => {
+      if (hasForceDeletionLabel(machine)) return next;
       const since = { [DRAIN_SINCE_ANNOTATION]: toTimestamp(clock.now()) };
       machine.metadata.annotations = { ...machine.metadata.annotations, ...since };
+      pass.undoUnlessRecorded(() => void (machine.status.lastOperation = waited));
+      return waitFor('the end of the hooks to be recorded');
     });
   },
 });
@@ -66,15 +71,15 @@ function waitForHooks(
   return waitFor('the hooks to be removed');
 }
 
-/** Continues with a stage whose hooks are removed. `ended` runs if the deletion has waited for them. */
+/** Continues with a stage whose hooks are removed. `ended` runs if the deletion has waited for them, which the last operation says. */
 function continueAfterHooks(
   { clock }: Pick<Deps, 'clock'>,
   { machine }: MachineContext,
   stage: DeletionStage,
-  ended: () => void = () => undefined,
+  ended: (waited: LastOperation) => StepResult = () => next,
 ): StepResult {
-  if (machine.status.lastOperation?.errorCode !== 'WaitingForHooks') return next;
-  ended();
+  const { lastOperation: told } = machine.status;
+  if (told?.errorCode !== 'WaitingForHooks') return next;
   setOperation(machine, { type: 'Delete', state: 'Processing', description: describeStage(stage, '') }, clock.now());
-  return next;
+  return ended(told);
 }
