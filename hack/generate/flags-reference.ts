@@ -13,6 +13,7 @@ Generated from \`pkg/operator/config/flags.ts\`, and \`flags.ts\` of each API in
 
 Names and defaults are those of the original where it has the flag. \`_\` can be used instead of \`-\`. Durations are Go durations and need a unit (\`30s\`, \`1h30m\`).
 Every value that the original accepts is accepted; a period that is too short is raised to the minimum, with a warning.
+An exception is an empty \`--namespace\`, which means all namespaces in the original.
 A flag that has no effect in a program is accepted with a warning, so that manifests can be shared; an unknown flag ends the program with
 exit code 2.
 `;

@@ -133,6 +133,11 @@ function driverValues({
   return values;
 }
 
+/** Arguments as the kubelet passes them on, from the environment that the manifest gives. */
+function expanded(args: readonly string[]): readonly string[] {
+  return args.map((arg) => arg.replace('$(POD_NAMESPACE)', 'machinist'));
+}
+
 /** By what they are called, so that order does not matter. */
 function byName(manifests: readonly Manifest[]): Record<string, Manifest> {
   const named = manifests.map((manifest) => [`${manifest.kind} ${manifest.metadata.name}`, manifest] as const);
@@ -201,8 +206,7 @@ describe.each(CASES)('layout $layout with $with', (shipped) => {
         securityContext,
       } = containers[at] as Container;
       expect(command).toEqual(folder === undefined ? undefined : ['/nodejs/bin/node', `/app/cmd/${folder}/main.js`]);
-      // As the kubelet does, from the environment that the manifest gives.
-      const args = written.map((arg) => arg.replace('$(POD_NAMESPACE)', 'machinist'));
+      const args = expanded(written);
       const { config, warnings } = await parseFlags(program, program === 'machinist run' ? args.slice(1) : args);
       expect(warnings).toEqual([]);
       expect(config.clusters.namespace).toBe(layout === 'two-namespaces' ? 'machines' : 'machinist');
@@ -375,8 +379,7 @@ test.each(['one-process', 'two-namespaces'])(
     expect(certificateIn(server).checkHost(address.replace(/:\d+$/, ''))).toBeDefined();
     const manager = manifests.filter(({ metadata }) => metadata.name === 'machine-controller-manager');
     const [{ args = [] }] = containersOf(manager) as [Container];
-    const flags = args.slice(1).map((arg) => arg.replace('$(POD_NAMESPACE)', 'machinist'));
-    const { autoscaler } = (await parseFlags('machinist run', flags)).config;
+    const { autoscaler } = (await parseFlags('machinist run', expanded(args).slice(1))).config;
     expect(autoscaler?.listen).toMatchObject({ port: Number(/\d+$/.exec(address)?.[0]) });
     expect(certificateIn(client).subject).toBe(`CN=${autoscaler?.clientNames[0]}`);
   },
@@ -445,8 +448,7 @@ test.each(['one-process', 'split', 'beside-provider'])(
 async function splitConfigs(manifests: readonly Manifest[]): Promise<readonly [Config, Config]> {
   const read = async ({ container, program }: (typeof PROGRAMS_OF)['split'][number]): Promise<Config> => {
     const { args = [] } = containersOf(manifests).find(({ name }) => name === container) as Container;
-    const own = args.map((arg) => arg.replace('$(POD_NAMESPACE)', 'machinist'));
-    return (await parseFlags(program, own)).config;
+    return (await parseFlags(program, expanded(args))).config;
   };
   const [machines, owners] = PROGRAMS_OF.split as [
     (typeof PROGRAMS_OF)['split'][number],
@@ -645,7 +647,7 @@ test.each([
   const manifests = await template(`--set=layout=cells,${values}`);
 
   const [{ args = [] }] = containersOf(manifests) as [Container];
-  const { config } = await parseFlags('machinist run', args.slice(1));
+  const { config } = await parseFlags('machinist run', expanded(args).slice(1));
   expect(config.cells).toMatchObject(want);
   expect(JSON.stringify(manifests)).toContain(JSON.stringify({ name: 'NODE_OPTIONS', value: CELLS_FLAGS }));
   // Those of target clusters are for other clusters, unless the only one is this.
@@ -662,7 +664,7 @@ test('layout cells has the port for autoscalers, by the chart and by kustomize, 
 
   expect(byName(manifests)).toEqual(byName([...plain, ...port]));
   const [{ args = [] }] = containersOf(manifests) as [Container];
-  const { config } = await parseFlags('machinist run', args.slice(1));
+  const { config } = await parseFlags('machinist run', expanded(args).slice(1));
   expect(config.autoscaler).toMatchObject({ listen: { kind: 'tcp', port: 8086 } });
   expect(config.cells).toBeDefined();
 });

@@ -153,10 +153,14 @@ export function hasOneTarget({ text, list }: Pick<ValueReader, 'text' | 'list'>)
 
 /** Each once. Throws FlagError. */
 function namesFrom(names: readonly string[]): readonly string[] {
-  const bad = names.find((name) => !NAMESPACE_NAME.test(name));
-  if (bad !== undefined)
-    throw new FlagError(`--cell-namespaces: ${JSON.stringify(bad)} is not the name of a namespace`);
+  for (const name of names) requireNamespace('cell-namespaces', name);
   return [...new Set(names)];
+}
+
+/** Throws FlagError. */
+export function requireNamespace(flag: string, name: string): void {
+  if (!NAMESPACE_NAME.test(name))
+    throw new FlagError(`--${flag}: ${JSON.stringify(name)} is not the name of a namespace`);
 }
 
 /** Throws FlagError. */

@@ -233,6 +233,9 @@ describe('flags', () => {
     { flag: 'kube-api-qps', value: '-1', says: /a number of at least 0/ },
     { flag: 'zone-unhealthy-threshold', value: 'nan', says: /a number from 0 to 1/ },
     { flag: 'kube-api-content-type', value: 'a/b/c', says: /a media type/ },
+    { flag: 'namespace', value: '', says: /^--namespace: "" is not the name of a namespace$/ },
+    { flag: 'namespace', value: '$(POD_NAMESPACE)', says: /--namespace: "\$\(POD_NAMESPACE\)" is not the name/ },
+    { flag: 'leader-elect-resource-namespace', value: 'a,b', says: /--leader-elect-resource-namespace: "a,b" is not/ },
     { flag: 'machine-safety-orphan-vms-grace', value: '0s', says: /"0s".*of at least 1s/ },
   ])('refuses --$flag=$value, naming the flag, the value and what is allowed', ({ flag, value, says }) => {
     expect(() => configFrom('machinist run', typed({ [flag]: value }))).toThrow(says);
@@ -292,6 +295,7 @@ describe('flags', () => {
       'leader-elect-renew-deadline': '0s',
       'leader-elect-retry-period': '15s',
       'leader-elect-resource-lock': 'endpoints',
+      'leader-elect-resource-namespace': '-',
     };
 
     expect(configFrom('machinist run', typed({ ...impossible, 'leader-elect': 'false' })).leader.enabled).toBe(false);

@@ -1,6 +1,6 @@
 import { parseGoFloat } from '../../apis/go-number.ts';
 import { type AutoscalerConfig, autoscalerFrom } from './autoscaler.ts';
-import { type CellsConfig, cellsFrom, hasOneTarget, namesCells } from './cells.ts';
+import { type CellsConfig, cellsFrom, hasOneTarget, namesCells, requireNamespace } from './cells.ts';
 import { controllersFrom, OWN_CONTROLLERS } from './controllers.ts';
 import type { FlagSection, SettingsOf } from './flag-section.ts';
 import { defaultOf, type Flag, type Program } from './flag.ts';
@@ -125,6 +125,7 @@ export function configFrom(
     verbosity: number('v'),
     logFormat: text('log-format') === 'text' ? 'text' : 'json',
   };
+  if (of === 'process') refuseNoNamespace(config);
   refuseContradictions(config, sections, (name) => shown(program, typed, name));
   return Object.freeze(config);
 }
@@ -286,6 +287,12 @@ function shown(program: Program, typed: TypedFlags, name: string): string {
   if (text !== undefined) return `--${name}=${text}`;
   const flag = OWN_FLAGS.find((candidate) => candidate.name === name);
   return flag === undefined ? `--${name}` : `--${name}=${defaultOf(flag, program)} (default)`;
+}
+
+/** An empty one would be all namespaces, with one target cluster: a variable that is not set would be enough for that. Throws FlagError. */
+function refuseNoNamespace({ clusters, leader }: Config): void {
+  requireNamespace('namespace', clusters.namespace);
+  if (leader.enabled) requireNamespace('leader-elect-resource-namespace', leader.namespace);
 }
 
 function refuseContradictions(config: Config, sections: readonly FlagSection[], flag: (name: string) => string): void {
