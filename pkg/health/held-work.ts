@@ -3,7 +3,8 @@ import type { Cluster } from '../kube/gate/gate.ts';
 import { type Check, DEGRADED } from './checks.ts';
 
 /** What has to be done with a cluster, or with the driver of a provider, before work may begin, or go on. */
-export type Prerequisite = 'permissions' | 'caches' | 'identity' | 'catch-up' | 'claim' | 'driver' | 'obedience';
+export type Prerequisite =
+  'permissions' | 'caches' | 'identity' | 'catch-up' | 'claim' | 'others' | 'driver' | 'obedience';
 
 /** Work that does not begin, or go on, yet. */
 export interface HeldBack {
@@ -35,6 +36,7 @@ const DOING: Readonly<Record<Prerequisite, (of: string) => string>> = {
   identity: (of) => `reading the identity of the ${of} cluster`,
   'catch-up': (of) => `reading the ${of} cluster after an outage`,
   claim: (of) => `making sure that the ${of} cluster is that of its Machines`,
+  others: () => 'waiting for another manager of the namespace to end',
   driver: (of) => `connecting to the driver of provider ${of}`,
   obedience: (of) => `waiting for the driver of provider ${of} to accept the fencing token`,
 };

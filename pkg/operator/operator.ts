@@ -18,8 +18,10 @@ import type { Outage } from '../kube/gate/outage.ts';
 import type { OutageChangeListener } from '../kube/gate/outages.ts';
 import { MACHINE_LEASE } from '../kube/leader/names.ts';
 import type { Controller } from '../work/reconcile/controller.ts';
+import { AloneInNamespace } from './alone-in-namespace.ts';
 import type { Caches } from './caches.ts';
 import { type Cell, cellOfFlags } from './cell.ts';
+import { OtherManagers } from './cells/other-managers.ts';
 import type { SharedCache } from './cluster-caches.ts';
 import { writerTo } from './clusters.ts';
 import type { Config } from './config/config.ts';
@@ -237,6 +239,8 @@ export class Operator {
     );
     lifecycle.add(...[...this.#recorders].map(([component, recorder]) => recorderMember(component, recorder)));
     lifecycle.add(...services);
+    // Where the Leases are with the Machines, they keep others away.
+    if (config.leader.namespace !== config.clusters.namespace) lifecycle.add(this.#alone());
     const reports = new OutageReports({ clock, outages });
     lifecycle.add(
       ...leaderships.map((leadership) =>
@@ -266,6 +270,19 @@ export class Operator {
 
   get #callsDrivers(): boolean {
     return this.config.drivers.length > 0;
+  }
+
+  #alone(): AloneInNamespace {
+    const { config, clock, log, reader } = this;
+    const { leases, clusters } = config;
+    return new AloneInNamespace({
+      others: new OtherManagers({ reader, leases, clock }),
+      namespace: clusters.namespace,
+      clock,
+      log,
+      held: this.#cell.held,
+      lost: (reason) => this.#process.lifecycle.fatal(reason),
+    });
   }
 
   #startCheck(): StartCheck {

@@ -20,6 +20,7 @@ import {
   kindFindings,
   leaseFinding,
   namespaceFindings,
+  otherManagerFindings,
   permissionFindings,
   runtimeFinding,
   skewMsOf,
@@ -338,6 +339,20 @@ describe('what preflight finds', () => {
 
     expect(all.filter(({ attributes: { resource } }) => !text.includes(resource))).toEqual([]);
     expect(text).not.toContain('more');
+  });
+
+  test('a manager that leads in the namespace of the Machines, where the Leases of the process are elsewhere, fails', () => {
+    const held = { metadata: { name: 'machine-controller' }, spec: { holderIdentity: 'pod-1' } } as unknown as Lease;
+
+    expect(otherManagerFindings('machines', [held])).toMatchObject([
+      {
+        check: 'leases',
+        status: 'fail',
+        detail:
+          'another manager is running in namespace machines: Lease machine-controller there is held by pod-1, and renewed',
+      },
+    ]);
+    expect(otherManagerFindings('machines', [])).toEqual([]);
   });
 
   test('counts one class, and several', () => {

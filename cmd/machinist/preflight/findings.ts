@@ -313,6 +313,16 @@ export function leaseFinding(name: string, found: QueryResult<Lease | undefined>
   };
 }
 
+/** Of Leases in the namespace of the Machines, where those of the process are in another one. */
+export function otherManagerFindings(namespace: string, renewed: readonly Lease[]): Finding[] {
+  return renewed.map(({ metadata: { name }, spec }) => ({
+    check: 'leases',
+    status: 'fail',
+    detail: `another manager is running in namespace ${namespace}: Lease ${name} there is held by ${spec?.holderIdentity ?? ''}, and renewed`,
+    remedy: 'stop it; a process waits until it has ended',
+  }));
+}
+
 /** Whether the driver of a provider can be used. */
 export function driverFinding(provider: string, address: string, found: QueryResult<Capabilities>): Finding {
   if ('error' in found) {

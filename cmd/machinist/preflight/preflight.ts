@@ -28,6 +28,7 @@ import { refusedOf } from '../../../pkg/operator/preflight/refused.ts';
 import { MACHINE_LEASE, servesOwnKinds } from '../../../pkg/kube/leader/names.ts';
 import { printable } from '../../printable.ts';
 import { version } from '../version.ts';
+import { isRenewed } from '../manager-leases.ts';
 import { WaitNotice } from '../wait-notice.ts';
 import { find, read, TIMEOUT_MS, unlessAbsent, unlessRefused } from './ask.ts';
 import type { PreflightOptions } from './command.ts';
@@ -45,6 +46,7 @@ import {
   kindFindings,
   leaseFinding,
   namespaceFindings,
+  otherManagerFindings,
   permissionFindings,
   runtimeFinding,
   type ServedKinds,
@@ -172,6 +174,16 @@ async function lookAtControl(
         return leaseFinding(name, found, clock.now());
       }),
     );
+    // That one cannot be read is said of the permissions.
+    const isElsewhere = cells === undefined && config.leader.namespace !== namespace;
+    const beside = await Promise.all(
+      (isElsewhere ? [...config.leases] : []).map((name) =>
+        find(() => reader.get(leases, { namespace, name }, limits)),
+      ),
+    );
+    const renewed = beside
+      .flatMap((one) => ('value' in one ? [one.value] : []))
+      .filter((lease) => isRenewed(lease, clock.now()));
     const isOwn = servesOwnKinds(config.leases);
     const hasKinds = isOwn && 'value' in served && served.value.verbs.has(machineClasses.plural);
     return [
@@ -183,6 +195,7 @@ async function lookAtControl(
       ...(hasKinds ? fieldFindings(unknown) : []),
       ...allowed,
       ...ofLeases,
+      ...otherManagerFindings(namespace, renewed),
       ...(hasKinds && config.leases.has(MACHINE_LEASE) && cells === undefined
         ? await lookAtClasses(reader, namespace, providers)
         : []),

@@ -127,14 +127,27 @@ const CELL: readonly Grant[] = [
   }),
 ];
 
-/** A namespace that becomes a cell may still have a manager of its own. */
-const OTHER_MANAGERS: readonly Grant[] = [MANAGER_LEASE, MACHINE_LEASE].map((name) =>
-  grant('coordination.k8s.io', ['leases'], {
-    name,
-    optional: { get: 'a cell in whose namespace another manager is running is managed by both' },
-    why: 'Looks whether a manager of its own is still running in the namespace of a cell.',
-    isUsed: ({ leases }) => leases.has(name),
-  }),
+/** A namespace may have a manager of its own, whose Leases are in it. */
+const otherManagers = (lost: string, why: string): readonly Grant[] =>
+  [MANAGER_LEASE, MACHINE_LEASE].map((name) =>
+    grant('coordination.k8s.io', ['leases'], {
+      name,
+      optional: { get: lost },
+      why,
+      isUsed: ({ leases }) => leases.has(name),
+    }),
+  );
+
+/** One that becomes a cell may have it still. */
+const OTHER_MANAGERS = otherManagers(
+  'a cell in whose namespace another manager is running is managed by both',
+  'Looks whether a manager of its own is still running in the namespace of a cell.',
+);
+
+/** That of the Machines, where the Leases of this process are in another one. */
+const MANAGERS_BESIDE = otherManagers(
+  'Machines in whose namespace another manager is running are managed by both',
+  'Looks whether another manager is running in the namespace of the Machines.',
 );
 
 /** Replicas share the shards; a new one appears under a name of its own, which RBAC cannot know. */
@@ -242,6 +255,7 @@ export const MACHINIST_ROLES: readonly RoleFile[] = [
         ...MANAGER,
         EVENTS,
         ...BINDINGS,
+        ...MANAGERS_BESIDE,
         ...AUTOSCALED.filter(({ group }) => group === GROUP),
       ]),
       role(
