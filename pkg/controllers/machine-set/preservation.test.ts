@@ -9,7 +9,8 @@ import { machine, node } from '../../../test/builders.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
 import type { Target } from '../../kube/targets/targets.ts';
 import { MACHINE_INDEXES } from '../../operator/indexes/machine-indexes.ts';
-import { isKeptWhenFailed, nextExpiryInMs, nodeOf } from './preservation.ts';
+import { isKeptWhenFailed } from '../replicas/machine-state.ts';
+import { nextExpiryInMs, nodeOf } from './preservation.ts';
 
 const NOW = Date.parse('2026-01-02T00:00:00Z');
 const PAST = '2026-01-01T00:00:00Z';

@@ -1,22 +1,8 @@
 import { nodeNameOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
-import { requestedPreservation } from '../machine-facts/preserve-value.ts';
 import { recordedNodeOf, type RecordedNodeDeps } from '../machine-facts/recorded-node.ts';
 import { isFailed, preservedUntilMs } from '../replicas/machine-state.ts';
-
-/** What keeps a Failed Machine before its expiry time has been set. */
-const KEEPING: ReadonlySet<string> = new Set(['now', 'when-failed', 'auto-preserved']);
-
-/**
- * Whether a Failed Machine stays because it is, or is about to be, preserved; an expiry time that is past tells that it had its
- * time. `node` is its Node as far as known: undefined when the Machine names none, `missing` when it cannot be found.
- */
-export function isKeptWhenFailed(machine: Machine, node: Node | 'missing' | undefined, nowMs: number): boolean {
-  const untilMs = preservedUntilMs(machine);
-  if (untilMs !== undefined) return untilMs > nowMs;
-  return KEEPING.has(requestedPreservation(machine, node));
-}
 
 /** The Node of a Machine: undefined when it names none, `missing` when the one that it names cannot be found, or is another machine's. */
 export function nodeOf(deps: RecordedNodeDeps, machine: Machine): Node | 'missing' | undefined {

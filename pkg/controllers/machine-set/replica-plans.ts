@@ -5,11 +5,11 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { fromTimestamp, type Clock } from '../../base/clock/clock.ts';
 import { isStopped as isOwnerStopped } from '../replicas/creation-brake.ts';
 import { setFreeze } from '../replicas/freeze-marks.ts';
-import { isTerminating } from '../replicas/machine-state.ts';
+import { isKeptWhenFailed, isTerminating } from '../replicas/machine-state.ts';
 import { planReplicas, type ReplicaPlan } from '../replicas/replica-plan.ts';
 import { deploymentOfSet, hasOutdatedTemplate, isCrowded, isRolling, roomFor } from './creation-room.ts';
 import type { MachineSetDeps, SetPass } from './step.ts';
-import { isKeptWhenFailed, nodeOf } from './preservation.ts';
+import { nodeOf } from './preservation.ts';
 
 /** A size that falls so soon after it rose, or while it already swings, may rise again. */
 const SWING_MS = 5_000;

@@ -2,8 +2,10 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { UPDATE_RESULT_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
+import type { Node } from '../../apis/wire.ts';
 import { fromTimestamp } from '../../base/clock/clock.ts';
 import { isUnderMaintenance } from '../machine-facts/maintenance.ts';
+import { requestedPreservation } from '../machine-facts/preserve-value.ts';
 
 /** How many failed Machines are listed; thousands of them would outgrow what etcd stores in one object. */
 export const LISTED_FAILED_MACHINES = 100;
@@ -39,6 +41,19 @@ export function preservedUntilMs(machine: Machine): number | undefined {
 /** Preserved at this moment: nothing but a lack of other victims ends it. */
 export function isPreserved(machine: Machine, nowMs: number): boolean {
   return (preservedUntilMs(machine) ?? -Infinity) > nowMs;
+}
+
+/** What keeps a Failed Machine before its expiry time has been set. */
+const KEEPING: ReadonlySet<string> = new Set(['now', 'when-failed', 'auto-preserved']);
+
+/**
+ * Whether a Failed Machine stays because it is, or is about to be, preserved; an expiry time that is past tells that it had its
+ * time. `node` is its Node as far as known: undefined when the Machine names none, `missing` when it cannot be found.
+ */
+export function isKeptWhenFailed(machine: Machine, node: Node | 'missing' | undefined, nowMs: number): boolean {
+  const untilMs = preservedUntilMs(machine);
+  if (untilMs !== undefined) return untilMs > nowMs;
+  return KEEPING.has(requestedPreservation(machine, node));
 }
 
 /** Failed with an expiry time set, even a past one: what `preservedFailedReplicas` counts. */

@@ -250,6 +250,32 @@ describe('a deleted Node that is not ready', () => {
     expect(zone.deleted).toContain('m-1');
   });
 
+  test.each([{ by: 'the Machine' }, { by: 'its Node' }])(
+    'keeps a machine that is to be preserved when it has failed by a request of $by, until it is',
+    async ({ by }) => {
+      const zone = new Zone();
+      zone.world.nodes.keepsPatches = true;
+      const request = { [PRESERVE_ANNOTATION]: 'when-failed' };
+      zone.put('m-1', 'Unknown', (m) => void (by === 'the Machine' && Object.assign(m.metadata.annotations, request)));
+      zone.say('m-1', SILENT);
+      const [seen] = zone.world.nodes.cache.list() as [Node];
+      const annotations = by === 'its Node' ? request : {};
+      zone.world.nodes.cache.put({ ...seen, metadata: { ...seen.metadata, resourceVersion: '900', annotations } });
+
+      zone.world.clock.advance(MINUTE);
+      const messages = told(await zone.sweep(['m-1']));
+      expect([zone.phase, zone.deleted]).toEqual(['Unknown', []]);
+      expect(messages).toContain(
+        'Node m-1 was deleted while it was not ready. The Machine is kept for now: it is to be preserved when it has failed; end the preservation, or delete the Machine.',
+      );
+
+      zone.world.clock.advance(10 * MINUTE);
+      for (let i = 0; i < 4; i++) await zone.sweep(['m-1']);
+      expect([zone.phase, zone.deleted]).toEqual(['Failed', []]);
+      expect(zone.get().status?.currentStatus?.preserveExpiryTime).toBeDefined();
+    },
+  );
+
   test.each([
     { what: 'works', namedNode: readySince(EARLIER) },
     { what: 'is not ready either, which is a matter of health', namedNode: SILENT },

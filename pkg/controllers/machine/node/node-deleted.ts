@@ -17,7 +17,7 @@ import type { PaceFacts } from '../../machine-facts/pace.ts';
 import { hold } from '../../machine-facts/replacement-hold.ts';
 import { paceFactsOf, type TurnDeps } from '../../machine-facts/replacement-turn.ts';
 import { showCondition } from '../../machine-facts/status.ts';
-import { isPreserved } from '../../replicas/machine-state.ts';
+import { isKeptWhenFailed, isPreserved } from '../../replicas/machine-state.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { clustersOf } from '../failure/fail.ts';
@@ -88,6 +88,7 @@ interface Kept extends Pick<NotYet, 'afterMs' | 'waitingFor'> {
  * | ready again for less     | any                                                  | as if it was not ready           |
  * | not ready, or not seen   | has failed, and is not preserved                     | is deleted                       |
  * | not ready, or not seen   | in maintenance or preserved, or its zone is stopped  | waits until that is over         |
+ * | not ready, or not seen   | is Unknown, and to be preserved when it has failed   | waits until that is over         |
  * | not ready, or not seen   | was well, without a health timeout                   | waits until it is deleted        |
  * | not ready, or not seen   | unhealthy for less than a minute                     | waits for others to be Unknown   |
  * | not ready, or not seen   | any other                                            | is deleted in its turn           |
@@ -161,7 +162,7 @@ async function removeStale({ nodes, pass, log, signal }: MachineContext, node: N
 
 /** How the Node was deleted, if it may not have been ready. */
 function doubtOf(deps: Pick<Deps, 'deletedNodes' | 'clock'>, machine: Machine, node: Node): string | undefined {
-  if (phaseOf(machine) === 'Failed' && !isPreserved(machine, deps.clock.now())) return undefined;
+  if (phaseOf(machine) === 'Failed' && !isKept(machine, node, deps.clock.now())) return undefined;
   if (deps.deletedNodes.wasReady(node)) return undefined;
   if (wasDeletedUnready(node)) return 'while it was not ready';
   if (becameWellAfter(machine, node)) return 'while its machine was not healthy';
@@ -184,9 +185,10 @@ function keptOf(deps: Deps, ctx: MachineContext, node: Node): Kept | undefined {
     const why = 'it is in maintenance; end the maintenance, or delete the Machine.';
     return { reason: IN_MAINTENANCE, why, afterMs: TELL_AGAIN_MS, waitingFor: 'the maintenance to end' };
   }
-  if (isPreserved(machine, deps.clock.now())) {
+  if (isKept(machine, node, deps.clock.now())) {
     const expiry = machine.status.currentStatus?.preserveExpiryTime ?? '';
-    const why = `it is preserved until ${expiry}; end the preservation, or delete the Machine.`;
+    const until = expiry === '' ? 'to be preserved when it has failed' : `preserved until ${expiry}`;
+    const why = `it is ${until}; end the preservation, or delete the Machine.`;
     return { reason: PRESERVED, why, afterMs: TELL_AGAIN_MS, waitingFor: 'the preservation to end' };
   }
   if (isNeverReplaced(machine)) {
@@ -199,6 +201,12 @@ function keptOf(deps: Deps, ctx: MachineContext, node: Node): Kept | undefined {
   if (held === undefined) return kept;
   if (phaseOf(machine) === 'Unknown' && !isReady(node)) noteHold(deps, ctx, held);
   return { ...kept, reason: held.code, why: held.text };
+}
+
+/** Whether the machine is preserved, or is to be when it has failed, as one that is Unknown will by its health timeout. */
+function isKept(machine: Machine, node: Node, nowMs: number): boolean {
+  const isFailing = phaseOf(machine) === 'Unknown' || phaseOf(machine) === 'Failed';
+  return isFailing ? isKeptWhenFailed(machine, node, nowMs) : isPreserved(machine, nowMs);
 }
 
 function isNeverReplaced(machine: Machine): boolean {
@@ -256,10 +264,10 @@ function hasDeletedNode(deps: Deps, ctx: MachineContext, other: Machine): boolea
   const { machines, targets } = deps;
   const { nodes } = ctx;
   if (isBeingDeleted(other) || isUnderMaintenance(other) || isNeverReplaced(other)) return false;
-  if (isPreserved(other, deps.clock.now())) return false;
   if (targets.of(other)?.cluster !== nodes?.cluster) return false;
   const node = nodes?.get(nodeNameOf(other));
   if (node === undefined || !isBeingDeleted(node) || !isManaged(node)) return false;
+  if (isKept(other, node, deps.clock.now())) return false;
   return doubtOf(deps, other, node) !== undefined && belongsTo(node, other, machines);
 }
 
