@@ -170,6 +170,10 @@ describe('maintenance', () => {
 
     const ended = await maintenance(world, 'end', `node/${one.name}`);
     expect(ended).toMatchObject({ code: 0, err: [] });
+    expect(ended.out[0]).toBe(
+      `machine.machine.sapcloud.io/${one.name} maintenance no longer requested on the Machine; if its Node requests it as well, ` +
+        `end that with: kubectl annotate node ${one.name} ${MAINTENANCE_ANNOTATION}-`,
+    );
     expect(ended.out.at(-1)).toBe(`machine "${one.name}" is not in maintenance`);
     expect((await one.node()).spec?.unschedulable).toBe(true);
 

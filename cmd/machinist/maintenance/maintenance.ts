@@ -13,6 +13,7 @@ import {
   endMaintenancePatch,
   type MaintenanceGoal,
   maintenanceState,
+  nodeMayAsk,
   startOf,
   maintenanceTimeoutText,
 } from './state.ts';
@@ -69,11 +70,13 @@ async function machineNamed(cluster: CommandCluster, name: string, kind: KindNam
 }
 
 async function ask(cluster: CommandCluster, name: string, goal: 'start' | 'end', say: PrintLine): Promise<void> {
+  let onNode = '';
   const isChanged = await cluster.change(machines, name, (machine) => {
     const annotations = goal === 'start' ? startOf(machine) : endMaintenancePatch(machine);
+    onNode = nodeMayAsk(machine);
     return annotations && { metadata: { annotations } };
   });
-  const done = goal === 'start' ? 'maintenance requested' : 'maintenance no longer requested';
+  const done = goal === 'start' ? 'maintenance requested' : `maintenance no longer requested on the Machine${onNode}`;
   const before = goal === 'start' ? 'maintenance already requested' : 'maintenance is not requested';
   say(`${objectName(MACHINE, name)} ${isChanged ? done : before}`);
 }

@@ -6,6 +6,7 @@ import {
   endMaintenancePatch,
   type MaintenanceGoal,
   maintenanceState,
+  nodeMayAsk,
   startOf,
   maintenanceTimeoutText,
 } from './state.ts';
@@ -22,6 +23,9 @@ function one(annotations: Record<string, string>, reason?: string): Machine {
       reason === undefined ? [] : [{ type: 'Maintenance', status: 'False', reason, message: 'as the Node says' }];
   });
 }
+
+const withoutNode = (annotations: Record<string, string>): Machine =>
+  machine((m) => Object.assign(m.metadata, { annotations, labels: {} }));
 
 const deleted = (annotations: Record<string, string>): Machine =>
   machine((m) => Object.assign(m.metadata, { annotations, deletionTimestamp: '2026-01-01T00:00:00Z' }));
@@ -78,6 +82,14 @@ test.each<{ what: string; goal: MaintenanceGoal; of: Machine; says: string }>([
       'it continues; show it with: machinist describe machine -n default m-1, end it with: machinist maintenance end -n default m-1',
   },
   {
+    what: 'a machine whose Node may request it as well',
+    goal: 'end',
+    of: one(THERE, 'InMaintenance'),
+    says:
+      'machine "m-1" InMaintenance: as the Node says; it continues; show it with: machinist describe machine -n default m-1; ' +
+      'if its Node requests it as well, end that with: kubectl annotate node m-1 machine.sapcloud.io/maintenance-',
+  },
+  {
     what: 'a Node that is not given back',
     goal: 'end',
     of: one(GIVEN_BACK, 'UncordonFailed'),
@@ -95,6 +107,20 @@ describe('what is asked of a Machine', () => {
     expect(startOf(one({ 'machine.sapcloud.io/maintenance': 'yes' }))).toEqual(ASKED);
     expect(startOf(one(ASKED))).toBeUndefined();
     expect(() => startOf(deleted({}))).toThrow('is being deleted');
+  });
+
+  test.each([
+    { what: 'in maintenance', of: one({ ...ASKED, ...THERE }, 'InMaintenance'), isSaid: true },
+    { what: 'that is drained for it', of: one({ ...ASKED, ...BEGUN }, 'Draining'), isSaid: true },
+    { what: 'without a Node', of: withoutNode({ ...ASKED, ...BEGUN }), isSaid: false },
+    { what: 'whose Node is being given back', of: one(GIVEN_BACK, 'UncordonFailed'), isSaid: false },
+    { what: 'with an invalid request', of: one({ 'machine.sapcloud.io/maintenance': 'yes' }), isSaid: false },
+  ])('of a machine $what, that its Node may request the same is said: $isSaid', ({ of, isSaid }) => {
+    expect(nodeMayAsk(of)).toBe(
+      isSaid
+        ? '; if its Node requests it as well, end that with: kubectl annotate node m-1 machine.sapcloud.io/maintenance-'
+        : '',
+    );
   });
 
   test('to end, unless it is over, or its Node asks for it', () => {

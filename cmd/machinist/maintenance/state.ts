@@ -42,7 +42,8 @@ export function maintenanceTimeoutText(machine: Machine, goal: MaintenanceGoal):
   const before = reason === 'Requested' && description !== '' ? ` Last operation: ${description}` : '';
   const end = goal === 'start' ? `, end it with: machinist maintenance end -n ${namespace} ${name}` : '';
   const look = `show it with: machinist describe machine -n ${namespace} ${name}`;
-  return `${maintenanceState(machine, goal).text}${before}; it continues; ${look}${end}`;
+  const onNode = goal === 'end' ? nodeMayAsk(machine) : '';
+  return `${maintenanceState(machine, goal).text}${before}; it continues; ${look}${end}${onNode}`;
 }
 
 /** What starts a maintenance; undefined when that was asked for. Throws CommandError for a machine that is being deleted. */
@@ -54,12 +55,29 @@ export function startOf(machine: Machine): Record<string, string> | undefined {
 /** What ends a maintenance; undefined when nothing has to. Throws CommandError when the Machine alone does not. */
 export function endMaintenancePatch(machine: Machine): Record<string, null> | undefined {
   if (machine.metadata.annotations?.[MAINTENANCE_ANNOTATION] !== undefined) return { [MAINTENANCE_ANNOTATION]: null };
-  const { reason } = maintenanceOf(machine) ?? {};
-  const isGoing = reason === 'NotInMaintenance' || reason === 'UncordonFailed';
-  if (!isUnderMaintenance(machine) || isGoing) return undefined;
+  if (!isUnderMaintenance(machine) || isReturning(machine)) return undefined;
   throw new CommandError(
-    `maintenance of ${quoted(machine)} was requested on its Node; to end it: kubectl annotate node ${machine.metadata.labels?.['node'] ?? 'NODE'} ${MAINTENANCE_ANNOTATION}-`,
+    `maintenance of ${quoted(machine)} was requested on its Node; to end it: ${endOnNode(machine.metadata.labels?.['node'] ?? 'NODE')}`,
   );
+}
+
+/**
+ * What is to be done if the Node requests the maintenance as well, which the Machine does not show; empty where there is nothing to end, or no
+ * Node.
+ */
+export function nodeMayAsk(machine: Machine): string {
+  const node = machine.metadata.labels?.['node'] ?? '';
+  if (node === '' || !isUnderMaintenance(machine) || isReturning(machine)) return '';
+  return `; if its Node requests it as well, end that with: ${endOnNode(node)}`;
+}
+
+function isReturning(machine: Machine): boolean {
+  const { reason } = maintenanceOf(machine) ?? {};
+  return reason === 'NotInMaintenance' || reason === 'UncordonFailed';
+}
+
+function endOnNode(node: string): string {
+  return `kubectl annotate node ${node} ${MAINTENANCE_ANNOTATION}-`;
 }
 
 function quoted({ metadata }: Machine): string {
