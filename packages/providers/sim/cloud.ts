@@ -102,6 +102,15 @@ export class SimCloud {
     return changed;
   }
 
+  /** Writes another Machine's UID into the tags of a VM, as a user does in the provider's console; undefined when there is no such VM. */
+  retag(providerID: string, machineUID: string): SimVM | undefined {
+    const vm = this.#vms.get(providerID);
+    if (vm === undefined) return undefined;
+    const changed = { ...vm, machineUID };
+    this.#put(changed, 'changed');
+    return changed;
+  }
+
   /** Removes a VM; false when there is none. */
   remove(providerID: string, event: 'deleted' | 'vanished'): boolean {
     const vm = this.#vms.get(providerID);

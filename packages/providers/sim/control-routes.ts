@@ -24,6 +24,7 @@ export interface WireSettings {
  * | POST /vms                   | plants a VM (PlantedVM) and returns it                                    |
  * | DELETE /vms/ID              | the VM vanishes                                                           |
  * | POST /vms/ID/power          | `{"power": "on" or "off"}`                                                |
+ * | POST /vms/ID/machine        | `{"uid": "…"}`: the VM is that of a Machine with this UID                 |
  * | GET, DELETE /calls          | counts of driver calls by method; sets them to zero                       |
  * | GET, PUT /faults            | the fault rules; replaces them                                            |
  * | GET, PATCH /settings        | latencies and quota; changes some (WireSettings, each member optional)    |
@@ -46,6 +47,7 @@ export function controlRoutes(simulation: Simulation): readonly Route[] {
     route('POST', '/vms/*/power', (id, body) =>
       existing(id, cloud.change(id, { power: oneOf(body, 'power', ['on', 'off']) })),
     ),
+    route('POST', '/vms/*/machine', (id, body) => existing(id, cloud.retag(id, text(body, 'uid')))),
     route('GET', '/calls', () => driver.calls),
     route('DELETE', '/calls', () => driver.resetCalls()),
     route('GET', '/faults', () => faults.rules),
@@ -97,6 +99,12 @@ function changed(settings: SimSettings, body: unknown): SimSettings {
 function record(body: unknown): Record<string, unknown> {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new Error('the body must be an object');
   return body as Record<string, unknown>; // narrowed above
+}
+
+function text(body: unknown, name: string): string {
+  const value = record(body)[name];
+  if (typeof value !== 'string' || value === '') throw new Error(`${name}: must be a text`);
+  return value;
 }
 
 function oneOf<T extends string>(body: unknown, name: string, values: readonly T[]): T {

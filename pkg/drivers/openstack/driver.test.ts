@@ -124,3 +124,23 @@ test('the deletion of a server without a Machine leaves another one of its name'
   expect(ended.status).toBe('fulfilled');
   expect(cloud.servers.map(({ id }) => id)).toEqual(['s-2']);
 });
+
+describe('a Machine that was created again for a server, with another UID,', () => {
+  const again = { ...identity, uid: 'u-again' };
+
+  test.each([
+    { what: 'nothing', of: identity, described: identity, left: [['s-1'], ['p-1']] },
+    { what: 'the metadata of the server', of: again, described: identity, left: [[], ['p-1']] },
+    { what: 'metadata and descriptions', of: again, described: again, left: [[], []] },
+  ])('deletes what carries its UID; where $what was changed, $left is left', async ({ of, described, left }) => {
+    const metadata = metadataOf(of, machineClass.metadata.name, TAGS);
+    cloud.servers = [serverOf('s-1', { metadata })];
+    const port = { id: 'p-1', name: 'm-1', network_id: 'n-1', fixed_ips: [], device_id: 's-1' };
+    cloud.ports = [{ ...port, description: ownerText(described) }];
+    const machine = { uid: again.uid, providerID: 'openstack:///region/s-1' };
+
+    await cloud.passing(driver.deleteMachine(requestOf('m-1', machineClass, machine), callOf()));
+
+    expect([cloud.servers, cloud.ports].map((all) => all.map(({ id }) => id))).toEqual(left);
+  });
+});

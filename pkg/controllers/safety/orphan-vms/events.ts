@@ -113,6 +113,10 @@ export type HoldReason =
 
 const NAMES = 'For their names, see the log of the machine controller. ';
 
+/** In this order: a MachineSet deletes what is too much, and a driver does not find the VM of another UID. */
+const TO_KEEP =
+  'To keep a VM permanently, stop the manager, raise spec.replicas of its MachineDeployment and MachineSet, create its Machine again, and set the UID in the tags of the VM to that of the new Machine.';
+
 const HOLD_REASONS: Readonly<Record<HoldReason, string>> = {
   'too-many': `More than 10 % of the VMs of this class, and more than 3, have no Machine; not deleting any of them. ${NAMES}`,
   'too-many-together':
@@ -120,7 +124,7 @@ const HOLD_REASONS: Readonly<Record<HoldReason, string>> = {
     `not deleting those of this class. ${NAMES}`,
   'held-before': `VMs of this class have no Machine, and there were too many at once before; the remaining ones are kept until they have a Machine. ${NAMES}`,
   'of-unknown-class': `Too many VMs in the lists of the whole cluster, whose class is unknown or does not exist, have no Machine; not deleting any of them. ${NAMES}The annotation releases held VMs of this class, too. `,
-  forgotten: `VMs of this class have no Machine because the control cluster was restored to an earlier state; they are kept. ${NAMES}To keep a VM permanently, create its Machine again. `,
+  forgotten: `VMs of this class have no Machine because the control cluster was restored to an earlier state; they are kept. ${NAMES}${TO_KEEP} `,
   doubted:
     `VMs of this class have no Machine, but the driver does not list the VMs of Machines with the same credentials or, if its lists are of the whole cluster, of other Machines, which may be of a class that cannot be listed; until it does, they are kept. ${NAMES}` +
     'Check the credentials of all classes, the configuration and the version of the driver. If the VMs of those Machines are gone, delete the Machines. VMs that are not needed can be deleted at the provider.',
@@ -156,7 +160,8 @@ export function manyMissingVMs(object: MachineClass): OrphanEvent {
 
 /** The control cluster was restored from a backup that does not contain these Machines; their VMs have no Machine now. */
 export function forgotMachines(object: MachineClass, names: readonly string[]): OrphanEvent {
-  const message = `The control cluster was restored to an earlier state that does not contain ${names.length} Machines: ${namedUpTo(MAX_NAMED, names)}. Their VMs have no Machine now and are kept. To keep a VM permanently, create its Machine again; to delete the others: ${releaseCommand(annotated(object))}`;
+  // The names last: they may be cut off.
+  const message = `The control cluster was restored to an earlier state that does not contain ${names.length} Machines. Their VMs have no Machine now and are kept. ${TO_KEEP} To delete the others: ${releaseCommand(annotated(object))}. The Machines: ${namedUpTo(MAX_NAMED, names)}`;
   return { object, type: 'Warning', reason: 'MachinesForgotten', message };
 }
 

@@ -40,7 +40,7 @@ test('each class is told, once, of its Machines that are forgotten and whose VMs
 
   expect(told).toEqual([
     expect.stringMatching(
-      / does not contain 22 Machines: m-00, .*, m-19 and 2 more\. .* are kept\. .* annotate --overwrite machineclass /,
+      / does not contain 22 Machines\. .* are kept\. .* set the UID in the tags of the VM .* annotate --overwrite machineclass .* The Machines: m-00, .*, m-19 and 2 more$/,
     ),
   ]);
 });
