@@ -66,7 +66,7 @@ function machineControllers(operator: Operator, ownerless: OwnerlessVMs, { drain
   return [
     // Before the machine controller forgets what it knew of a Machine that is gone.
     orphanVMs(operator, { ...share, removed, gone, ownerless, distrusted }),
-    unmanagedNodes(operator, gone),
+    unmanagedNodes(operator, gone, nodesInTarget),
     machineClass(operator, {
       secrets,
       owners,

@@ -5,7 +5,7 @@ import type { Node } from '../../apis/wire.ts';
 import type { Logger } from '../../base/log/logger.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import type { Cluster } from '../../kube/gate/gate.ts';
-import type { Targets } from '../../kube/targets/targets.ts';
+import type { Target, Targets } from '../../kube/targets/targets.ts';
 import { whereNodesAre } from '../../operator/cells/nodes-of-cell.ts';
 import type { MachineIndex } from './node-owner.ts';
 import { recordedNodeOf } from './recorded-node.ts';
@@ -47,14 +47,14 @@ export class NodesInTarget {
 
   /** Whether the Node that this machine has recorded is missing, and those of all others of its target cluster, as the caches show it. */
   isMissingWithAll(machine: Machine): boolean {
-    return recordedNodeOf(this.#deps, machine) === undefined && this.#areAllMissing(machine);
+    const target = this.#deps.targets.of(machine);
+    if (target === undefined || recordedNodeOf(this.#deps, machine) !== undefined) return false;
+    return this.areAllMissing(target);
   }
 
-  #areAllMissing(machine: Machine): boolean {
+  /** Whether those of all machines of this target cluster are. */
+  areAllMissing({ cluster, nodes }: Pick<Target, 'cluster' | 'nodes'>): boolean {
     const { machines, targets } = this.#deps;
-    const target = targets.of(machine);
-    if (target === undefined) return false;
-    const { cluster, nodes } = target;
     const before = this.#seen.get(nodes);
     const now = { machines: machines.list(), nodes: nodes.list() };
     if (before !== undefined && before.machines === now.machines && before.nodes === now.nodes)

@@ -15,19 +15,23 @@ import { nodeKey, UnmanagedNodesController } from './controller.ts';
 
 const TIMEOUT_MS = 1_200_000;
 
-test('a Node of any age has the whole creation timeout from the moment on in which its Machine was last seen', async () => {
+/** A controller, and what it has written to the target. */
+function start(areAllMissing: () => boolean) {
   const clock = new FakeClock();
   const machines = new Store<Machine>(MACHINE_INDEXES);
   const nodes = new Store<Node>(NODE_INDEXES);
-  const old = node((n) => void (n.metadata.creationTimestamp = '2020-01-01T00:00:00Z'));
-  const owner = machine((m) => void (m.metadata.labels = { node: old.metadata.name }));
-  nodes.put(old);
-  machines.put(owner);
-  // What is written is of no concern here: nothing may be.
-  const target = { cluster: 'target', nodes } as unknown as Target;
+  const written: string[] = [];
+  const writer = {
+    patch: (_intent: unknown, _resource: unknown, { name }: { name: string }) => {
+      written.push(name);
+      return Promise.resolve();
+    },
+  };
+  const target = { cluster: 'target', nodes, writer } as unknown as Target;
   const controller = new UnmanagedNodesController({
     targets: { all: () => [target], of: () => target },
     machines,
+    nodesInTarget: { areAllMissing },
     gone: new DeletedMachines(),
     reader: {
       get: () => Promise.reject(new Error('not asked for')),
@@ -39,7 +43,33 @@ test('a Node of any age has the whole creation timeout from the moment on in whi
     log: silentLogger,
     creationTimeoutMs: TIMEOUT_MS,
   });
-  const look = () => controller.reconcile(nodeKey(target, old.metadata.name), new AbortController().signal);
+  const look = (name: string) => controller.reconcile(nodeKey(target, name), new AbortController().signal);
+  return { clock, machines, nodes, written, look };
+}
+
+test('Nodes without a Machine are not marked while none of the Nodes of the Machines is in the target: they may be those of another cluster', async () => {
+  let areAllMissing = true;
+  const { clock, nodes, written, look } = start(() => areAllMissing);
+  const { name } = node().metadata;
+  nodes.put(node());
+  await look(name);
+  clock.advance(TIMEOUT_MS);
+
+  expect(await look(name)).toMatchObject({ kind: 'requeue', afterMs: TIMEOUT_MS });
+  expect(written).toEqual([]);
+
+  areAllMissing = false;
+  expect(await look(name)).toMatchObject({ kind: 'stop' });
+  expect(written).toEqual([name]);
+});
+
+test('a Node of any age has the whole creation timeout from the moment on in which its Machine was last seen', async () => {
+  const { clock, machines, nodes, written, look: lookAt } = start(() => false);
+  const old = node((n) => void (n.metadata.creationTimestamp = '2020-01-01T00:00:00Z'));
+  const owner = machine((m) => void (m.metadata.labels = { node: old.metadata.name }));
+  nodes.put(old);
+  machines.put(owner);
+  const look = () => lookAt(old.metadata.name);
 
   expect(await look()).toMatchObject({ kind: 'stop' });
   machines.remove(`${owner.metadata.namespace}/${owner.metadata.name}`);
@@ -52,4 +82,5 @@ test('a Node of any age has the whole creation timeout from the moment on in whi
   expect(await look()).toMatchObject({ kind: 'stop' });
   machines.remove(`${owner.metadata.namespace}/${owner.metadata.name}`);
   expect(await look()).toMatchObject({ afterMs: TIMEOUT_MS });
+  expect(written).toEqual([]);
 });

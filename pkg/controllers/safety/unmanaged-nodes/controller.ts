@@ -17,6 +17,7 @@ import type { Target } from '../../../kube/targets/targets.ts';
 import { MAINTENANCE, isMaintenanceRequested, ENDED, NO_MACHINE } from '../../machine-facts/maintenance.ts';
 import { machinesNamed } from '../../machine-facts/namesakes.ts';
 import { nodeAccess } from '../../machine-facts/node-access.ts';
+import type { NodesInTarget } from '../../machine-facts/nodes-in-target.ts';
 import { setCondition, nodeConditionOf, type DesiredCondition } from '../../machine-facts/node-condition.ts';
 import { machinesOfNode } from '../../../operator/indexes/machines-of-node.ts';
 import type { SharedTarget } from '../../../operator/shared-target.ts';
@@ -31,6 +32,7 @@ const NO_MACHINE_TEXT =
 
 export interface UnmanagedNodesDeps extends Pick<OwnerDeps, 'reader' | 'targets' | 'clock' | 'log'> {
   readonly machines: Lister<Machine>;
+  readonly nodesInTarget: Pick<NodesInTarget, 'areAllMissing'>;
   readonly gone: DeletedMachines;
   readonly namespace: string;
   /** Where other namespaces have Nodes in the same target. */
@@ -48,7 +50,7 @@ export function nodeKey({ cluster }: Pick<Target, 'cluster'>, name: string): str
 /**
  * Marks Nodes that no Machine has, unmarks those that one has, and removes those of machines that are gone. Requests for maintenance of the
  * first are answered. Where other namespaces have Nodes in the same cluster, theirs are left alone, and those of nobody are one namespace's;
- * what is left of a machine is that of the namespace which knows so.
+ * what is left of a machine is that of the namespace which knows so. While the Nodes of all Machines are missing, none is marked.
  */
 export class UnmanagedNodesController {
   readonly #deps: UnmanagedNodesDeps;
@@ -92,6 +94,9 @@ export class UnmanagedNodesController {
     if (owners === 0 && verdict !== 'remove') await this.#answerRequest(target, node, signal);
     if (typeof verdict === 'object') return requeue(verdict.waitMs, 'a Machine to have the Node');
     if (verdict === 'remove') return this.#remove(target, node, left, signal);
+    // It may be another cluster, whose Nodes are others'.
+    if (verdict === 'mark' && this.#deps.nodesInTarget.areAllMissing(target))
+      return requeue(creationTimeoutMs, 'a Node of one of the Machines in the target cluster');
     if (verdict === 'mark') await this.#patch(target, node, '1', facts.hasFinalizer, signal);
     if (verdict === 'unmark') await this.#patch(target, node, null, false, signal);
     return stop;

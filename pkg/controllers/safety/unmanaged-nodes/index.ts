@@ -2,6 +2,7 @@ import { MACHINE_LEASE } from '../../../kube/leader/names.ts';
 import { unmanagedNodeMetrics } from './metrics.ts';
 import type { Operator } from '../../../operator/operator.ts';
 import type { Controller } from '../../../work/reconcile/controller.ts';
+import type { NodesInTarget } from '../../machine-facts/nodes-in-target.ts';
 import type { DeletedMachines } from '../deleted-machines.ts';
 import { UnmanagedNodesController } from './controller.ts';
 import { wakeNodesOf, wakeUnmanagedNodes } from './wake.ts';
@@ -9,7 +10,7 @@ import { wakeNodesOf, wakeUnmanagedNodes } from './wake.ts';
 const NAME = 'safety.unmanaged-nodes';
 
 /** Marks Nodes that no Machine has, and removes those of machines that are gone. */
-export function unmanagedNodes(operator: Operator, gone: DeletedMachines): Controller {
+export function unmanagedNodes(operator: Operator, gone: DeletedMachines, nodesInTarget: NodesInTarget): Controller {
   const { clock, log, registry, config, reader } = operator;
   const { machines } = operator.caches;
   const { targets } = operator.under(MACHINE_LEASE);
@@ -17,6 +18,7 @@ export function unmanagedNodes(operator: Operator, gone: DeletedMachines): Contr
     targets,
     machines,
     gone,
+    nodesInTarget,
     reader,
     namespace: config.clusters.namespace,
     shared: operator.sharedTarget,

@@ -30,6 +30,7 @@ function scene(isGone: boolean) {
   const gone = new DeletedMachines();
   if (isGone) gone.add({ name: 'm-1', nodeName: 'm-1', providerID: 'sim:///m-1' });
   const controller = new UnmanagedNodesController({
+    nodesInTarget: { areAllMissing: () => false },
     targets: { all: () => [target], of: () => target },
     machines: new MemoryInformer<Machine>([], MACHINE_INDEXES),
     gone,

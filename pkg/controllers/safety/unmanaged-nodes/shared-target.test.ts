@@ -40,6 +40,7 @@ function scene({ isJudge = true, isLeft = false, isMarked = false, owners = [] }
   const gone = new DeletedMachines();
   if (isLeft) gone.add({ name: 'm-1', nodeName: 'm-1', providerID: 'sim:///m-1' });
   const controller = new UnmanagedNodesController({
+    nodesInTarget: { areAllMissing: () => false },
     targets: { all: () => [target], of: () => target },
     machines: new MemoryInformer<Machine>([...owners], MACHINE_INDEXES),
     gone,
