@@ -75,7 +75,12 @@ export const inPlaceProgress = (deps: HoldDeps & Pick<Collaborators, 'machines'>
     const node = namedNode(ctx, deps.machines);
     const phase = phaseOf(machine);
     // What the Node is told follows from a phase that was recorded: the write of this pass starts the next one.
-    if (typeof node !== 'object' || isBeingDeleted(node)) return next;
+    if (typeof node !== 'object') return next;
+    if (isBeingDeleted(node)) {
+      // Where its Machine is kept, others may have to drain it.
+      cancelDrain(deps, ctx);
+      return next;
+    }
     if (phase === '' || phaseOf(observed) !== phase) return next;
 
     const hold = new NodeHold(IN_PLACE_HOLD, deps, ctx, node);

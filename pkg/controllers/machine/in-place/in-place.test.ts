@@ -511,6 +511,23 @@ test('a Node that is being deleted, and nobody manages, is not drained for an up
   expect(kept.world.drains.requests).toEqual([]);
 });
 
+test('the drain of an update in place is broken off when its Node is deleted while the Machine is kept', async () => {
+  const kept = new KeptMachine();
+  kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, 'true');
+  kept.labelNode(SELECTED_FOR_UPDATE_LABEL, 'true');
+  for (let i = 0; i < 4; i++) await kept.pass();
+  const { uid } = kept.machine.metadata;
+  expect(kept.world.activities.get(uid, 'drain')?.state).toBe('running');
+
+  kept.setReady(false);
+  await kept.pass();
+  kept.changeNode((n) => (n.metadata.deletionTimestamp = toTimestamp(kept.world.clock.now())));
+  for (let i = 0; i < 3; i++) await kept.pass();
+
+  expect(kept.world.deletedMachines).toEqual([]);
+  expect(kept.world.activities.get(uid, 'drain')).toBeUndefined();
+});
+
 /** What was told of its end. */
 const updateEvents = ({ world }: KeptMachine): string[] =>
   world.events
@@ -574,6 +591,24 @@ describe('an update in place that fails', () => {
 
     expect([reasonOf(kept), kept.phase]).toEqual(['ReadyForUpdate', 'InPlaceUpdateFailed']);
     expect(kept.machine.status?.lastOperation?.description).toContain('reported no result within 20m0s');
+  });
+
+  test('by its timeout, in which outages do not count, nor before the grace after one', async () => {
+    const kept = await ready();
+    const { world } = kept;
+    world.clock.advance(30 * MINUTE);
+    world.blindMs = 15 * MINUTE;
+    await kept.rest();
+    expect(kept.phase).toBe('InPlaceUpdating');
+
+    world.clock.advance(5 * MINUTE);
+    world.graceLeftMs = 1_000;
+    await kept.rest();
+    expect(kept.phase).toBe('InPlaceUpdating');
+    world.graceLeftMs = 0;
+    await kept.rest();
+
+    expect(kept.phase).toBe('InPlaceUpdateFailed');
   });
 
   test.each(['InPlaceUpdateFailed', 'Failed'] as const)(

@@ -11,14 +11,15 @@ import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { namedNode } from '../node/named-node.ts';
 import { nodeConditionOf } from '../../machine-facts/node-condition.ts';
+import { clustersOf } from '../failure/fail.ts';
 import { isSuspended } from '../node/suspended.ts';
 import { failureOn, IN_PLACE_UPDATE } from './reason.ts';
 
-type Deps = Pick<Collaborators, 'clock' | 'settings' | 'machines'>;
+type Deps = Pick<Collaborators, 'clock' | 'settings' | 'machines' | 'trust'>;
 
 /**
  * Ends an update in place: by the result that the agent on the Node puts on it as a label, or by its timeout, counted from when
- * the Node was drained, while the machine is not in maintenance. A success also repairs an update that had failed before. Never ends the pass.
+ * the Node was drained, while the machine is not in maintenance; what went by in an outage, in which no Node can be labelled, does not count. A success also repairs an update that had failed before. Never ends the pass.
  *
  * | phase                                          | label `update-result` | becomes                                     |
  * |------------------------------------------------|-----------------------|---------------------------------------------|
@@ -49,7 +50,10 @@ export const inPlaceOutcome = (deps: Deps): MachineStep => ({
     if (isSuspended(deps, ctx)) return next;
     const timeoutMs = inPlaceUpdateTimeoutMsOf(machine, deps.settings);
     const sinceMs = fromTimestamp(machine.status.currentStatus?.lastUpdateTime) ?? deps.clock.now();
-    const leftMs = sinceMs + timeoutMs - deps.clock.now();
+    const goneMs = Math.max(0, deps.clock.now() - sinceMs);
+    const clusters = clustersOf(ctx);
+    const unseenMs = deps.trust.blindMs(clusters, deps.clock.monotonicMs() - goneMs);
+    const leftMs = Math.max(timeoutMs - (goneMs - unseenMs), deps.trust.graceLeftMs(clusters));
     if (leftMs > 0) pass.alsoAfter(leftMs, 'the update on the Node');
     else fail(deps, ctx, `The Node reported no result within ${formatDuration(timeoutMs)}.`);
     return next;

@@ -154,6 +154,25 @@ describe('maintenance', () => {
     expect(isCordoned(kept)).toBe(true);
   });
 
+  test('drains a Node again that is as before the maintenance, because its cluster was set back', async () => {
+    const kept = new KeptMachine();
+    const before = structuredClone(kept.node);
+    kept.annotateMachine(ASKED, 'true');
+    await kept.rest();
+    await kept.endDrains();
+    await kept.rest();
+
+    kept.world.nodes.cache.put(before);
+    kept.changeNode(() => undefined);
+    await kept.rest();
+    expect([shown(kept), isCordoned(kept)]).toEqual(['False Draining', true]);
+    await kept.endDrains();
+    await kept.rest();
+
+    expect(shown(kept)).toBe('True InMaintenance');
+    expect(kept.world.drains.requests).toHaveLength(2);
+  });
+
   test('waits for hooks, and says so before anything happens to the Node', async () => {
     const kept = new KeptMachine();
     kept.annotateMachine(HOOK, '');
@@ -332,6 +351,28 @@ describe('a machine in maintenance', () => {
     kept.world.clock.advance(1);
     await kept.pass();
     expect(kept.phase).toBe('Failed');
+  });
+
+  test('that ends writes nothing each second while the API server refuses to record that', async () => {
+    const kept = await inMaintenance();
+    kept.setReady(false);
+    await kept.rest();
+    const since = kept.machine.status?.currentStatus?.lastUpdateTime;
+    kept.world.clock.advance(3 * HOUR);
+    kept.annotateMachine(ASKED, undefined);
+    for (let i = 0; i < 8 && shown(kept) !== 'False NotInMaintenance'; i++) await kept.pass();
+
+    for (let i = 0; i < 3; i++) {
+      kept.world.clock.advance(SECOND);
+      kept.world.writer.failures.push(new ApiError(403, 'Forbidden', 'denied'));
+      await kept.pass();
+      expect(kept.machine.status?.currentStatus?.lastUpdateTime).toBe(since);
+    }
+    kept.world.writer.failures.length = 0;
+    await kept.rest();
+
+    expect(record(kept)).toEqual([]);
+    expect(kept.machine.status?.currentStatus?.lastUpdateTime).not.toBe(since);
   });
 
   test('has its whole health timeout also when the process ends while the maintenance does', async () => {

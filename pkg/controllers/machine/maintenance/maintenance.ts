@@ -72,6 +72,7 @@ function planOf({ ctx: { machine, observed }, on }: NodeHold): MaintenancePlan {
     emptied,
     nodeUID: on?.node.metadata.uid,
     shown: on && nodeConditionOf(on.node, MAINTENANCE)?.reason,
+    isCordoned: on?.node.spec?.unschedulable === true,
     isClockRestarted: !TIMED.has(phaseOf(machine)) || observed.status?.currentStatus?.lastUpdateTime === since,
   });
 }
@@ -95,11 +96,18 @@ async function carryOut(hold: NodeHold, plan: MaintenancePlan): Promise<void> {
       return await giveBack(hold);
     case 'restart-clock':
       // Whatever the machine did meanwhile, it has its whole timeout again from now on.
-      machine.status.currentStatus = { ...machine.status.currentStatus, lastUpdateTime: now };
+      restartClock(hold, now);
       return hold.annotate({ [SINCE]: now });
     case 'end':
       return hold.end('The machine is no longer in maintenance.');
   }
+}
+
+/** Until that is recorded it is done anew by each pass, and would wake the next one. */
+function restartClock({ ctx: { machine, pass } }: NodeHold, now: string): void {
+  const { currentStatus = {} } = machine.status;
+  machine.status.currentStatus = { ...currentStatus, lastUpdateTime: now };
+  pass.undoUnlessRecorded(() => void (machine.status.currentStatus = currentStatus));
 }
 
 async function empty(hold: NodeHold): Promise<void> {

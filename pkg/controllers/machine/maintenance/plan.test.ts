@@ -8,6 +8,7 @@ const FACTS: MaintenanceFacts = {
   emptied: undefined,
   nodeUID: 'u',
   shown: undefined,
+  isCordoned: true,
   isClockRestarted: true,
 };
 
@@ -20,6 +21,10 @@ test.each([
   { facts: { emptied: 'given-back' }, plan: 'empty' },
   { facts: { emptied: 'u', nodeUID: undefined }, plan: 'empty' },
   { facts: { emptied: 'u' }, plan: 'keep' },
+  { facts: { emptied: 'u', isCordoned: false }, plan: 'empty' },
+  { facts: { emptied: 'u', isCordoned: false, shown: 'NotInMaintenance' }, plan: 'empty' },
+  { facts: { emptied: 'u', isCordoned: false, shown: 'InMaintenance' }, plan: 'keep' },
+  { facts: { emptied: 'none', nodeUID: undefined, isCordoned: false }, plan: 'keep' },
   { facts: { emptied: 'none', nodeUID: undefined }, plan: 'keep' },
   { facts: { isRequested: false, isRecorded: false }, plan: 'leave-alone' },
   { facts: { isRequested: false, isRecorded: false, shown: 'NotInMaintenance' }, plan: 'leave-alone' },

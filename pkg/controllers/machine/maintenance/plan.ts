@@ -11,6 +11,7 @@ export interface MaintenanceFacts {
   readonly nodeUID: string | undefined;
   /** Reason of the Node's condition. */
   readonly shown: string | undefined;
+  readonly isCordoned: boolean;
   /** Whether the timeouts of the machine count from when its Node was given back; true where none counts. */
   readonly isClockRestarted: boolean;
 }
@@ -28,16 +29,18 @@ export type MaintenancePlan =
  * | no    | no              | says that it goes on: the record was lost         | give-back                                |
  * | yes   | no              | any                                               | begin                                    |
  * | yes   | yes             | is another one than was emptied, or not empty yet | empty                                    |
+ * | yes   | yes             | was emptied, says nothing of it, not cordoned     | empty: its cluster was set back          |
  * | yes   | yes             | was emptied, or there is none and that is noted   | keep                                     |
  * | no    | yes             | any                                               | withdraw                                 |
  * | no    | that it is over | does not say so                                   | give-back                                |
  * | no    | that it is over | says so, or there is none                         | restart-clock, unless that was done: end |
  */
 export function planMaintenance(facts: MaintenanceFacts): MaintenancePlan {
-  const { isRequested, isRecorded, emptied, nodeUID, shown, isClockRestarted } = facts;
+  const { isRequested, isRecorded, emptied, nodeUID, shown, isCordoned, isClockRestarted } = facts;
   if (isRequested) {
     if (!isRecorded) return 'begin';
-    return emptied === (nodeUID ?? WITHOUT_NODE) ? 'keep' : 'empty';
+    const isSetBack = nodeUID !== undefined && leavesNodeUntouched(shown) && !isCordoned;
+    return emptied === (nodeUID ?? WITHOUT_NODE) && !isSetBack ? 'keep' : 'empty';
   }
   if (!isRecorded) return nodeUID === undefined || leavesNodeUntouched(shown) ? 'leave-alone' : 'give-back';
   if (emptied !== GIVEN_BACK) return 'withdraw';
