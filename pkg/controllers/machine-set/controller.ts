@@ -127,7 +127,10 @@ async function finishDeletion(deps: DeletionDeps, { object: set, machines, signa
   if (machines.length > 0) {
     const living = machines.filter((machine) => !isBeingDeleted(machine));
     const victims = living.map((machine) => ({ machine, reason: 'owner' }) as const);
-    await deps.turns.each(set, victims, (victim) => deleteMachine(deps, set, victim, signal));
+    await deps.turns.each(set, victims, async (victim) => {
+      await deleteMachine(deps, set, victim, signal);
+      return true;
+    });
     return living.length > DELETIONS_A_PASS
       ? requeue(0, 'its machines to be deleted')
       : waitFor('its machines to be deleted');

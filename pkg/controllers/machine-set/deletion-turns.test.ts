@@ -3,7 +3,10 @@ import { expect, test } from '@jest/globals';
 import { machine, machineSet } from '../../../test/builders.ts';
 import { DELETIONS_A_PASS, DeletionTurns } from './deletion-turns.ts';
 
-test('those that could not be deleted are tried in turn', async () => {
+test.each([
+  { what: 'could not be deleted', remove: () => Promise.reject(new Error('protected')) },
+  { what: 'were spared', remove: () => Promise.resolve(false) },
+])('those that $what are tried in turn', async ({ remove }) => {
   const turns = new DeletionTurns();
   const all = Array.from({ length: DELETIONS_A_PASS + 10 }, (_unused, i) => ({
     machine: machine((m) => void Object.assign(m.metadata, { name: `m-${i}`, uid: `${i}` })),
@@ -14,7 +17,7 @@ test('those that could not be deleted are tried in turn', async () => {
     await turns
       .each(machineSet(), all, async ({ machine: { metadata } }) => {
         names.push(metadata.name);
-        await Promise.reject(new Error('protected'));
+        return await remove();
       })
       .catch(() => {});
     tried.push(names);

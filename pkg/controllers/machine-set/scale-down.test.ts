@@ -109,6 +109,19 @@ describe('a Failed machine', () => {
     expect((await deps.metrics.deleted.get()).values).toMatchObject([{ labels: { reason: 'failed' }, value: 1 }]);
   });
 
+  test.each([{ is: 'spared' }, { is: 'deleted' }])('that is $is comes last if it is there again', async ({ is }) => {
+    const deps = new SetWorld([SET]);
+    if (is === 'spared') deps.targetClient.put(nodes, node());
+    const ends: unknown[] = [];
+    deps.turns.each = async (_set, all, remove) => {
+      for (const one of all) ends.push(await remove(one));
+    };
+
+    await scaleDown(deps, SET, [{ machine: failed, reason: 'failed' }], signal);
+
+    expect(ends).toEqual([is === 'deleted']);
+  });
+
   test("that names another machine's Node goes with its own", async () => {
     const mislabelled = machine((m) => {
       m.status.currentStatus.phase = 'Failed';

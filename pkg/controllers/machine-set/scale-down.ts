@@ -72,9 +72,10 @@ export async function scaleDown(
     if (reason === 'failed' && (await hasRecovered(deps, set, machine, signal))) {
       recovered += 1;
       deps.log.info({ machine: keyOf(machine) }, 'kept a failed machine whose node is healthy again');
-      return;
+      return false;
     }
     await deleteMachine(deps, set, { machine, reason }, signal);
+    return true;
   });
   return { recovered };
 }
