@@ -129,6 +129,13 @@ describe('an undo', () => {
   });
 
   test.each([
+    { of: revisions.slice(0, 1), revision: 1 },
+    { of: revisions.slice(0, 2), revision: 2 },
+  ])('of a template that has no revision yet comes to the last one', ({ of, revision }) => {
+    expect(undoOf(pool, of, 0)).toEqual({ kind: 'to', revision });
+  });
+
+  test.each([
     { title: 'an unknown revision', of: revisions, wanted: 3, says: 'unable to find specified revision 3 in history' },
     {
       title: 'no earlier one',

@@ -94,10 +94,17 @@ export function revisionDetails(name: string, revisions: readonly Revision[], nu
 /** What an undo comes to: the revision to go back to, or that the template is of that revision already. */
 export type Undo = { readonly kind: 'to'; readonly revision: number } | { readonly kind: 'skip' };
 
-/** To which revision an undo goes: `wanted`, or with 0 the one before the latest. Throws CommandError when there is none. */
+/**
+ * To which revision an undo goes: `wanted`, or with 0 the latest one that has not the present template, of which there may be no set yet. Throws
+ * CommandError when there is none.
+ */
 export function undoOf(deployment: MachineDeployment, revisions: readonly Revision[], wanted: number): Undo {
   const { name } = deployment.metadata;
-  const target = wanted === 0 ? revisions.at(-2) : revisions.find(({ number }) => number === wanted);
+  const isPresent = ({ set }: Revision): boolean => equalTemplate(set.spec.template, deployment.spec.template);
+  const target =
+    wanted === 0
+      ? revisions.findLast((revision) => !isPresent(revision))
+      : revisions.find(({ number }) => number === wanted);
   if (target === undefined) {
     throw new CommandError(
       wanted === 0
@@ -110,6 +117,5 @@ export function undoOf(deployment: MachineDeployment, revisions: readonly Revisi
       "cannot rollback a paused machine deployment; resume it first with 'machinist rollout resume' and try again",
     );
   }
-  const isPresent = equalTemplate(target.set.spec.template, deployment.spec.template);
-  return isPresent ? { kind: 'skip' } : { kind: 'to', revision: target.number };
+  return isPresent(target) ? { kind: 'skip' } : { kind: 'to', revision: target.number };
 }

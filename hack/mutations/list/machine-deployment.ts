@@ -64,9 +64,9 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   },
   {
     in: 'rollbackTarget',
-    from: 'latestFirst[1',
-    to: 'latestFirst[0',
-    why: 'A rollback without revision changes nothing.',
+    from: 'latestFirst[0',
+    to: 'latestFirst[1',
+    why: 'A rollback without revision goes back one revision too far.',
   },
   {
     in: 'shrinkOldSets',

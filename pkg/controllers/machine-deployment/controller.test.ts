@@ -694,6 +694,40 @@ describe('a pass', () => {
     expect(sizesIn(deps)).not.toContain('made 0');
     expect(deps.client.writes.filter(({ verb }) => verb === 'create')).toEqual([]);
   });
+
+  test.each([
+    { why: 'it is frozen', freeze: { freeze: 'True' }, revision: 0, to: 'class-9', told: [] },
+    { why: 'that is refused', freeze: {}, revision: 0, to: 'class-9', told: ['MachineSetCreateError'] },
+    { why: 'that is refused', freeze: {}, revision: 1, to: 'class-0', told: ['MachineSetCreateError'] },
+  ])('of one whose set cannot be created, because $why, rolls back to $revision all the same', async (row) => {
+    const owner = deployment((d) => {
+      d.metadata.labels = row.freeze;
+      d.spec.rollbackTo = { revision: row.revision };
+    });
+    const sets = [noted(setOf(owner, 'first', true, 0), 1), noted(setOf(owner, 'last', true, 1), 1)];
+    for (const { metadata } of sets) metadata.uid = metadata.name;
+    Object.assign(sets[1]?.metadata.annotations ?? {}, { [REVISION_ANNOTATION]: '2' });
+    Object.assign(sets[1]?.spec.template?.spec ?? {}, { class: { kind: 'MachineClass', name: 'class-9' } });
+    const deps = new DeploymentWorld(owner, { sets });
+    deps.client.create = async () => await Promise.reject(new ApiError(403, 'Forbidden', 'exceeded quota'));
+
+    expect((await deps.pass()).result).not.toBeInstanceOf(Error);
+
+    const { spec } = deps.machineDeployments.get('default/deployment-1') ?? owner;
+    expect(spec.template.spec?.class?.name).toBe(row.to);
+    expect(spec.rollbackTo).toBeUndefined();
+    expect(deps.events.filter((reason) => reason === 'MachineSetCreateError')).toEqual(row.told);
+  });
+
+  test('of one whose set could not be created for another reason does not roll back yet', async () => {
+    const owner = deployment((d) => void (d.spec.rollbackTo = { revision: 1 }));
+    const deps = new DeploymentWorld(owner, { sets: [noted(setOf(owner, 'old', true, 1), 1)] });
+    deps.client.create = async () => await Promise.reject(new ApiError(500, 'InternalError', 'no leader'));
+
+    await deps.pass();
+
+    expect(deps.machineDeployments.get('default/deployment-1')?.spec.rollbackTo).toEqual({ revision: 1 });
+  });
 });
 
 /** A Machine whose update in place has succeeded. */

@@ -21,14 +21,18 @@ const revision = (text: string): ReturnType<typeof machineSet> =>
   });
 
 test.each([
-  { of: ['3', '10', '9'], to: 0, target: 's-9' },
-  { of: ['3', '10', '9'], to: 3, target: 's-3' },
-  { of: ['3', '10', '9'], to: 10, target: 's-10' },
-  { of: ['3', '10', '9'], to: 4, target: undefined },
-  { of: ['3'], to: 0, target: undefined },
-  { of: ['3', 'x', ''], to: 0, target: undefined },
-])('of the revisions $of a rollback to $to finds $target', ({ of, to, target }) => {
-  expect(rollbackTarget(of.map(revision), to)?.metadata.name).toBe(target);
+  { present: '10', old: ['3', '9'], to: 0, target: 's-9' },
+  { present: '10', old: ['3', '9'], to: 3, target: 's-3' },
+  { present: '10', old: ['3', '9'], to: 10, target: 's-10' },
+  { present: '10', old: ['3', '9'], to: 4, target: undefined },
+  { present: '3', old: [], to: 0, target: undefined },
+  { present: '3', old: ['x', ''], to: 0, target: undefined },
+  { present: undefined, old: ['3', '10', '9'], to: 0, target: 's-10' },
+  { present: undefined, old: ['3', '10', '9'], to: 9, target: 's-9' },
+  { present: undefined, old: [], to: 0, target: undefined },
+])('from revision $present a rollback to $to finds $target among $old', ({ present, old, to, target }) => {
+  const newSet = present === undefined ? undefined : revision(present);
+  expect(rollbackTarget({ newSet, oldSets: old.map(revision) }, to)?.metadata.name).toBe(target);
 });
 
 test('a rollback brings no deletion policy and no update order back, and takes none away', () => {

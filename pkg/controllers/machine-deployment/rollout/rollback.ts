@@ -5,11 +5,13 @@ import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-d
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import { equalTemplate } from '../../../apis/machine/v1alpha1/template-equality.ts';
 import { mergePatchIfUnchanged, type MergePatch } from '../../../kube/client/patch.ts';
+import { isDenial } from '../../../kube/client/errors.ts';
 import { machineDeployments } from '../../../kube/client/resource.ts';
 import { replacing } from '../../../kube/client/merge-change.ts';
 import { next, stop, type StepResult } from '../../../work/reconcile/result.ts';
 import { revisionNotFound, rolledBack, templateUnchanged } from '../events.ts';
 import { isTaintRecorded, recordTaint } from '../node-marks/rollout-node-marks.ts';
+import type { Observed } from '../observed.ts';
 import type { DeploymentPass, DeploymentStep, MachineDeploymentDeps } from '../step.ts';
 import { rolledBackAnnotations } from '../sets/annotation-copies.ts';
 import { orderHoldOf, type OrderDeps } from './update-order.ts';
@@ -18,15 +20,22 @@ import { AGAIN, createSet, type RolloutDeps } from './rollout.ts';
 import { EMPTY_SET } from '../sets/set-facts.ts';
 import { grownSize } from '../scaling/size-rule.ts';
 
-/** The set of `revision`; of revision 0 the one before the last. */
-export function rollbackTarget(sets: readonly MachineSet[], revision: number): MachineSet | undefined {
+/** The set of `revision`; of revision 0 the last one before the present template, which may have no set yet. */
+export function rollbackTarget(
+  { newSet, oldSets }: Pick<Observed, 'newSet' | 'oldSets'>,
+  revision: number,
+): MachineSet | undefined {
+  const sets = newSet === undefined || revision === 0 ? oldSets : [newSet, ...oldSets];
   const latestFirst = sets.filter((set) => revisionOf(set) > 0).toSorted((a, b) => revisionOf(b) - revisionOf(a));
-  return revision === 0 ? latestFirst[1] : latestFirst.find((set) => revisionOf(set) === revision);
+  return revision === 0 ? latestFirst[0] : latestFirst.find((set) => revisionOf(set) === revision);
 }
 
 type Deps = RolloutDeps & OrderDeps;
 
-/** Rolls back when it is asked for. Without the set of the present template there would be no revision to leave; it grows unless the rollout has to wait. */
+/**
+ * Rolls back when it is asked for. Without the set of the present template there would be no revision to leave; it grows unless the rollout has to
+ * wait. A set that nobody may create is left without: often it is the very reason to roll back.
+ */
 export const rollBackOnRequest = (deps: Deps): DeploymentStep => ({
   name: 'rollback',
   async run(pass) {
@@ -36,7 +45,10 @@ export const rollBackOnRequest = (deps: Deps): DeploymentStep => ({
     if (newSet !== undefined || observed.isFrozen) return rollBack(deps, pass);
     const grows = deployment.spec.strategy?.type !== 'Recreate' && orderHoldOf(deps, observed) === undefined;
     pass.isRollout = true;
-    return createSet(deps, pass, grows ? grownSize(EMPTY_SET, facts.oldSets, limits) : 0);
+    const result = await createSet(deps, pass, grows ? grownSize(EMPTY_SET, facts.oldSets, limits) : 0);
+    if (!isDenial(pass.error)) return result;
+    Object.assign(pass, { error: undefined, announced: undefined });
+    return await rollBack(deps, pass);
   },
 });
 
@@ -46,9 +58,9 @@ export const rollBackOnRequest = (deps: Deps): DeploymentStep => ({
  * hold that up: the rollout takes it away at its end.
  */
 export async function rollBack(deps: RolloutDeps, { observed, signal }: DeploymentPass): Promise<StepResult> {
-  const { deployment, newSet, oldSets } = observed;
+  const { deployment } = observed;
   const revision = rollbackRevisionOf(deployment) ?? 0;
-  const target = rollbackTarget(newSet === undefined ? oldSets : [newSet, ...oldSets], revision);
+  const target = rollbackTarget(observed, revision);
   if (target === undefined) {
     await write(deps, deployment, {}, signal);
     deps.recorder.event(revisionNotFound(deployment, revision));
