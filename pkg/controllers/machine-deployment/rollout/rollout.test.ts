@@ -184,6 +184,15 @@ describe('a Recreate', () => {
     { title: 'takes the old Machines first', old: 2, existing: 2, now: 0, want: ['machinesets/old 0'] },
     { title: 'waits for the last of them', old: 0, existing: 1, now: 0, want: [] },
     { title: 'then makes the new ones', old: 0, existing: 0, now: 0, want: ['machinesets/now 2'] },
+    { title: 'takes none while it is frozen', old: 2, existing: 2, now: 0, isFrozen: true, want: [] },
+    {
+      title: 'takes the old ones before new ones that are too many, also while it is frozen',
+      old: 2,
+      existing: 2,
+      now: 4,
+      isFrozen: true,
+      want: ['machinesets/old 0'],
+    },
     { title: 'makes none while it is frozen', old: 0, existing: 0, now: 0, isFrozen: true, want: [] },
     {
       title: 'gives up what is too many, also while it is frozen',

@@ -4,17 +4,20 @@ import { NODE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { requeue, stop, type StepResult } from '../../../work/reconcile/result.ts';
 import { recordedNodeOf } from '../../machine-facts/recorded-node.ts';
+import type { RolloutLimits } from '../../replicas/limits.ts';
 import { isActiveSet } from '../../replicas/rollout-hold.ts';
 import { cleanUpSets } from '../sets/cleanup.ts';
 import { createNewSet, isFailedCreation, newSetFor } from '../sets/create-set.ts';
 import { ALL_MARKED, bothMarked, type Marked } from '../node-marks/node-marker.ts';
 import { isTaintRecorded, recordTaint, type RolloutMarks } from '../node-marks/rollout-node-marks.ts';
+import type { Observed } from '../observed.ts';
 import type { Collaborators, DeploymentPass } from '../step.ts';
 import { created, creationFailed, isComplete } from './progressing-condition.ts';
 import { resizeSets } from '../scaling/resize.ts';
 import { growNewSet, shrinkOldSets } from './rolling.ts';
-import { EMPTY_SET, sumOf, type Resizes, type SetFacts } from '../sets/set-facts.ts';
+import { byAge, EMPTY_SET, sumOf, type Resizes } from '../sets/set-facts.ts';
 import { grownSize } from '../scaling/size-rule.ts';
+import { takeFree, takeInOrder } from '../scaling/take-free.ts';
 
 export type RolloutDeps = Pick<
   Collaborators,
@@ -56,8 +59,9 @@ export async function rollingUpdate(deps: RolloutDeps, pass: DeploymentPass): Pr
 export async function recreate(deps: RolloutDeps, pass: DeploymentPass): Promise<StepResult> {
   const { observed, signal } = pass;
   const { newSet, facts, limits, isFrozen } = observed;
+  const step = recreateStep(facts, limits, isFrozen);
+  if (step.kind === 'stay') return stop;
   if ((await markNodesOfRollout(deps, pass, {})).hasMore) return AGAIN;
-  const step = recreateStep(facts.oldSets);
   if (step.kind === 'wait') return stop;
   if (step.kind === 'shrink') {
     await resizeSets(deps, observed, { sizes: step.sizes }, signal);
@@ -133,13 +137,32 @@ export async function finishRollout(deps: RolloutDeps, pass: DeploymentPass): Pr
   return stop;
 }
 
-/** What a Recreate does next. wait: Machines of old sets still exist. grow: the new set is made, or brought to its size. */
+/**
+ * What a Recreate does next. stay: it is frozen before it has begun. wait: Machines of old sets still exist. grow: the new set is made, or brought
+ * to its size.
+ */
 type RecreateStep =
-  { readonly kind: 'shrink'; readonly sizes: Resizes } | { readonly kind: 'wait' } | { readonly kind: 'grow' };
+  | { readonly kind: 'shrink'; readonly sizes: Resizes }
+  | { readonly kind: 'stay' }
+  | { readonly kind: 'wait' }
+  | { readonly kind: 'grow' };
 
-/** A Recreate first empties all old sets, waits until none of their Machines is left, and only then grows the new one. */
-export function recreateStep(oldSets: readonly SetFacts[]): RecreateStep {
+/**
+ * A Recreate first empties all old sets, waits until none of their Machines is left, and only then grows the new one. While it is frozen, nothing
+ * would come in the place of Machines that are wanted: only those are taken that are too many, also for a new set that is to shrink after them.
+ */
+export function recreateStep(
+  { newSet, oldSets }: Observed['facts'],
+  { replicas }: RolloutLimits,
+  isFrozen: boolean,
+): RecreateStep {
   const active = oldSets.filter(({ size }) => size > 0);
+  if (active.length > 0 && isFrozen) {
+    const excess = sumOf(active, ({ size }) => size) + (newSet?.size ?? 0) - replicas;
+    if (excess <= 0) return { kind: 'stay' };
+    const { sets, left } = takeFree(active.toSorted(byAge), excess);
+    return { kind: 'shrink', sizes: takeInOrder(sets, left) };
+  }
   if (active.length > 0) return { kind: 'shrink', sizes: new Map(active.map(({ name }) => [name, 0])) };
   return sumOf(oldSets, ({ existing }) => existing) > 0 ? { kind: 'wait' } : { kind: 'grow' };
 }

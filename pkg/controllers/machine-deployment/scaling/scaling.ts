@@ -1,4 +1,4 @@
-import { takeFree } from './take-free.ts';
+import { takeFree, takeInOrder } from './take-free.ts';
 import { byAge, sumOf, type Resizes, type SetFacts } from '../sets/set-facts.ts';
 import { grownSize } from './size-rule.ts';
 import type { RolloutLimits } from '../../replicas/limits.ts';
@@ -141,18 +141,6 @@ function shrinkOldest(active: readonly SetFacts[], newSet: SetFacts | undefined,
   // The newest templates are those of which nothing can be created.
   const { sets, left } = takeFree(counted.toReversed(), excess);
   return takeInOrder(sets.toReversed(), left);
-}
-
-/** Takes `excess` from the first sets, all that they have. */
-function takeInOrder(sets: readonly Pick<SetFacts, 'name' | 'size'>[], excess: number): Resizes {
-  const sizes = new Map<string, number>();
-  let left = excess;
-  for (const { name, size } of sets) {
-    const loss = Math.min(size, left);
-    left -= loss;
-    sizes.set(name, size - loss);
-  }
-  return sizes;
 }
 
 function growsElsewhere(strategy: string, isPaused: boolean): boolean {

@@ -1,4 +1,4 @@
-import type { SetFacts } from '../sets/set-facts.ts';
+import type { Resizes, SetFacts } from '../sets/set-facts.ts';
 
 /**
  * Takes up to `excess` from the sets in their order: what is missing, then unavailable Machines that go first anyway. Otherwise sets would give
@@ -20,4 +20,16 @@ export function takeFree(
     }
   }
   return { sets: taken, left };
+}
+
+/** Takes `excess` from the first sets, all that they have. */
+export function takeInOrder(sets: readonly Pick<SetFacts, 'name' | 'size'>[], excess: number): Resizes {
+  const sizes = new Map<string, number>();
+  let left = excess;
+  for (const { name, size } of sets) {
+    const loss = Math.min(size, left);
+    left -= loss;
+    sizes.set(name, size - loss);
+  }
+  return sizes;
 }
