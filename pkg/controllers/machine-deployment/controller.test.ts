@@ -11,6 +11,7 @@ import {
   TEMPLATE_HASH_LABEL,
   SCALE_DOWN_DISABLED_ANNOTATION,
   SCALE_DOWN_DISABLED_BY_US_ANNOTATION,
+  SCALE_UP_DISABLED_LABEL,
   UPDATE_ORDER_ANNOTATION,
   UPDATE_RESULT_LABEL,
 } from '../../apis/machine/v1alpha1/labels.ts';
@@ -105,6 +106,82 @@ test.each([
 
   expect(deps.machineSets.get('default/old')?.spec.replicas).toBe(0);
   expect(refused).toBe(row.creations);
+});
+
+test.each([
+  { type: 'RollingUpdate', why: 'it is frozen', freeze: { freeze: 'True' }, sizes: [1, 1] },
+  { type: 'RollingUpdate', why: 'that is refused', freeze: {}, sizes: [1, 3] },
+  { type: 'InPlaceUpdate', why: 'that is refused', freeze: {}, sizes: [1, 3] },
+] as const)(
+  'what was taken from the old set while the new one cannot be created, because $why, comes back as $sizes ($type)',
+  async (row) => {
+    const owner = deployment((d) => {
+      d.metadata.labels = row.freeze;
+      d.spec.strategy = row.type === 'InPlaceUpdate' ? IN_PLACE : d.spec.strategy;
+    });
+    const old = noted(setOf(owner, 'old', true, 3), 3);
+    const deps = new DeploymentWorld(owner, { sets: [old] });
+    deps.client.create = async () => await Promise.reject(new ApiError(403, 'Forbidden', 'exceeded quota'));
+    const sizes: unknown[] = [];
+
+    for (const replicas of [1, 3]) {
+      scaleTo(deps, replicas);
+      for (let passes = 0; passes < 3; passes += 1) await deps.pass();
+      sizes.push(deps.machineSets.get('default/old')?.spec.replicas);
+    }
+
+    expect(sizes).toEqual(row.sizes);
+  },
+);
+
+test('in place, the newest old set may make what is missing while the new one may not be created', async () => {
+  const owner = deployment((d) => {
+    d.spec.replicas = 3;
+    d.spec.strategy = IN_PLACE;
+  });
+  const sets = [noted(setOf(owner, 'old', true, 1), 3, 0), noted(setOf(owner, 'older', true, 1), 3, 0)];
+  for (const [i, { metadata }] of sets.entries()) {
+    const labels = { ...metadata.labels, [SCALE_UP_DISABLED_LABEL]: 'true' };
+    Object.assign(metadata, { uid: metadata.name, labels, creationTimestamp: `2026-01-0${2 - i}T00:00:00Z` });
+  }
+  const machines = sets.map((set) => machineOf(set, `of-${set.metadata.name}`));
+  const deps = new DeploymentWorld(owner, { sets, machines });
+  deps.client.create = async () => await Promise.reject(new ApiError(403, 'Forbidden', 'exceeded quota'));
+
+  for (let passes = 0; passes < 4; passes += 1) await deps.pass();
+
+  const shown = deps.machineSets.list().map(({ metadata: { name, labels }, spec }) => ({
+    name,
+    size: spec.replicas,
+    isClosed: labels?.[SCALE_UP_DISABLED_LABEL] !== undefined,
+  }));
+  expect(shown).toEqual([
+    { name: 'old', size: 2, isClosed: false },
+    { name: 'older', size: 1, isClosed: true },
+  ]);
+});
+
+test('that a strategy is not supported stays told while fewer replicas are obeyed', async () => {
+  const owner = deployment((d) => {
+    d.spec.replicas = 6;
+    d.spec.strategy = IN_PLACE;
+  });
+  const deps = new DeploymentWorld(owner, { sets: [noted(setOf(owner, 'old', true, 6), 6)] });
+  deps.targets.all = () => [];
+  await deps.pass();
+  scaleTo(deps, 5);
+
+  const told: unknown[] = [];
+  for (let passes = 0; passes < 3; passes += 1) {
+    deps.clock.advance(1_000);
+    await deps.pass();
+    const { conditions = [] } = deps.machineDeployments.get('default/deployment-1')?.status ?? {};
+    told.push(conditions.find(({ type }) => type === 'InvalidSpec')?.reason);
+  }
+
+  expect(deps.machineSets.get('default/old')?.spec.replicas).toBe(5);
+  expect(told).toEqual(Array(3).fill('StrategyNotSupported'));
+  expect(deps.events.filter((reason) => reason === 'InvalidSpec')).toHaveLength(1);
 });
 
 test('what is refused is told, with the state of everything else, as a spec that is not obeyed', async () => {
@@ -289,6 +366,17 @@ test('the Node of a Machine that came in place of another is kept from the autos
   const none = Object.fromEntries(Object.keys(HOLD).map((key) => [key, null]));
   expect(deps.targetClient.writes[1]).toMatchObject({ what: 'nodes/come', body: { metadata: { annotations: none } } });
 });
+
+function scaleTo(deps: DeploymentWorld, replicas: number): void {
+  const now = deps.machineDeployments.get('default/deployment-1');
+  if (now === undefined) throw new Error('it is there');
+  const resourceVersion = String(Number(now.metadata.resourceVersion) + 1);
+  deps.machineDeployments.put({
+    ...now,
+    metadata: { ...now.metadata, resourceVersion },
+    spec: { ...now.spec, replicas },
+  });
+}
 
 /** A set on whose Nodes the taint of a rollout is already. */
 function tainted(set: MachineSet): MachineSet {

@@ -3,12 +3,12 @@ import { MACHINE_FINALIZER, REVISION_ANNOTATION } from '../../apis/machine/v1alp
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { validateMachineDeployment } from '../../apis/machine/v1alpha1/validation.ts';
 import { isBeingDeleted, refOf, keyOf } from '../../apis/meta.ts';
-import { ignoreNotFound } from '../../kube/client/errors.ts';
+import { ignoreNotFound, isDenial } from '../../kube/client/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/client/patch.ts';
 import { machineDeployments, machineSets } from '../../kube/client/resource.ts';
 import { CONTROLLER_INDEX } from '../../operator/indexes/owner-index.ts';
 import { Finalizer } from '../../work/reconcile/finalizer.ts';
-import { stop, waitFor, requeue, next } from '../../work/reconcile/result.ts';
+import { stop, waitFor, requeue, next, type StepResult } from '../../work/reconcile/result.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
 import { CREATION_LIMIT_REACHED, describeStop, isSpent } from '../replicas/creation-brake.ts';
@@ -214,6 +214,8 @@ const scaleSets = (deps: RolloutDeps & OrderDeps): DeploymentStep => ({
     if (await countMoved(deps, observed, signal)) return AGAIN;
     const hold = orderHoldOf(deps, observed);
     const isHeld = spec.paused === true || hold !== undefined;
+    // What has no rollout is scaled where that is told: else that would come and go with each change of replicas.
+    if (!isHeld && strategyFor(observed, deps.targets.all().length > 0) === undefined) return next;
     // Old sets of an update in place do not grow: the new one does, paused or not.
     const hasBegun = spec.strategy?.type === 'InPlaceUpdate' && observed.newSet !== undefined && !isToBegin(observed);
     const facts = { ...scalingFactsOf(observed), isPaused: isHeld && !hasBegun };
@@ -252,9 +254,22 @@ const rollOut = (deps: RolloutDeps): DeploymentStep => ({
     }
     // Also if a set may not be changed: its progress has a deadline.
     pass.isRollout = true;
-    return await strategy(deps, pass);
+    const result = await strategy(deps, pass);
+    return isDenial(pass.error) ? await fillOldSets(deps, pass) : result;
   },
 });
+
+/**
+ * Gives the old sets what is wanted, as while it is paused, because the new one may not be created, and nobody knows when it may. A Recreate has
+ * emptied them before.
+ */
+async function fillOldSets(deps: RolloutDeps, pass: DeploymentPass): Promise<StepResult> {
+  const { observed, signal } = pass;
+  const type = observed.deployment.spec.strategy?.type;
+  if (type === 'Recreate') return stop;
+  const hasScaled = await resizeSets(deps, observed, scale({ ...scalingFactsOf(observed), isPaused: true }), signal);
+  return hasScaled || type !== 'InPlaceUpdate' ? stop : await endBegunUpdates(deps, pass, false);
+}
 
 /** Without a target cluster, and without Machines of another template, an update in place is a rollout like any other. */
 function strategyFor(observed: Observed, hasTarget: boolean): typeof rollingUpdate | undefined {

@@ -45,7 +45,7 @@ import { observeDeployment, type Observed } from './observed.ts';
 /** What can happen next; numbers choose among what is there. */
 type Event =
   | { readonly do: 'scale'; readonly to: number }
-  | { readonly do: 'roll' | 'pause' | 'resume' | 'freeze' | 'thaw' | 'swing' | 'calm' }
+  | { readonly do: 'roll' | 'pause' | 'resume' | 'freeze' | 'thaw' | 'swing' | 'calm' | 'refuse' | 'allow' }
   | { readonly do: 'limit'; readonly surge: number; readonly unavailable: number }
   | {
       readonly do: 'run' | 'fail' | 'ail' | 'keep' | 'gone' | 'see' | 'name' | 'unname' | 'prefer';
@@ -64,6 +64,7 @@ const happening: fc.Arbitrary<Event> = fc.oneof(
   weighted(1, fc.record({ do: fc.constantFrom('roll' as const, 'pause' as const, 'resume' as const) })),
   weighted(1, fc.record({ do: fc.constantFrom('freeze' as const, 'thaw' as const) })),
   weighted(1, fc.record({ do: fc.constantFrom('swing' as const, 'calm' as const) })),
+  weighted(1, fc.record({ do: fc.constantFrom('refuse' as const, 'allow' as const) })),
   weighted(1, fc.record({ do: fc.constant('limit' as const), surge: fc.nat(4), unavailable: fc.nat(4) })),
   weighted(6, fc.record({ do: fc.constantFrom('run' as const, 'gone' as const), which })),
   weighted(6, fc.record({ do: fc.constant('see' as const), which })),
@@ -143,6 +144,29 @@ test('a rollout of which a new machine has failed and is preserved waits for its
   expect(history.outcome()).toEqual(history.wanted());
 });
 
+test('a pool whose new set nobody may create has as many machines of the old ones as are wanted, and is rolled out later', () => {
+  fc.assert(
+    fc.property(fc.array(happening, { maxLength: 60, size: 'max' }), fc.nat(8), (events, replicas) => {
+      const history = new History();
+      for (const event of [{ do: 'deployment', writes: 1 } as const, ...events]) history.happen(event);
+      history.happen({ do: 'refuse' });
+      history.rollTo('another');
+      history.settle({ isAllowed: false, rounds: 15 });
+      history.happen({ do: 'scale', to: replicas });
+      history.settle({ isAllowed: false, rounds: 15 });
+
+      const { count, most } = history.total();
+      expect({ replicas, isEnough: count >= replicas, isTooMany: count > most }).toMatchObject({
+        isEnough: true,
+        isTooMany: false,
+      });
+      history.settle();
+      expect(history.outcome()).toEqual(history.wanted());
+    }),
+    { numRuns: Number(process.env['MACHINIST_HISTORIES'] ?? 200) / 4 },
+  );
+});
+
 /**
  * What the API server has, what the caches show of it, and the decisions of both controllers, each applied write by write: a
  * write names the version that it follows from and fails when that is old; its answer is seen at once, the writes of others
@@ -167,6 +191,8 @@ class History {
   readonly #deleted = new Set<string>();
   #isFrozen = false;
   #isSwinging = false;
+  /** Nobody may create sets. */
+  #isRefused = false;
   #next = 0;
   #writesLeft = Infinity;
 
@@ -205,6 +231,10 @@ class History {
       case 'swing':
       case 'calm':
         this.#isSwinging = event.do === 'swing';
+        return;
+      case 'refuse':
+      case 'allow':
+        this.#isRefused = event.do === 'refuse';
         return;
       case 'limit':
         return this.#changeSpec(({ spec }) => {
@@ -257,12 +287,13 @@ class History {
    * Nothing goes wrong any more, everything is seen, and both controllers run until nothing changes. When a rollout waits for new
    * machines that failed and are preserved, somebody releases them.
    */
-  settle({ isReleasing = true } = {}): void {
+  settle({ isReleasing = true, isAllowed = true, rounds = 80 } = {}): void {
     this.happen({ do: 'resume' });
     this.happen({ do: 'thaw' });
     this.happen({ do: 'calm' });
+    if (isAllowed) this.happen({ do: 'allow' });
     // Three rounds at the end: what is reached must also last.
-    for (let i = 0, reached = 0; i < 80 && reached < 3; i++) {
+    for (let i = 0, reached = 0; i < rounds && reached < 3; i++) {
       reached = isDeepEqual(this.outcome(), this.wanted()) ? reached + 1 : 0;
       this.happen({ do: 'seeSpec' });
       this.#seeAll();
@@ -307,6 +338,11 @@ class History {
     return { machines: Array(replicas).fill(template.spec?.class?.name), sizes: replicas === 0 ? [] : [replicas] };
   }
 
+  total(): { readonly count: number; readonly most: number } {
+    const { replicas, surge } = observeDeployment(this.#deps, this.#deployment).limits;
+    return { count: this.#machines.size, most: replicas + surge };
+  }
+
   namedAndAlive(): string[] {
     return [...this.#named].filter((name) => this.#machines.has(name));
   }
@@ -317,7 +353,10 @@ class History {
   }
 
   #roll(): void {
-    const name = `c${this.#next++ % 3}`;
+    this.rollTo(`c${this.#next++ % 3}`);
+  }
+
+  rollTo(name: string): void {
     this.#changeSpec(({ spec }) => {
       spec.template = { ...spec.template, spec: { class: { kind: 'MachineClass', name } } };
     });
@@ -418,7 +457,10 @@ class History {
     if (this.#resize(observed, told.sizes, told.noted)) return;
     const { newSet, oldSets } = observed.facts;
     if (newSet === undefined) {
-      if (!this.#isFrozen) this.#createSet(observed, grownSize(EMPTY_SET, oldSets, observed.limits));
+      if (this.#isFrozen) return;
+      if (!this.#isRefused) return this.#createSet(observed, grownSize(EMPTY_SET, oldSets, observed.limits));
+      const { sizes, noted } = scale({ ...facts, isPaused: true });
+      this.#resize(observed, sizes, noted);
       return;
     }
     const grown = growNewSet(newSet, oldSets, observed.limits, this.#isFrozen);

@@ -36,11 +36,12 @@ export interface Scaling {
  * empty new set is the business of the rollout, which keeps to the surge.
  *
  * Without a new set only fewer replicas are: what is wanted more is of the new template, and waits for its set. What is not wanted any more does
- * not: that set may be refused, or held back by a freeze that ends only when Machines have gone.
+ * not: that set may be refused, or held back by a freeze that ends only when Machines have gone. A set that was adopted has noted nothing, and
+ * counts with its size.
  */
 export function isScalingEvent({ newSet, oldSets, limits }: ScalingFacts): boolean {
   if (newSet === undefined) {
-    return oldSets.some((set) => isActive(set) && set.desiredNote !== undefined && set.desiredNote > limits.replicas);
+    return oldSets.some((set) => isActive(set) && (set.desiredNote ?? set.size) > limits.replicas);
   }
   const active = [newSet, ...oldSets].filter(isActive);
   if (active.length === 0) return limits.replicas > 0 && sumOf(oldSets, ({ existing }) => existing) === 0;
@@ -84,10 +85,10 @@ function isActive({ size }: SetFacts): boolean {
   return size > 0;
 }
 
-function scaleOnly({ newSet, oldSets, strategy, limits, isPaused }: ScalingFacts, active?: SetFacts): Resizes {
+function scaleOnly({ newSet, oldSets, limits, isPaused }: ScalingFacts, active?: SetFacts): Resizes {
   const target = active ?? newSet ?? oldSets.toSorted(byAge).at(-1);
   if (target === undefined) return new Map();
-  const isRollout = target !== newSet && growsElsewhere(strategy, isPaused);
+  const isRollout = target !== newSet && !isPaused;
   const size = isRollout ? Math.min(withoutNamed(target).size, limits.replicas) : limits.replicas;
   return new Map([[target.name, size]]);
 }
@@ -101,7 +102,9 @@ function spread({ newSet, oldSets, strategy, limits, isPaused }: ScalingFacts, a
 
   const left = active.map(withoutNamed);
   const sizes = new Map(left.map(({ name, size }) => [name, size]));
-  const allowed = replicas === 0 ? 0 : replicas + surge;
+  // Without a new set there is nothing that the surge is for.
+  const isWithoutSurge = replicas === 0 || (newSet === undefined && !isPaused);
+  const allowed = replicas + (isWithoutSurge ? 0 : surge);
   const total = sumOf(left, ({ size }) => size);
   if (total > allowed) {
     const shrunk =
