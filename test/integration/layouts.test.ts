@@ -695,6 +695,7 @@ test.each([
     wrong: 'layout=cells,autoscaler.enabled=true,cells.namespaces={a}',
     says: 'autoscaler: is not available with cells.namespaces',
   },
+  { wrong: 'layout=split,args[0]=--port=10258', says: 'args: --port=10258 would be the port of both programs' },
   { wrong: 'podLabels.app=mine', says: "at '/podLabels/app'" },
   { wrong: 'layout=cells,statusPage.enabled=true', says: 'statusPage: is not available in layout cells' },
   { wrong: 'layout=cells,cells.kubeconfigSecret=,cells.tokenSecret=t', says: 'cells.tokenSecret: has no effect' },
