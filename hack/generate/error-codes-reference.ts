@@ -120,7 +120,9 @@ const OPERATION_MEANINGS: Readonly<Record<OperationCode, Meaning & { readonly op
   },
   RecordRefused: {
     operation: 'Create, Delete',
-    cause: 'The API server, a policy or a webhook rejects the record of the VM, or a change of the finalizer.',
+    cause:
+      'The API server, a policy or a webhook rejects the record of the VM (of one that is not initialized yet, the code is `VMBeingInitialized`), or a ' +
+      'change of the finalizer.',
     remedy: 'Correct the policy or webhook; use Node names of at most 63 characters.',
   },
   WaitingForHooks: {

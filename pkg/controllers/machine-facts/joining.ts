@@ -1,10 +1,11 @@
-import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { phaseOf, providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import { isBeingSetUp } from './node-health.ts';
 import { failedCallOf } from './original-texts.ts';
 import type { OperationUpdate } from './status.ts';
+import { RECORD_REFUSED } from './status-texts.ts';
 
 /** Whether the machine has not been Running yet: it joins when it becomes so. */
 export function hasToJoin({ status }: Pick<Machine, 'status'>): boolean {
@@ -32,10 +33,20 @@ export function isUninitialized({ status }: Pick<Machine, 'status'>): boolean {
   return lastOperation?.errorCode === 'VMBeingInitialized' || failedCallOf(lastOperation) === 'initialize';
 }
 
+/** Whether the API server refuses to record the VM of a machine in creation, by its last operation. The code says more where that VM is to be initialized. */
+export function isVMRefused({ status }: Pick<Machine, 'status'>): boolean {
+  const { type, errorCode, description = '' } = status?.lastOperation ?? {};
+  if (type !== 'Create') return false;
+  return (
+    errorCode === 'RecordRefused' || (errorCode === 'VMBeingInitialized' && description.startsWith(RECORD_REFUSED))
+  );
+}
+
 /**
  * What a creation has failed at, as its machine tells of it. While its VM is not initialized the code says only that, whatever failed since: by
  * another one it would run as soon as its Node is healthy, and nothing would initialize the VM any more.
  */
-export function failureOfCreation(machine: Pick<Machine, 'status'>, told: OperationUpdate): OperationUpdate {
-  return isUninitialized(machine) ? { ...told, errorCode: 'VMBeingInitialized' } : told;
+export function failureOfCreation(machine: Pick<Machine, 'spec' | 'status'>, told: OperationUpdate): OperationUpdate {
+  // One that is not recorded has no Node that it could run with; the next attempt says it anew.
+  return isUninitialized(machine) && providerIDOf(machine) !== '' ? { ...told, errorCode: 'VMBeingInitialized' } : told;
 }

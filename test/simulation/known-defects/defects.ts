@@ -770,7 +770,7 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     name: 'initialization-forgotten',
     change: {
       in: 'failureOfCreation',
-      from: "isUninitialized(machine) ? { ...told, errorCode: 'VMBeingInitialized' } : told",
+      from: "isUninitialized(machine) && providerIDOf(machine) !== '' ? { ...told, errorCode: 'VMBeingInitialized' } : told",
       to: 'told',
       why: 'A machine whose VM is not initialized runs once something else has failed, too.',
     },

@@ -1,6 +1,7 @@
 import { capital } from '../../../apis/capital.ts';
 import { phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { isVMRefused } from '../../machine-facts/joining.ts';
 import { describeConditions, SETUP_TAINTS } from '../../machine-facts/node-health.ts';
 import { failedCallOf } from '../../machine-facts/original-texts.ts';
 import { holdOf } from '../../machine-facts/replacement-hold.ts';
@@ -85,6 +86,8 @@ const REPEATED = 'The attempt is retried.';
 function explainCrashLoop(machine: Machine): Explanation {
   const { lastOperation } = machine.status ?? {};
   if (lastOperation?.state === 'Processing') return explainCreating(machine);
+  if (isVMRefused(machine) && providerIDOf(machine) === '')
+    return explainRefusal(machine, hasMachineFinalizer(machine));
   switch (lastOperation?.errorCode ?? '') {
     case 'PreparationFailed':
       return explanation('PreparationFailed', descriptionOf(machine), ALLOWED, REPEATED);

@@ -3,9 +3,11 @@ import { describe, expect, test } from '@jest/globals';
 import { MINUTE, SECOND } from '../../../../test/durations.ts';
 import { node } from '../../../../test/builders.ts';
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { DriverError, type DriverCode } from '../../../driver/error.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { newMachine, runUntilStill } from '../../../../test/fakes/created-machine.ts';
+import { explain } from '../explain/explain.ts';
 
 /** A machine whose creation was refused by the API server, before its VM came all the same. */
 const NOT_PREPARED = {
@@ -80,6 +82,80 @@ describe('a VM that needs initialization', () => {
       expect((await runUntilStill(world)).machine.status?.currentStatus?.phase).toBe('Running');
     },
   );
+
+  test.each([
+    { aways: 0, last: 'Uninitialized' as const },
+    { aways: 0, last: 'NotFound' as const },
+    { aways: 1, last: 'Uninitialized' as const },
+    { aways: 2, last: 'NotFound' as const },
+  ])(
+    'is initialized where its record was refused, and the process dies when that has ended; the driver is away $aways times, then $last',
+    async ({ aways, last }) => {
+      const world = newMachine();
+      world.driver.methods.add('InitializeMachine');
+      await world.reconcile();
+      await world.settle();
+      const no = new ApiError(403, 'Forbidden', 'a policy says no');
+      world.writer.failures.push(undefined, no);
+      await world.reconcile().catch(() => undefined);
+      const since = world.machines.get('default/m-1')?.status?.currentStatus?.lastUpdateTime;
+      for (let i = 0; i < 2; i++) {
+        world.clock.advance(MINUTE);
+        world.writer.failures.push(no);
+        await world.reconcile().catch(() => undefined);
+        const machine = world.machines.get('default/m-1') as Machine;
+        expect(explain(machine, world.clock.now()).reason).toBe('RecordRefused');
+        const { status } = machine;
+        expect(status?.currentStatus).toEqual({ phase: 'CrashLoopBackOff', lastUpdateTime: since });
+        expect(status?.machineConditions).toEqual(
+          expect.arrayContaining([
+            expect.objectContaining({ type: 'VMCreated', status: 'True', reason: 'RecordRefused' }),
+            expect.objectContaining({ type: 'NodeJoined', status: 'False', reason: 'NotRecorded' }),
+            expect.objectContaining({ type: 'RecordRefused', status: 'True' }),
+          ]),
+        );
+      }
+      world.clock.advance(MINUTE);
+      // Accepted; the next write is lost.
+      world.writer.failures.push(undefined, new ApiError(0, 'Unreachable', 'the process dies'));
+      await world.reconcile().catch(() => undefined);
+      world.writer.failures.length = 0;
+      expect(world.machines.get('default/m-1')?.spec?.providerID).toBe('sim:///m-1');
+
+      world.restart();
+      world.nodes.cache.put(node());
+      const result = { providerID: 'sim:///m-1', nodeName: 'm-1' };
+      const away = new DriverError('Unavailable', 'starting');
+      world.driver.failures['status'] = [
+        ...Array.from({ length: aways }, () => away),
+        new DriverError(last, 'x', { result }),
+      ];
+      for (let i = 0; i < 60 && !world.driver.calls.includes('initialize'); i++) {
+        const { machine } = await world.reconcile();
+        expect(machine.status?.currentStatus?.phase).not.toBe('Running');
+        await world.settle();
+        world.clock.advance(SECOND);
+      }
+      expect(world.driver.calls.at(-1)).toBe('initialize');
+    },
+  );
+
+  test('that was never recorded, and is gone, leaves the code of the next creation as it is', async () => {
+    const world = newMachine();
+    world.driver.methods.add('InitializeMachine');
+    await world.reconcile();
+    await world.settle();
+    world.writer.failures.push(undefined, new ApiError(0, 'Unreachable', 'the process dies'));
+    await world.reconcile().catch(() => undefined);
+    world.restart();
+    world.driver.vms.clear();
+    world.clock.advance(10 * MINUTE);
+    world.driver.failures['create'] = [new DriverError('ResourceExhausted', 'no capacity')];
+
+    await runUntilStill(world);
+
+    expect(world.machines.get('default/m-1')?.status?.lastOperation).toMatchObject({ errorCode: 'ResourceExhausted' });
+  });
 
   describe('and of which nothing but its identity is recorded, as by an earlier version whose process has died', () => {
     const NOT_SHOWN = new DriverError('NotFound', 'not shown yet');

@@ -1,6 +1,7 @@
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
+import { isVMRefused } from '../../machine-facts/joining.ts';
 import { failedCallOf } from '../../machine-facts/original-texts.ts';
 import { isBeingCreated } from '../../machine-facts/status.ts';
 
@@ -18,7 +19,6 @@ export function initializingSinceMs(machine: Pick<Machine, 'status'>): number | 
 
 /** Since when (ms since the epoch) the API server has refused to record the VM of a new machine; undefined when it does not. */
 export function refusedSinceMs(machine: Pick<Machine, 'status'>): number | undefined {
-  const { type, errorCode } = machine.status?.lastOperation ?? {};
-  if (phaseOf(machine) !== 'CrashLoopBackOff' || type !== 'Create' || errorCode !== 'RecordRefused') return undefined;
+  if (phaseOf(machine) !== 'CrashLoopBackOff' || !isVMRefused(machine)) return undefined;
   return fromTimestamp(machine.status?.currentStatus?.lastUpdateTime);
 }

@@ -5,6 +5,7 @@ import type { ConditionStatus } from '../../../apis/machine/v1alpha1/phases.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { dated, conditionOf } from '../../../work/reconcile/conditions.ts';
 import { deletionStageOf, hasReached, textOfStage } from '../../machine-facts/deletion-stage.ts';
+import { isVMRefused } from '../../machine-facts/joining.ts';
 import { MAINTENANCE, maintenanceOf } from '../../machine-facts/maintenance.ts';
 import { NODE_SYNC_REFUSED, refusedFor } from '../../machine-facts/node-refusal.ts';
 import { isBeingCreated, hasMachineFinalizer } from '../../machine-facts/status.ts';
@@ -79,7 +80,8 @@ export function recordedRefusalOf(machine: Machine): string | undefined {
   const { type, errorCode, description = '' } = status?.lastOperation ?? {};
   const isOpen =
     (errorCode === 'FinalizerRefused' && !hasMachineFinalizer(machine)) ||
-    (errorCode === 'RecordRefused' && (type === 'Delete' || providerIDOf({ spec }) === ''));
+    (errorCode === 'RecordRefused' && type === 'Delete') ||
+    (isVMRefused(machine) && providerIDOf({ spec }) === '');
   return isOpen ? textOfStage(description) : undefined;
 }
 
@@ -128,8 +130,7 @@ const UNRECORDED = 'Node unknown: the VM has not been recorded yet.';
 
 /** The machine had got a VM when the API server refused to record which. */
 function hasUnrecordedVM(machine: Machine): boolean {
-  const { type, errorCode } = machine.status?.lastOperation ?? {};
-  return hasMachineFinalizer(machine) && !hasVM(machine) && type === 'Create' && errorCode === 'RecordRefused';
+  return hasMachineFinalizer(machine) && !hasVM(machine) && isVMRefused(machine);
 }
 
 function hasVM({ spec }: Machine): boolean {

@@ -6,6 +6,7 @@ import { type ApiError, isDenial } from '../../../kube/client/errors.ts';
 import { Backoff } from '../../../work/workqueue/backoff.ts';
 import { deletionStageOf, describeStage, textOfStage } from '../../machine-facts/deletion-stage.ts';
 import { MACHINE_EVENTS, type MachineEvent } from '../../machine-facts/events.ts';
+import { isUninitialized } from '../../machine-facts/joining.ts';
 import { reasonFor } from '../../machine-facts/node-refusal.ts';
 import {
   beginPhase,
@@ -125,7 +126,9 @@ export class RefusedRecords {
       return this.#fails(told, { type: 'Create', errorCode: 'FinalizerRefused', description: describe(ctx, err) });
     }
     if (refusedSinceMs(observed) === undefined) restartPhase(copy, 'CrashLoopBackOff', this.#clock.now());
-    return this.#fails(told, { type: 'Create', errorCode: 'RecordRefused', description: describe(ctx, err) });
+    // Lost from here, nothing would say it in the moment in which the record is accepted.
+    const errorCode = isUninitialized(ctx.machine) ? 'VMBeingInitialized' : 'RecordRefused';
+    return this.#fails(told, { type: 'Create', errorCode, description: describe(ctx, err) });
   }
 
   /** Nothing is left of the machine but its object. */
@@ -143,7 +146,7 @@ export class RefusedRecords {
   #fails(
     ctx: MachineContext,
     failed: Required<Pick<OperationUpdate, 'type' | 'description'>> & {
-      errorCode: 'FinalizerRefused' | 'RecordRefused';
+      errorCode: 'FinalizerRefused' | 'RecordRefused' | 'VMBeingInitialized';
     },
   ): Instead {
     const { observed, machine, pass } = ctx;

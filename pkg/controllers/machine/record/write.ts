@@ -43,7 +43,6 @@ import {
   showsMaintenanceOf,
 } from '../explain/conditions.ts';
 import type { MachineContext } from '../context.ts';
-import { refusedSinceMs } from '../creation/waiting-since.ts';
 import type { RefusedRecords } from './refused-record.ts';
 
 const RECORD = { resource: machines, finalizer: MACHINE_FINALIZER };
@@ -104,10 +103,10 @@ export async function writePass(deps: PassWritesDeps, pass: MachineContext): Pro
 
 /**
  * Whether a pass records a VM, and that it is to be initialized. That comes first: a process that died between the two would leave a Machine that
- * runs as soon as its Node is healthy, with a VM that nothing initializes. While the record is refused it would only be said and taken back.
+ * runs as soon as its Node is healthy, with a VM that nothing initializes.
  */
 function beginsToInitialize({ observed, machine }: MachineContext): boolean {
-  const isRecorded = providerIDOf(machine) !== providerIDOf(observed) && refusedSinceMs(observed) === undefined;
+  const isRecorded = providerIDOf(machine) !== providerIDOf(observed);
   return isRecorded && isUninitialized(machine) && !isUninitialized(observed);
 }
 
