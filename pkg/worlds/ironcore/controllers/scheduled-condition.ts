@@ -23,6 +23,12 @@ export function astray(pool: string): ScheduledConditionValue {
   return { status: 'False', reason: 'NoMachinePool', message };
 }
 
+/** That a policy or a webhook keeps a Machine from its pool: it may be the only one for it. */
+export function refused(pool: string, why: string): ScheduledConditionValue {
+  const message = `The API server refuses to assign the Machine to MachinePool ${pool}: ${why}. Retried at least every minute`;
+  return { status: 'False', reason: 'ApiServerRefused', message };
+}
+
 /** Where a Machine is that has waited, or was astray. */
 export function placed(pool: string): ScheduledConditionValue {
   return { status: 'True', reason: 'Placed', message: `MachinePool ${pool}` };

@@ -407,16 +407,38 @@ describe('a Machine that has lost its pool, as when the cluster was restored fro
       world.touch('m');
       await world.pass('m');
 
-      expect(world.writes.map((write) => write.pool)).toEqual(['a', 'a']);
+      expect(world.writes.flatMap((write) => write.pool ?? [])).toEqual(['a', 'a']);
     },
   );
 
-  test('gets another one when that pool is gone', async () => {
+  test('says what refuses it, once, until it has it', async () => {
+    const world = restored();
+    for (let i = 0; i < 2; i++) {
+      world.failures.push(new ApiError(403, 'Forbidden', 'a policy says no'));
+      await expect(world.pass('m')).rejects.toThrow('a policy says no');
+    }
+    expect(world.events).toEqual([
+      'm ApiServerRefused: The API server refuses to assign the Machine to MachinePool a: a policy says no. Retried at least every minute',
+    ]);
+
+    await world.pass('m');
+    await world.pass('m');
+
+    expect(world.machines.get('ns/m')?.status?.conditions).toEqual([
+      expect.objectContaining({ type: 'Scheduled', status: 'True', message: 'MachinePool a' }),
+    ]);
+  });
+
+  test('waits while that pool is gone, and gets it when it is there again', async () => {
     const world = restored();
     world.pools.remove('a');
 
     await world.pass('m');
+    expect(world.poolOf('m')).toBeUndefined();
 
-    expect(world.poolOf('m')).toBe('b');
+    world.pools.put(pool('a', 1));
+    world.touch('m');
+    await world.pass('m');
+    expect(world.poolOf('m')).toBe('a');
   });
 });

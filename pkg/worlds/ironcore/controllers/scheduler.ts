@@ -8,6 +8,7 @@ import {
   ApiError,
   ignoreNotFound,
   isConflict,
+  isDenial,
   isTooManyRequests,
   mayHaveHappened,
 } from '../../../kube/client/errors.ts';
@@ -20,6 +21,7 @@ import { PlacesTaken } from './places-taken.ts';
 import {
   astray,
   placed,
+  refused,
   scheduledCondition,
   waiting,
   withScheduled,
@@ -42,7 +44,7 @@ const RECHECK_MS = 60_000;
  * | is refused                | is free again                                                                                |
  * | has no answer, or is late | stays taken; the same pool is written again until the Machine shows it, or a later version   |
  *
- * A Machine that had a pool, and has none any more, gets the same again, whether or not that would take another one.
+ * A Machine that had a pool, and has none any more, gets the same again, whether or not that would take another one. While that is gone, too, it waits.
  */
 export class Scheduler {
   readonly #deps: Deps;
@@ -90,8 +92,13 @@ export class Scheduler {
       return stop;
     }
     const before = this.#taken.before(machine);
-    // The place is taken still.
-    if (before !== undefined && pools.get(before) !== undefined) {
+    if (before !== undefined) {
+      // The place is taken still. The pool may be lost, too: in another one the Machine would have a machine too many.
+      if (pools.get(before) === undefined) {
+        const said = astray(before);
+        await this.#reportProblem(machine, said, signal);
+        return requeue(RECHECK_MS, said.message);
+      }
       await this.#bind(machine, before, signal);
       return stop;
     }
@@ -114,6 +121,7 @@ export class Scheduler {
     } catch (err) {
       // Those that wait find it at their own look: to wake them could have two that are refused wake each other forever.
       if (isRefused(err) && this.#taken.before(machine) === undefined) this.#taken.free(machine.metadata.uid);
+      if (isDenial(err)) await this.#reportProblem(machine, refused(pool, err.message), signal);
       ignoreNotFound(err);
     }
   }

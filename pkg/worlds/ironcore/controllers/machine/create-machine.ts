@@ -16,7 +16,10 @@ import { requeue, type StepResult } from '../../../../work/reconcile/result.ts';
 import type { PassCollaborators, IronCorePass } from './machine-pass.ts';
 import { recipientOf } from './missing-machines.ts';
 
-export type CreateDeps = Pick<PassCollaborators, 'writer' | 'clock' | 'reports' | 'uncertainty' | 'hurry'>;
+export type CreateDeps = Pick<
+  PassCollaborators,
+  'writer' | 'clock' | 'reports' | 'uncertainty' | 'hurry' | 'sightings'
+>;
 
 /** Has the runtime create a machine. That it was sent, and to whom, is written before. */
 export async function createMachine(
@@ -24,7 +27,7 @@ export async function createMachine(
   { observed, poolName, runtime, signal }: IronCorePass,
   machine: DesiredRuntimeMachine,
 ): Promise<StepResult> {
-  const { reports, uncertainty, hurry } = deps;
+  const { reports, uncertainty, hurry, sightings } = deps;
   const { uid } = observed.metadata;
   const { name: scheme } = await runtime.version(signal);
   const { machineID = '' } = observed.status ?? {};
@@ -35,6 +38,8 @@ export async function createMachine(
     reports.event(observed, 'Warning', 'MachineLost', lost);
     await reports.report(observed, { machineID: '' }, signal);
   }
+  // The same of what was seen of one that its status did not name.
+  sightings.left(poolName, uid);
   // Whoever comes after this process must not send another one too soon, nor let go of what the machine uses. The note itself may have no
   // answer: nothing was sent then.
   uncertainty.certain(uid);
@@ -72,11 +77,14 @@ async function markCreation(
   recipient: string | undefined,
   signal: AbortSignal,
 ): Promise<IronCoreMachine | undefined> {
-  const isGivenUp = observed.metadata.annotations?.[GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION] !== undefined;
+  const givenUp = observed.metadata.annotations?.[GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION];
   const annotations = {
     [CREATION_SENT_ANNOTATION]: recipient === undefined ? null : toTimestamp(clock.now()),
     [CREATION_SENT_TO_ANNOTATION]: recipient ?? null,
-    ...(recipient !== undefined && isGivenUp && { [GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION]: null }),
+    // One that the runtime has refused was not made: what was allowed is so still.
+    ...(givenUp !== undefined && {
+      [GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION]: recipient === undefined ? givenUp : null,
+    }),
   };
   const patch = mergePatch(observed, { metadata: { annotations } });
   return await writer.patch('change', ironCoreMachines, refOf(observed), patch, { signal }).catch(ignoreNotFound);

@@ -27,7 +27,7 @@ import type { RuntimeChange, RuntimeFilter, RuntimeMachine } from '../../runtime
 import { ApiError } from '../../../../kube/client/errors.ts';
 import { secrets } from '../../../../kube/client/resource.ts';
 import { ironCoreMachines } from '../../api/resources.ts';
-import { IRONCORE_MACHINE_FINALIZER } from './keys.ts';
+import { CLAIM, IRONCORE_MACHINE_FINALIZER } from './keys.ts';
 import { PoolClaims } from '../pool-claims.ts';
 import { KeptUses } from './kept-uses.ts';
 import { Rivals } from './rivals.ts';
@@ -344,6 +344,86 @@ describe('while the runtime of another pool', () => {
   });
 });
 
+describe('a Machine that a restore has given another pool than its machine is in', () => {
+  function elsewhere(metadata: object, annotations: Record<string, string> = {}) {
+    const there = new MachineStore();
+    there.quantities.set('c', 1n);
+    const made = there.create(
+      Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: { class: 'c' } }),
+    );
+    const at = { has: true, lists: 0 };
+    const other = {
+      address: 'unix:///q.sock',
+      version: async () => ({ name: 'iri', version: '1', connection: 1 }),
+      machines: async () => {
+        at.lists += 1;
+        return at.has ? [made] : [];
+      },
+    } as unknown as PoolRuntime;
+    const it = world(machineOf(annotations, {}, metadata), [], undefined, { otherRuntimes: [['q', other]] });
+    it.keptUses.saw('q', []);
+    it.sightings.saw('q', { machines: [made], connection: 1 });
+    return { ...it, at, made };
+  }
+
+  test.each([
+    { what: 'makes none', isGoing: false },
+    { what: 'is not let go', isGoing: true },
+  ])('$what because of one list that omits it, however long it was held before', async ({ isGoing }) => {
+    const it = elsewhere(isGoing ? deletion : {});
+    for (let i = 0; i < 8; i++) it.clock.advance((await it.pass()) ?? 0);
+
+    it.at.has = false;
+    await it.pass();
+    it.sightings.saw('q', { machines: [it.made], connection: 1 });
+    it.at.has = true;
+    it.clock.advance(MINUTE_MS);
+    // As soon as at first.
+    expect(await it.pass()).toBe(5_000);
+
+    expect([it.store.made, hasFinalizer(it)]).toEqual([0, true]);
+  });
+
+  test('is given up once, also when the runtime refuses the first creation', async () => {
+    const it = elsewhere({}, giveUp(new FakeClock()));
+    it.refusals.push(new RuntimeError('CreateMachine', 'ResourceExhausted', 'full', { isMutation: true }));
+    for (let i = 0; i < 3; i++) {
+      await it.pass();
+      it.machines.put(await it.client.get(ironCoreMachines, { namespace: 'ns', name: 'm' }));
+    }
+
+    expect(it.store.made).toBe(1);
+  });
+
+  test('says whose its machine may be where another cluster claims machines of that pool', async () => {
+    const it = elsewhere({});
+    it.rivals.saw('q', undefined, [shownAs('theirs', { annotations: { [CLAIM]: 'rival:7' } })]);
+
+    await it.pass();
+
+    expect(it.events).toEqual([expect.stringMatching(/^ClaimedByAnother: Machines at the runtime of MachinePool q/)]);
+    expect(it.store.made).toBe(0);
+  });
+
+  test('says that its machine is there also while it lacks something here', async () => {
+    const it = elsewhere({});
+    it.classes.length = 0;
+
+    await it.pass();
+
+    expect(it.events).toEqual([expect.stringMatching(/^WrongRuntime: .* MachinePool q has machine/)]);
+  });
+
+  test('does not ask a runtime that cannot list its machines', async () => {
+    const it = elsewhere({});
+    it.keptUses.failed('q', 'it hangs');
+
+    await it.pass();
+
+    expect([it.at.lists, it.store.made]).toEqual([0, 0]);
+  });
+});
+
 test.each([
   { err: new RuntimeError('CreateMachine', 'ResourceExhausted', 'full', { isMutation: true }), isNoted: false },
   { err: new GateClosedError('fenced', undefined, 'closed'), isNoted: false },
@@ -541,6 +621,73 @@ describe('the only machine of a pool, which the runtime does not show any more,'
 
 const noted = (note: string, uid = 'uid-m'): Record<string, string> => ({
   [DELETION_SENT_ANNOTATION]: `${note} ${uid}`,
+});
+
+describe('a Machine that has lost the id of its machine in a restore', () => {
+  const CASES = [
+    { what: 'the same process does not list it once', connection: 0, isGone: true },
+    { what: 'the runtime does not list it since it was started again', connection: 1, isGone: false },
+  ];
+
+  function lost(machine: IronCoreMachine, connection: number) {
+    const it = world(machine);
+    const there = new MachineStore();
+    there.quantities.set('c', 1n);
+    const made = there.create(
+      Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: { class: 'c' } }),
+    );
+    it.sightings.saw('p', { machines: [made], connection: 0 });
+    it.it.connection = connection;
+    return it;
+  }
+
+  test.each(CASES)('$what: none is made at once; some day: $isGone', async ({ connection, isGone }) => {
+    const it = lost(machineOf(), connection);
+
+    await it.pass();
+    expect(it.store.made).toBe(0);
+    for (let i = 0; i < 3; i++) {
+      it.clock.advance(MINUTE_MS);
+      await it.pass();
+    }
+
+    expect(it.store.made).toBe(isGone ? 1 : 0);
+    expect(it.events.some((event) => event.startsWith('MachinesLost'))).toBe(!isGone);
+  });
+
+  test.each(
+    [{}, { [CREATION_SENT_ANNOTATION]: '2026-01-01T00:00:00Z' }, noted('accepted'), noted('unanswered')].flatMap(
+      (note) => CASES.map((row) => ({ ...row, note })),
+    ),
+  )('$what: it is not let go at once unless that is expected; some day: $isGone; $note', async (row) => {
+    const { connection, note } = row;
+    const isExpected = Object.values(note).some((value) => value.startsWith('accepted'));
+    const it = lost(machineOf(note, {}, deletion), connection);
+
+    await it.pass();
+    expect(hasFinalizer(it)).toBe(true);
+    for (let i = 0; i < 3; i++) {
+      it.clock.advance(MINUTE_MS);
+      await it.pass();
+    }
+
+    expect(hasFinalizer(it)).toBe(!(row.isGone || isExpected));
+  });
+
+  test.each([
+    { what: 'refused', err: new RuntimeError('CreateMachine', 'ResourceExhausted', 'full', { isMutation: true }) },
+    { what: 'not answered', err: new RuntimeError('CreateMachine', 'Unavailable', 'reset', { isMutation: true }) },
+  ])('gets another one when that was allowed, although the first creation was $what', async ({ err }) => {
+    const it = lost(machineOf(giveUp(new FakeClock())), 1);
+    it.refusals.push(err);
+    for (let i = 0; i < 4; i++) {
+      await it.pass();
+      it.machines.put(await it.client.get(ironCoreMachines, { namespace: 'ns', name: 'm' }));
+      it.clock.advance(MINUTE_MS);
+    }
+
+    expect(it.store.made).toBe(1);
+  });
 });
 
 describe('that a machine is told to go', () => {

@@ -96,10 +96,15 @@ export class MissingMachines {
     return this.deletionOf(machine) === 'accepted';
   }
 
+  /** Whether the runtime of its pool has shown a machine of it, whatever its status says: that may have been lost in a restore. */
+  wasSeen({ metadata, spec }: IronCoreMachine): boolean {
+    return this.#deps.sightings.has(spec.machinePoolRef?.name ?? '', metadata.uid);
+  }
+
   /** Whether that its machine is not there may be wrong: it had one, or one may have been made for what is being deleted. */
   isMissed(machine: IronCoreMachine): boolean {
     if (this.isExpected(machine)) return false;
-    if ((machine.status?.machineID ?? '') !== '') return true;
+    if ((machine.status?.machineID ?? '') !== '' || this.wasSeen(machine)) return true;
     return isBeingDeleted(machine) && machine.metadata.annotations?.[CREATION_SENT_ANNOTATION] !== undefined;
   }
 
@@ -167,6 +172,7 @@ export class MissingMachines {
     const release = this.#releaseOf(machine, poolName);
     if (release === 'given') return undefined;
     const { machineID = '' } = machine.status ?? {};
+    const what = machineID === '' ? 'its machine' : machineID;
     const { uid } = machine.metadata;
     if (!isVouchedFor) this.#amongManySinceMs.delete(uid);
     else if (note === 'none') {
@@ -183,7 +189,7 @@ export class MissingMachines {
     if (note !== 'none') {
       const answer = note === 'sent' ? 'no answer was recorded' : 'has not answered';
       const message =
-        `The runtime was asked to delete ${machineID === '' ? 'its machine' : machineID}, and ${answer}; since then it was restarted, and does not ` +
+        `The runtime was asked to delete ${what}, and ${answer}; since then it was restarted, and does not ` +
         `list ${missing} of ${recorded} machines of MachinePool ${poolName} whose deletion it has not accepted. Waiting for it to list this one, ` +
         'which is then deleted, or a younger one that existed beside it. If the runtime has lost its state, or has an older one, restore it. ' +
         giveUpHint(release, machineRef(machine));
@@ -191,7 +197,7 @@ export class MissingMachines {
     }
     if (!isMany) {
       const message =
-        `The runtime does not list ${machineID}, and its deletion was not observed. Not creating, deleting or releasing anything for it, ` +
+        `The runtime does not list ${what}, and its deletion was not observed. Not creating, deleting or releasing anything for it, ` +
         'because the runtime, or the process that serves the pool, was restarted since then. Check whether the runtime has lost its state, or has an older ' +
         `one, and restore it. ${giveUpHint(release, machineRef(machine))}`;
       return { reason: 'MachinesLost', message };
@@ -221,7 +227,7 @@ export class MissingMachines {
     const id = runtimeIDOf(machine);
     // Whoever has told it to go, be it the provider: it was seen going, and however many were.
     const wasGoing = id !== '' && sightings.vouchesFor(poolName, { id });
-    if (note === 'none') return wasGoing || (!isMany && (id === '' || isVouchedFor));
+    if (note === 'none') return wasGoing || (!isMany && (isVouchedFor || (id === '' && !this.wasSeen(machine))));
     // Many may have been told to go at once, and the same process at the other end, or what it still has, says that it has lost nothing.
     if (isVouchedFor || (id !== '' && sightings.remembers(poolName, id, connection))) return true;
     return note === 'sent' && !isMany;

@@ -9,7 +9,7 @@ import { reportWait, type WaitDeps } from './waiting.ts';
 
 type DesiredDeps = SurroundingsDeps & Pick<PassCollaborators, 'runtimeClasses'>;
 type Deps = DesiredDeps & ClaimDeps & WaitDeps & Pick<PassCollaborators, NewDep>;
-type NewDep = 'rechecks' | 'uncertainty' | 'rivals' | 'sightings';
+type NewDep = 'rechecks' | 'uncertainty' | 'rivals' | 'sightings' | 'runtimes';
 
 /** Nothing is missing. */
 export const NOTHING: DesiredMachine = {
@@ -34,7 +34,7 @@ export const needs = (deps: Deps): IronCoreStep => ({
 
 /** Whether nothing says that there is, or may be, a machine of the Machine. */
 function isNew(
-  { rechecks, uncertainty, rivals, sightings }: Pick<PassCollaborators, NewDep>,
+  { rechecks, uncertainty, rivals, sightings, runtimes }: Pick<PassCollaborators, NewDep>,
   { observed: { metadata, status }, poolName }: IronCorePass,
 ): boolean {
   const { uid, annotations } = metadata;
@@ -45,7 +45,7 @@ function isNew(
     uncertainty.leftMs(uid) === 0 &&
     rivals.has(poolName) &&
     rivals.whyNot(poolName) === undefined &&
-    !sightings.has(poolName, uid)
+    ![...runtimes.keys()].some((pool) => sightings.has(pool, uid))
   );
 }
 

@@ -4,10 +4,12 @@ import type { PoolRuntime } from '../../runtime/gated-runtime.ts';
 import { UID_LABEL } from './keys.ts';
 import type { IronCorePass, IronCoreStep, PassCollaborators } from './machine-pass.ts';
 import { SOON_MS } from './rechecks.ts';
+import { CLAIMED_BY_ANOTHER } from './rivals.ts';
 import { listRuntimeMachines, type Shown } from './sightings.ts';
 import { holdOff, type WaitDeps } from './waiting.ts';
 
-type Deps = WaitDeps & Pick<PassCollaborators, 'runtimes' | 'served' | 'sightings' | 'keptUses' | 'missing'>;
+type Learnt = 'sightings' | 'keptUses' | 'rivals' | 'missing';
+type Deps = WaitDeps & Pick<PassCollaborators, 'runtimes' | 'served' | Learnt>;
 
 /**
  * Makes no machine, and ends no deletion, while another pool of this process has a machine of the Machine. A pool is given once; but a cluster
@@ -18,13 +20,14 @@ type Deps = WaitDeps & Pick<PassCollaborators, 'runtimes' | 'served' | 'sighting
  * | was not asked yet since it is served                     | not before it was: seconds         |
  * | did not answer, and has shown none of the Machine        | yes: a pool holds up no other pool |
  * | has shown one, and shows it, or does not answer          | no                                 |
+ * | has shown one, and another cluster claims its machines   | no: it is said whose it may be     |
  * | has shown one, and shows none by the connection that has | yes: it is gone                    |
  * | has shown one, and shows none after it was started again | no: it may have lost its state     |
  */
 export const nowhereElse = (deps: Deps): IronCoreStep => ({
   name: 'nowhere-else',
   async run(pass) {
-    const { runtimes, served, sightings, keptUses, missing } = deps;
+    const { runtimes, served, sightings, keptUses, rivals, missing } = deps;
     const { observed, poolName, existing, runtime: here } = pass;
     if (existing.length > 0) return next;
     // What the runtime has of both pools was shown already.
@@ -38,7 +41,10 @@ export const nowhereElse = (deps: Deps): IronCoreStep => ({
       if (!sightings.has(pool, observed.metadata.uid)) continue;
       const why = await whyNot(deps, pass, pool, runtime);
       const doubt = why === undefined ? undefined : missing.elsewhere(observed, poolName, pool, why);
-      if (doubt !== undefined) return await holdOff(deps, pass, doubt);
+      if (doubt === undefined) continue;
+      // Whose machine it is must be said first: another cluster's is not to be deleted there.
+      const message = rivals.whyNot(pool);
+      return await holdOff(deps, pass, message === undefined ? doubt : { reason: CLAIMED_BY_ANOTHER, message });
     }
     return next;
   },
@@ -46,12 +52,16 @@ export const nowhereElse = (deps: Deps): IronCoreStep => ({
 
 /** What says that the runtime of another pool has a machine of the Machine, which it has shown; undefined: it is gone there. */
 async function whyNot(
-  { sightings, uncertainty }: Pick<Deps, 'sightings' | 'uncertainty'>,
+  { sightings, keptUses, rechecks, uncertainty }: Pick<Deps, 'sightings' | 'keptUses' | 'rechecks' | 'uncertainty'>,
   { observed: { metadata }, signal }: IronCorePass,
   pool: string,
   runtime: PoolRuntime,
 ): Promise<string | undefined> {
   const { uid } = metadata;
+  // One that hangs is not asked once more for each Machine: that would hold up this pool.
+  const failure = keptUses.whyNot(pool);
+  if (failure !== undefined)
+    return `has listed a machine of this Machine, and cannot list its machines now: ${failure}`;
   let shown: Shown;
   try {
     shown = await listRuntimeMachines(runtime, { labels: { [UID_LABEL]: uid } }, signal);
@@ -65,7 +75,8 @@ async function whyNot(
   if (!sightings.vouchesFor(pool, { uid }, shown.connection))
     return 'has listed a machine of this Machine, and does not list it since it was restarted';
   // One list is not enough: until that is over, the next list of all machines of that runtime may show it again.
-  uncertainty.vanished(uid, 'stay');
+  rechecks.release(uid);
+  uncertainty.distrusted(uid);
   sightings.left(pool, uid);
   return undefined;
 }

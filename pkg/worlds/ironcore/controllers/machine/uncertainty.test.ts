@@ -31,6 +31,10 @@ test('whether there is no machine is uncertain for a while after a creation, or 
   clock.advance(14_000);
   uncertainty.distrusted('d');
   expect(uncertainty.leftMs('d')).toBe(30_000);
+  // A creation that may still be carried out is.
+  uncertainty.creating('d');
+  uncertainty.distrusted('d');
+  expect(uncertainty.leftMs('d')).toBe(120_000);
 });
 
 test('a creation of another process is remembered for as long as one of this process, whatever the clocks say', () => {

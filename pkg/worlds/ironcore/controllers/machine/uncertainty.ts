@@ -52,7 +52,8 @@ export class Uncertainty {
 
   /** What the runtime does not show is not to be trusted: when that has ended, the machine is looked for as if it had just vanished. */
   distrusted(uid: string): void {
-    this.#untilMs.set(uid, this.#clock.monotonicMs() + VANISHED_MS);
+    // Not sooner than a creation without an answer is over.
+    this.#untilMs.set(uid, Math.max(this.#untilMs.get(uid) ?? 0, this.#clock.monotonicMs() + VANISHED_MS));
   }
 
   /** The machine is seen, or its Machine is gone. */
