@@ -36,6 +36,12 @@ export const CORPUS: readonly CorpusSeed[] = [
       'the control cluster was set back to before a Machine was placed: it was placed in another pool, and got a second machine there beside the one where it was',
   },
   {
+    seed: 10,
+    world: 'ironcore',
+    showed:
+      'a power failure took a process right after it had told a machine to go, and the state of the runtime: the Machine went, and its machine came back with that state',
+  },
+  {
     seed: 8,
     world: 'cells',
     phases: 2,

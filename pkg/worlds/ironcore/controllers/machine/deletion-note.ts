@@ -14,7 +14,7 @@ import type { PassCollaborators } from './machine-pass.ts';
  * | note       | written                          | that the runtime does not show the machine any more                           |
  * |------------|----------------------------------|-------------------------------------------------------------------------------|
  * | none       |                                  | is news: it must have been seen going, or there by the same connection        |
- * | sent       | before DeleteMachine is sent     | is what is expected, unless so many are missing that the runtime lost its state |
+ * | sent       | before DeleteMachine is sent     | is what is expected, if few are missing, and what the runtime shows is no older |
  * | unanswered | when no answer has come, or NotFound | is what is expected, if the runtime has kept its state since                  |
  * | accepted   | when the runtime has said so     | is what is expected                                                           |
  */

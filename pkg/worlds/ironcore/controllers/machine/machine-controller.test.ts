@@ -847,7 +847,7 @@ describe('a Machine that is being deleted, whose machine was not shown to this p
   const going = { machineID: 'iri://gone', state: 'Running' };
 
   test.each([
-    { what: 'was told to go', note: noted('sent'), others: 0, ends: true },
+    { what: 'was told to go', note: noted('sent'), others: 0, ends: false },
     { what: 'was told to go, as another Machine says', note: noted('sent', 'uid-other'), others: 0, ends: false },
     { what: 'has accepted it', note: noted('accepted'), others: 0, ends: true },
     { what: 'has not answered', note: noted('unanswered'), others: 0, ends: false },
@@ -866,6 +866,46 @@ describe('a Machine that is being deleted, whose machine was not shown to this p
 
     expect(hasFinalizer(it)).toBe(!ends);
     expect(it.events.some((event) => event.startsWith('MachinesLost'))).toBe(!ends);
+  });
+
+  const at = (time: string): string => `2026-01-01T${time}:00Z`;
+  /** When its machine was made, and when another one was, of which its Machine tells. */
+  const BESIDE = {
+    note: 'sent',
+    made: at('00:10'),
+    other: at('00:30'),
+    shown: ['third', 'other'],
+    lost: 0,
+    ends: false,
+  };
+
+  test.each([
+    { ...BESIDE, what: 'shows one that was made while its was there', ends: true },
+    { ...BESIDE, what: 'does not show that one', shown: ['third'] },
+    { ...BESIDE, what: 'does not show six others', lost: 6 },
+    { ...BESIDE, what: 'has not answered when it was asked', note: 'unanswered' },
+    { ...BESIDE, what: 'shows one that is older', other: at('00:00') },
+    { ...BESIDE, what: 'shows one that was made just after its', other: at('00:11') },
+    { ...BESIDE, what: 'shows one that was made just before its was told to go', other: at('00:59') },
+    { ...BESIDE, what: 'shows one that was made since', other: at('01:30') },
+    { ...BESIDE, what: 'shows one of which it is not noted when it was made', other: '' },
+    { ...BESIDE, what: 'shows one, and it is not noted when its was made', made: '' },
+  ])('$ends, when the runtime was told to go by a process that has died, and $what', async (row) => {
+    const sentAt = (time: string): Record<string, string> => (time === '' ? {} : { [CREATION_SENT_ANNOTATION]: time });
+    const notes = { ...noted(row.note), ...sentAt(row.made) };
+    const it = world({ ...machineOf(notes, {}, { deletionTimestamp: at('01:00') }), status: going });
+    it.machines.put({ ...machineOf(sentAt(row.other), {}, meta('other')), status: { machineID: 'iri://other' } });
+    it.machines.put({ ...machineOf({}, {}, meta('third')), status: { machineID: 'iri://third' } });
+    for (let i = 0; i < row.lost; i++)
+      it.machines.put({ ...machineOf({}, {}, meta(`lost-${i}`)), status: { machineID: `iri://lost-${i}` } });
+    it.shown.push(...row.shown.map((id) => shownAs(id)));
+
+    await it.pass();
+    it.clock.advance(MINUTE_MS);
+    await it.pass();
+
+    expect(hasFinalizer(it)).toBe(!row.ends);
+    expect(it.events.some((event) => event.startsWith('MachinesLost'))).toBe(!row.ends);
   });
 
   test('never, because its guest was shutting down when it was last shown', async () => {

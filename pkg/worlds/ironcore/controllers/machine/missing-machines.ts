@@ -5,12 +5,14 @@ import {
   GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION,
 } from '../../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../../apis/meta.ts';
+import { fromTimestamp } from '../../../../base/clock/clock.ts';
 import { BoundedMap } from '../../../../kube/events/bounded-map.ts';
 import type { PoolRuntime } from '../../runtime/gated-runtime.ts';
 import { giveUpHint, releaseOf, type Release } from '../../../../controllers/vms/orphan-release.ts';
 import { deletionNoteOf, type DeletionNote } from './deletion-note.ts';
 import { runtimeIDOf, runtimeNameOf } from './runtime-id.ts';
 import { listRuntimeMachines, type ListedRuntime } from './sightings.ts';
+import { CREATION_MS } from './uncertainty.ts';
 import type { IronCoreCollaborators } from '../collaborators.ts';
 
 type Deps = Pick<IronCoreCollaborators, 'machines' | 'pools' | 'poolRecorder' | 'sightings' | 'clock'>;
@@ -49,6 +51,8 @@ interface Shortage {
   readonly missing: number;
   /** By which the runtime has said so. */
   readonly connection: number | undefined;
+  /** Ids of all machines that it shows. */
+  readonly ids: ReadonlySet<string>;
 }
 
 /** Whether so many are missing that the runtime is not believed. */
@@ -164,11 +168,11 @@ export class MissingMachines {
     runtime: ListedRuntime,
     signal: AbortSignal,
   ): Promise<Doubt | undefined> {
-    const { recorded, missing, connection } = await this.#shortage(poolName, runtime, signal);
+    const { recorded, missing, connection, ids } = await this.#shortage(poolName, runtime, signal);
     const isMany = isTooMany({ recorded, missing });
     const note = this.deletionOf(machine);
     const isVouchedFor = this.#isVouchedFor(machine, poolName, connection);
-    if (this.#isBelieved(machine, poolName, { note, isMany, isVouchedFor, connection })) return undefined;
+    if (this.#isBelieved(machine, poolName, { note, isMany, isVouchedFor, connection, ids })) return undefined;
     const release = this.#releaseOf(machine, poolName);
     if (release === 'given') return undefined;
     const { machineID = '' } = machine.status ?? {};
@@ -189,7 +193,7 @@ export class MissingMachines {
     if (note !== 'none') {
       const answer = note === 'sent' ? 'no answer was recorded' : 'has not answered';
       const message =
-        `The runtime was asked to delete ${what}, and ${answer}; since then it was restarted, and does not ` +
+        `The runtime was asked to delete ${what}, and ${answer}; since then it, or the process that serves the pool, was restarted, and it does not ` +
         `list ${missing} of ${recorded} machines of MachinePool ${poolName} whose deletion it has not accepted. Waiting for it to list this one, ` +
         'which is then deleted, or a younger one that existed beside it. If the runtime has lost its state, or has an older one, restore it. ' +
         giveUpHint(release, machineRef(machine));
@@ -220,9 +224,10 @@ export class MissingMachines {
   #isBelieved(
     machine: IronCoreMachine,
     poolName: string,
-    known: Pick<Shortage, 'connection'> & Readonly<{ note: DeletionNote; isMany: boolean; isVouchedFor: boolean }>,
+    known: Pick<Shortage, 'connection' | 'ids'> &
+      Readonly<{ note: DeletionNote; isMany: boolean; isVouchedFor: boolean }>,
   ): boolean {
-    const { note, isMany, isVouchedFor, connection } = known;
+    const { note, isMany, isVouchedFor, connection, ids } = known;
     const { sightings } = this.#deps;
     const id = runtimeIDOf(machine);
     // Whoever has told it to go, be it the provider: it was seen going, and however many were.
@@ -230,7 +235,23 @@ export class MissingMachines {
     if (note === 'none') return wasGoing || (!isMany && (isVouchedFor || (id === '' && !this.wasSeen(machine))));
     // Many may have been told to go at once, and the same process at the other end, or what it still has, says that it has lost nothing.
     if (isVouchedFor || (id !== '' && sightings.remembers(poolName, id, connection))) return true;
-    return note === 'sent' && !isMany;
+    return note === 'sent' && !isMany && this.#isOutlived(machine, poolName, ids);
+  }
+
+  /**
+   * Whether the runtime shows a machine that was made while that of this Machine was there, as their Machines say: so its state is not one from
+   * before both. Whoever comes after a process that died of a deletion has seen neither.
+   */
+  #isOutlived(machine: IronCoreMachine, poolName: string, ids: ReadonlySet<string>): boolean {
+    const madeMs = creationSentMs(machine);
+    const goingMs = fromTimestamp(machine.metadata.deletionTimestamp);
+    if (madeMs === undefined || goingMs === undefined) return false;
+    return this.#deps.machines.byIndex('pool', poolName).some((other) => {
+      const sentMs = creationSentMs(other) ?? -Infinity;
+      // Each may have been carried out so long after it was sent.
+      const isBetween = sentMs > madeMs + CREATION_MS && sentMs + CREATION_MS < goingMs;
+      return isBetween && ids.has(runtimeIDOf(other));
+    });
   }
 
   /** What is missing at the runtime of a pool. One list is enough for all Machines to be held; before one of them is given up there is another. */
@@ -259,7 +280,7 @@ export class MissingMachines {
       // That one is gone which was seen going is no news either.
       .filter((id) => id !== '' && (ids.has(id) || !sightings.vouchesFor(poolName, { id })));
     const missing = known.filter((id) => !ids.has(id)).length;
-    return { recorded: known.length, missing, connection: shown.connection };
+    return { recorded: known.length, missing, connection: shown.connection, ids };
   }
 
   /** What the pool allows for all of its Machines, or the Machine for itself. */
@@ -271,6 +292,11 @@ export class MissingMachines {
     const ofPool = releaseOf(pool, nowMs, GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION);
     return ofPool === 'none' ? own : ofPool;
   }
+}
+
+/** When the creation of the machine that it has was sent; undefined: it does not say. */
+function creationSentMs({ metadata: { annotations } }: IronCoreMachine): number | undefined {
+  return fromTimestamp(annotations?.[CREATION_SENT_ANNOTATION]);
 }
 
 /** A Machine that came back with a backup has another machine by the time it is deleted again. */
