@@ -71,6 +71,40 @@ describe('a machine that is held back at its health timeout', () => {
     expect(kept.world.events.map(({ reason }) => reason)).toContain('Preserved');
   });
 
+  test('tells of its zone since when it is unhealthy, also when it is preserved and when that ends: else the others of the zone were taken for broken', async () => {
+    await failZone(kept);
+    const sinceOf = (): unknown => kept.machine.status?.currentStatus?.lastUpdateTime;
+    const since = sinceOf();
+
+    kept.annotateMachine(PRESERVE_ANNOTATION, 'now');
+    await kept.rest();
+    const preserved = [kept.machine.status?.currentStatus?.preserveExpiryTime !== undefined, sinceOf()];
+    kept.annotateMachine(PRESERVE_ANNOTATION, undefined);
+    await kept.rest();
+
+    expect([preserved, [kept.machine.status?.currentStatus?.preserveExpiryTime, sinceOf()]]).toEqual([
+      [true, since],
+      [undefined, since],
+    ]);
+  });
+
+  test('is not drained for an update in place that it is selected for meanwhile', async () => {
+    kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, 'true');
+    await kept.pass();
+    await failZone(kept);
+
+    kept.labelNode(SELECTED_FOR_UPDATE_LABEL, 'true');
+    await kept.rest();
+    await kept.endDrains({ kind: 'drained' });
+    await kept.rest();
+
+    expect([drainOf(kept), kept.phase, kept.machine.status?.lastOperation?.errorCode]).toEqual([
+      undefined,
+      'Unknown',
+      'ZoneUnhealthy',
+    ]);
+  });
+
   test('is no more drained for an update whose selection is taken back, and goes on saying why it is held back, once', async () => {
     kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, 'true');
     kept.labelNode(SELECTED_FOR_UPDATE_LABEL, 'true');

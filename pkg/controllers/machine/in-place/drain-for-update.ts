@@ -90,7 +90,8 @@ export const inPlaceProgress = (deps: HoldDeps & Pick<Collaborators, 'machines'>
     reportIgnoredSelection(deps, ctx, node, facts);
     const reason = nextReason(facts);
     if (reason !== undefined) await tell(hold, reason);
-    else if (UPDATABLE.has(phase)) await act(hold, facts.reason, facts.result !== undefined);
+    // One that is held back goes on being what it is: that it is unhealthy tells of its zone.
+    else if (UPDATABLE.has(phase) && ctx.held === undefined) await act(hold, facts.reason, facts.result !== undefined);
     return next;
   },
 });

@@ -101,6 +101,29 @@ describe('a deletion that is prepared', () => {
     expect(world.deletedMachines).toEqual(['uid-of-machine-m-1']);
   });
 
+  test('is not deleted undrained because the Nodes of all Machines are missing in the target cluster, which may be another one', async () => {
+    const world = start();
+    const there = world.nodes.cache.get('m-1')!;
+    world.nodes.cache.remove('m-1');
+    world.machines.put({
+      ...current(world),
+      metadata: { ...current(world).metadata, name: 'm-2', uid: 'uid-of-machine-m-2', labels: { node: 'm-2' } },
+    });
+
+    await run(world);
+    expect([world.deletedMachines, told(world)]).toMatchObject([
+      [],
+      { reason: 'failed', message: expect.stringContaining('none of the Nodes') },
+    ]);
+    expect(reasons(world)).toContain('DeletionNotPrepared');
+
+    world.nodes.cache.put(there);
+    world.clock.advance(5 * 60_000);
+    await run(world);
+
+    expect([world.deletedMachines, world.drains.requests.length]).toEqual([[], 1]);
+  });
+
   test.each(['unsafe', 'forced'])('is deleted at once with policy %s, also when that comes later', async (policy) => {
     const world = start({ [POLICY]: policy });
     const late = start();

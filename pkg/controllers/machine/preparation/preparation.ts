@@ -39,7 +39,8 @@ const RECORDED = 'the end of the drain to be recorded';
 const DELETED = 'the API server to delete the Machine';
 const UNCORDONED = 'the API server to uncordon the Node';
 
-type Given = HoldDeps & Pick<Collaborators, 'machines' | 'owners' | 'activities' | 'readMachine' | 'deleteUnchanged'>;
+type Given = HoldDeps &
+  Pick<Collaborators, 'machines' | 'owners' | 'activities' | 'nodesInTarget' | 'readMachine' | 'deleteUnchanged'>;
 
 /** With the machines of which it was told that they are prepared, by UID, and when (monotonic) the DELETE may be sent. */
 type Deps = Given & { readonly completed: Map<string, number> };
@@ -147,6 +148,13 @@ async function prepare(deps: Deps, ctx: MachineContext): Promise<StepResult> {
       if (fromTimestamp(hold.since) === undefined) return begin(hold);
       return await unlessChanged('Machine', () => empty(hold));
     case 'delete':
+      // That there is no Node says nothing while there is none of any Machine.
+      if (!skipsDrain(policy) && deps.nodesInTarget.isMissingWithAll(observed)) {
+        const text = 'The Node cannot be drained: none of the Nodes of the Machines is in the target cluster.';
+        show(hold, 'DrainFailed', text);
+        hold.reportOnce('DeletionNotPrepared', text);
+        return goOn(ctx, 'a Node of one of the Machines in the target cluster', REFUSED_RETRY_MS);
+      }
       return await unlessChanged('Machine', () => complete(hold));
     case 'abort':
       return await unlessChanged('Node', () => abort(hold));

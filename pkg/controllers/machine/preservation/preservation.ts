@@ -116,11 +116,16 @@ function begin({ settings, clock }: Deps, { machine, pass, log }: MachineContext
   machine.status.currentStatus = {
     ...machine.status.currentStatus,
     preserveExpiryTime: expiry,
-    lastUpdateTime: toTimestamp(nowMs),
+    ...restarted(machine, nowMs),
   };
   const who = isAutomatic ? 'its MachineSet preserves failed machines' : 'requested by annotation';
   pass.event('Preserved', `The machine is preserved until ${expiry}: ${who}.`);
   pass.afterWrite(() => log.info({ expiry }, 'preserved a machine'));
+}
+
+/** Of one that is Unknown the time says since when, with others of its zone: it is not preservation that made it so. */
+function restarted(machine: MachineContext['machine'], nowMs: number): { readonly lastUpdateTime?: string } {
+  return phaseOf(machine) === 'Unknown' ? {} : { lastUpdateTime: toTimestamp(nowMs) };
 }
 
 async function end(hold: Hold, plan: End): Promise<void> {
@@ -149,7 +154,7 @@ async function end(hold: Hold, plan: End): Promise<void> {
   const ends = isPreserved && !staysExpired(ctx, plan);
   if (ends) {
     const { preserveExpiryTime: _over, ...rest } = machine.status.currentStatus ?? {};
-    machine.status.currentStatus = { ...rest, lastUpdateTime: toTimestamp(deps.clock.now()) };
+    machine.status.currentStatus = { ...rest, ...restarted(machine, deps.clock.now()) };
   }
   if (!(ends || hadMarks || (isPreserved && forgets))) return;
   const needs = forgets ? 'record' : 'status';
