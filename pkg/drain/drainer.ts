@@ -2,6 +2,7 @@ import { fromTimestamp, type Clock } from '../base/clock/clock.ts';
 import { DeadlineError, untilAborted } from '../base/clock/deadline.ts';
 import type { Pod } from '../apis/wire.ts';
 import type { Logger } from '../base/log/logger.ts';
+import { isDenial } from '../kube/client/errors.ts';
 import type { Target } from '../kube/targets/targets.ts';
 import { announce, raiseBarrier } from './cordon.ts';
 import { Budgets } from './budgets.ts';
@@ -183,7 +184,7 @@ class DrainRun {
     return isEarly && !toleratesBarrier(pod, this.#deps.request.barrier);
   }
 
-  /** False when the Node is gone. A forced drain does not depend on a Node that cannot be written. */
+  /** False when the Node is gone. A forced drain does not depend on a Node that cannot be written, nor any on a condition that is refused. */
   async #prepareNode(signal: AbortSignal): Promise<boolean> {
     const { request, clock } = this.#deps;
     let node = cachedNode(request) ?? (await readNode(request, signal));
@@ -192,8 +193,9 @@ class DrainRun {
       try {
         node = await write(request, node, clock, signal);
       } catch (err) {
-        if (signal.aborted || !request.force) throw err;
-        this.#log.warn({ err }, 'continued a forced drain without marking the node');
+        const isNeeded = !request.force && !(write === announce && isDenial(err));
+        if (signal.aborted || isNeeded) throw err;
+        this.#log.warn({ err }, 'continued a drain without marking the node');
       }
     }
     return node !== undefined;

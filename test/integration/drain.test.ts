@@ -128,6 +128,21 @@ describe('a drain', () => {
     expect({ writes, looks }).toEqual({ writes: [200, 200], looks: [] });
   });
 
+  test('goes on when the API server refuses the condition of the node', async () => {
+    await using cluster = await DrainCluster.open({
+      intercept: ({ text }, send) =>
+        text.includes('nodes/') && text.includes('/status')
+          ? Promise.reject(new ApiError(403, 'Forbidden', 'a policy refuses it'))
+          : send(),
+    });
+    const node = await cluster.node();
+
+    const outcome = await cluster.drain(cluster.request(node, { nodeCondition: condition }), never);
+
+    expect(outcome).toEqual({ kind: 'drained' });
+    expect((await cluster.get<Node>(`/api/v1/nodes/${node.metadata.name}`)).spec?.unschedulable).toBe(true);
+  });
+
   test('keeps new pods off by a taint when asked to, beside the taints that are there', async () => {
     await using cluster = await DrainCluster.open();
     const node = await cluster.node();
