@@ -5,7 +5,6 @@ import type { Node } from '../../apis/wire.ts';
 import { isBeingSetUp } from './node-health.ts';
 import { failedCallOf } from './original-texts.ts';
 import type { OperationUpdate } from './status.ts';
-import { RECORD_REFUSED } from './status-texts.ts';
 
 /** Whether the machine has not been Running yet: it joins when it becomes so. */
 export function hasToJoin({ status }: Pick<Machine, 'status'>): boolean {
@@ -33,13 +32,14 @@ export function isUninitialized({ status }: Pick<Machine, 'status'>): boolean {
   return lastOperation?.errorCode === 'VMBeingInitialized' || failedCallOf(lastOperation) === 'initialize';
 }
 
-/** Whether the API server refuses to record the VM of a machine in creation, by its last operation. The code says more where that VM is to be initialized. */
-export function isVMRefused({ status }: Pick<Machine, 'status'>): boolean {
-  const { type, errorCode, description = '' } = status?.lastOperation ?? {};
-  if (type !== 'Create') return false;
-  return (
-    errorCode === 'RecordRefused' || (errorCode === 'VMBeingInitialized' && description.startsWith(RECORD_REFUSED))
-  );
+/**
+ * Whether the API server refuses to record the VM of a machine in creation, by its last operation. Where that VM is to be initialized, the code
+ * says that: nothing but the record is before it, so nothing else fails.
+ */
+export function isVMRefused({ spec, status }: Pick<Machine, 'spec' | 'status'>): boolean {
+  const { type, state, errorCode } = status?.lastOperation ?? {};
+  if (type !== 'Create' || errorCode === 'RecordRefused') return type === 'Create';
+  return errorCode === 'VMBeingInitialized' && state === 'Failed' && providerIDOf({ spec }) === '';
 }
 
 /**

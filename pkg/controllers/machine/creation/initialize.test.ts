@@ -8,6 +8,7 @@ import { DriverError, type DriverCode } from '../../../driver/error.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { newMachine, runUntilStill } from '../../../../test/fakes/created-machine.ts';
 import { explain } from '../explain/explain.ts';
+import { refusedSinceMs } from './waiting-since.ts';
 
 /** A machine whose creation was refused by the API server, before its VM came all the same. */
 const NOT_PREPARED = {
@@ -139,6 +140,18 @@ describe('a VM that needs initialization', () => {
       expect(world.driver.calls.at(-1)).toBe('initialize');
     },
   );
+
+  test.each([
+    { what: 'when that has failed', state: 'Failed', providerID: '', isRefused: true },
+    { what: 'not while it goes on', state: 'Processing', providerID: '', isRefused: false },
+    { what: 'not when it is recorded', state: 'Failed', providerID: 'sim:///m-1', isRefused: false },
+  ] as const)('counts as refused by the API server $what', ({ state, providerID, isRefused }) => {
+    const currentStatus = { phase: 'CrashLoopBackOff', lastUpdateTime: '2026-01-01T00:00:00Z' } as const;
+    const lastOperation = { type: 'Create', state, errorCode: 'VMBeingInitialized' } as const;
+    const since = refusedSinceMs({ spec: { providerID }, status: { currentStatus, lastOperation } });
+
+    expect(since !== undefined).toBe(isRefused);
+  });
 
   test('that was never recorded, and is gone, leaves the code of the next creation as it is', async () => {
     const world = newMachine();

@@ -18,7 +18,7 @@ export function initializingSinceMs(machine: Pick<Machine, 'status'>): number | 
 }
 
 /** Since when (ms since the epoch) the API server has refused to record the VM of a new machine; undefined when it does not. */
-export function refusedSinceMs(machine: Pick<Machine, 'status'>): number | undefined {
+export function refusedSinceMs(machine: Pick<Machine, 'spec' | 'status'>): number | undefined {
   if (phaseOf(machine) !== 'CrashLoopBackOff' || !isVMRefused(machine)) return undefined;
   return fromTimestamp(machine.status?.currentStatus?.lastUpdateTime);
 }

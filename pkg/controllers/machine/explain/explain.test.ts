@@ -135,6 +135,7 @@ describe('explain', () => {
       what: 'a VM that is not initialized, and another failure',
       change: (m) => {
         crashing(m);
+        m.spec.providerID = 'sim:///m-1';
         const told = { errorCode: 'VMBeingInitialized', description: 'Secret default/secret-1 does not exist.' };
         m.status.lastOperation = { type: 'Create', state: 'Failed', ...told };
       },

@@ -127,7 +127,8 @@ export class RefusedRecords {
     }
     if (refusedSinceMs(observed) === undefined) restartPhase(copy, 'CrashLoopBackOff', this.#clock.now());
     // Lost from here, nothing would say it in the moment in which the record is accepted.
-    const errorCode = isUninitialized(ctx.machine) ? 'VMBeingInitialized' : 'RecordRefused';
+    const isToBeInitialized = providerIDOf(observed) === '' && isUninitialized(ctx.machine);
+    const errorCode = isToBeInitialized ? 'VMBeingInitialized' : 'RecordRefused';
     return this.#fails(told, { type: 'Create', errorCode, description: describe(ctx, err) });
   }
 
