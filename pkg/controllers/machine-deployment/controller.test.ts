@@ -109,9 +109,18 @@ test.each([
 });
 
 test.each([
-  { type: 'RollingUpdate', why: 'it is frozen', freeze: { freeze: 'True' }, sizes: [1, 1] },
-  { type: 'RollingUpdate', why: 'that is refused', freeze: {}, sizes: [1, 3] },
-  { type: 'InPlaceUpdate', why: 'that is refused', freeze: {}, sizes: [1, 3] },
+  { type: 'RollingUpdate', why: 'it is frozen', freeze: { freeze: 'True' }, code: 403, passMs: 10_000, sizes: [1, 1] },
+  { type: 'RollingUpdate', why: 'that is refused', freeze: {}, code: 403, passMs: 10_000, sizes: [1, 3] },
+  { type: 'RollingUpdate', why: 'that fails', freeze: {}, code: 500, passMs: 10_000, sizes: [1, 3] },
+  {
+    type: 'RollingUpdate',
+    why: 'a server that starts refuses it',
+    freeze: {},
+    code: 403,
+    passMs: 1_000,
+    sizes: [1, 1],
+  },
+  { type: 'InPlaceUpdate', why: 'that is refused', freeze: {}, code: 403, passMs: 10_000, sizes: [1, 3] },
 ] as const)(
   'what was taken from the old set while the new one cannot be created, because $why, comes back as $sizes ($type)',
   async (row) => {
@@ -121,12 +130,15 @@ test.each([
     });
     const old = noted(setOf(owner, 'old', true, 3), 3);
     const deps = new DeploymentWorld(owner, { sets: [old] });
-    deps.client.create = async () => await Promise.reject(new ApiError(403, 'Forbidden', 'exceeded quota'));
+    deps.client.create = async () => await Promise.reject(new ApiError(row.code, 'Refused', 'exceeded quota'));
     const sizes: unknown[] = [];
 
     for (const replicas of [1, 3]) {
       scaleTo(deps, replicas);
-      for (let passes = 0; passes < 3; passes += 1) await deps.pass();
+      for (let passes = 0; passes < 3; passes += 1) {
+        await deps.pass();
+        deps.clock.advance(row.passMs);
+      }
       sizes.push(deps.machineSets.get('default/old')?.spec.replicas);
     }
 
@@ -148,7 +160,10 @@ test('in place, the newest old set may make what is missing while the new one ma
   const deps = new DeploymentWorld(owner, { sets, machines });
   deps.client.create = async () => await Promise.reject(new ApiError(403, 'Forbidden', 'exceeded quota'));
 
-  for (let passes = 0; passes < 4; passes += 1) await deps.pass();
+  for (let passes = 0; passes < 4; passes += 1) {
+    await deps.pass();
+    deps.clock.advance(10_000);
+  }
 
   const shown = deps.machineSets.list().map(({ metadata: { name, labels }, spec }) => ({
     name,
@@ -182,6 +197,27 @@ test('that a strategy is not supported stays told while fewer replicas are obeye
   expect(deps.machineSets.get('default/old')?.spec.replicas).toBe(5);
   expect(told).toEqual(Array(3).fill('StrategyNotSupported'));
   expect(deps.events.filter((reason) => reason === 'InvalidSpec')).toHaveLength(1);
+});
+
+test('of several sets the newest makes what is wanted where a strategy is not supported', async () => {
+  const owner = deployment((d) => {
+    d.spec.replicas = 6;
+    d.spec.strategy = IN_PLACE;
+  });
+  const sets = ['old', 'older'].map((name, i) => {
+    const set = noted(setOf(owner, name, true, 2), 4);
+    return { ...set, metadata: { ...set.metadata, uid: name, creationTimestamp: `2026-01-0${2 - i}T00:00:00Z` } };
+  });
+  const deps = new DeploymentWorld(owner, { sets });
+  deps.targets.all = () => [];
+
+  await deps.pass();
+  await deps.pass();
+
+  expect(deps.machineSets.list().map(({ metadata: { name }, spec }) => [name, spec.replicas])).toEqual([
+    ['old', 4],
+    ['older', 2],
+  ]);
 });
 
 test('what is refused is told, with the state of everything else, as a spec that is not obeyed', async () => {
@@ -807,14 +843,19 @@ describe('a pass', () => {
     expect(deps.events.filter((reason) => reason === 'MachineSetCreateError')).toEqual(row.told);
   });
 
-  test('of one whose set could not be created for another reason does not roll back yet', async () => {
+  test('of one whose set could not be created for another reason rolls back only when that lasts', async () => {
     const owner = deployment((d) => void (d.spec.rollbackTo = { revision: 1 }));
     const deps = new DeploymentWorld(owner, { sets: [noted(setOf(owner, 'old', true, 1), 1)] });
     deps.client.create = async () => await Promise.reject(new ApiError(500, 'InternalError', 'no leader'));
 
-    await deps.pass();
+    const asked: unknown[] = [];
+    for (let passes = 0; passes < 2; passes += 1) {
+      await deps.pass();
+      asked.push(deps.machineDeployments.get('default/deployment-1')?.spec.rollbackTo);
+      deps.clock.advance(10_000);
+    }
 
-    expect(deps.machineDeployments.get('default/deployment-1')?.spec.rollbackTo).toEqual({ revision: 1 });
+    expect(asked).toEqual([{ revision: 1 }, undefined]);
   });
 });
 

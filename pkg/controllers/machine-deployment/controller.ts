@@ -3,7 +3,7 @@ import { MACHINE_FINALIZER, REVISION_ANNOTATION } from '../../apis/machine/v1alp
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { validateMachineDeployment } from '../../apis/machine/v1alpha1/validation.ts';
 import { isBeingDeleted, refOf, keyOf } from '../../apis/meta.ts';
-import { ignoreNotFound, isDenial } from '../../kube/client/errors.ts';
+import { ApiError, ignoreNotFound } from '../../kube/client/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/client/patch.ts';
 import { machineDeployments, machineSets } from '../../kube/client/resource.ts';
 import { CONTROLLER_INDEX } from '../../operator/indexes/owner-index.ts';
@@ -26,7 +26,7 @@ import { NodeMarker } from './node-marks/node-marker.ts';
 import { Replacements } from './node-marks/replacements.ts';
 import { observeDeployment, type Observed } from './observed.ts';
 import { nodeMarks } from './rollout/node-marks.ts';
-import { deadlineCheckMs } from './rollout/progressing-condition.ts';
+import { deadlineCheckMs, isCreationStuck } from './rollout/progressing-condition.ts';
 import { rollBackOnRequest } from './rollout/rollback.ts';
 import { isToBegin, hasOldMachines } from './rollout/rollout-begin.ts';
 import { AGAIN, type RolloutDeps, recreate, rollingUpdate } from './rollout/rollout.ts';
@@ -255,14 +255,12 @@ const rollOut = (deps: RolloutDeps): DeploymentStep => ({
     // Also if a set may not be changed: its progress has a deadline.
     pass.isRollout = true;
     const result = await strategy(deps, pass);
-    return isDenial(pass.error) ? await fillOldSets(deps, pass) : result;
+    const isStuck = pass.error instanceof ApiError && isCreationStuck(observed.deployment, deps.clock.now());
+    return isStuck ? await fillOldSets(deps, pass) : result;
   },
 });
 
-/**
- * Gives the old sets what is wanted, as while it is paused, because the new one may not be created, and nobody knows when it may. A Recreate has
- * emptied them before.
- */
+/** Gives the old sets what is wanted, as while it is paused, because the new one cannot be created. A Recreate has emptied them before. */
 async function fillOldSets(deps: RolloutDeps, pass: DeploymentPass): Promise<StepResult> {
   const { observed, signal } = pass;
   const type = observed.deployment.spec.strategy?.type;

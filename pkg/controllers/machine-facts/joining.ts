@@ -39,7 +39,9 @@ export function isUninitialized({ status }: Pick<Machine, 'status'>): boolean {
 export function isVMRefused({ spec, status }: Pick<Machine, 'spec' | 'status'>): boolean {
   const { type, state, errorCode } = status?.lastOperation ?? {};
   if (type !== 'Create' || errorCode === 'RecordRefused') return type === 'Create';
-  return errorCode === 'VMBeingInitialized' && state === 'Failed' && providerIDOf({ spec }) === '';
+  const isToBeInitialized = errorCode === 'VMBeingInitialized' && state === 'Failed' && providerIDOf({ spec }) === '';
+  // One that was given up keeps the code, whatever it was given up for.
+  return isToBeInitialized && phaseOf({ status }) === 'CrashLoopBackOff';
 }
 
 /**

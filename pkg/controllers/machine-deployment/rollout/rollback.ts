@@ -5,7 +5,7 @@ import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-d
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import { equalTemplate } from '../../../apis/machine/v1alpha1/template-equality.ts';
 import { mergePatchIfUnchanged, type MergePatch } from '../../../kube/client/patch.ts';
-import { isDenial } from '../../../kube/client/errors.ts';
+import { ApiError, isDenial } from '../../../kube/client/errors.ts';
 import { machineDeployments } from '../../../kube/client/resource.ts';
 import { replacing } from '../../../kube/client/merge-change.ts';
 import { next, stop, type StepResult } from '../../../work/reconcile/result.ts';
@@ -18,6 +18,7 @@ import { orderHoldOf, type OrderDeps } from './update-order.ts';
 import { revisionOf } from '../sets/revision.ts';
 import { AGAIN, createSet, type RolloutDeps } from './rollout.ts';
 import { EMPTY_SET } from '../sets/set-facts.ts';
+import { isCreationStuck } from './progressing-condition.ts';
 import { grownSize } from '../scaling/size-rule.ts';
 
 /** The set of `revision`; of revision 0 the last one before the present template, which may have no set yet. */
@@ -46,7 +47,8 @@ export const rollBackOnRequest = (deps: Deps): DeploymentStep => ({
     const grows = deployment.spec.strategy?.type !== 'Recreate' && orderHoldOf(deps, observed) === undefined;
     pass.isRollout = true;
     const result = await createSet(deps, pass, grows ? grownSize(EMPTY_SET, facts.oldSets, limits) : 0);
-    if (!isDenial(pass.error)) return result;
+    const isStuck = pass.error instanceof ApiError && isCreationStuck(deployment, deps.clock.now());
+    if (!isStuck && !isDenial(pass.error)) return result;
     Object.assign(pass, { error: undefined, announced: undefined });
     return await rollBack(deps, pass);
   },

@@ -113,7 +113,8 @@ function spread({ newSet, oldSets, strategy, limits, isPaused }: ScalingFacts, a
         : shrinkInProportion(left, limits, total - allowed, allowed);
     return new Map([...sizes, ...shrunk]);
   }
-  if (strategy !== 'RollingUpdate') return sizes;
+  // In place the newest set makes what is missing, also where there is no rollout.
+  if (strategy !== 'RollingUpdate' && (newSet !== undefined || !isPaused)) return sizes;
   if (newSet !== undefined) {
     return sizes.set(newSet.name, grownSize(withoutNamed(newSet), oldSets.map(withoutNamed), limits));
   }

@@ -8,6 +8,7 @@ import { DriverError, type DriverCode } from '../../../driver/error.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { newMachine, runUntilStill } from '../../../../test/fakes/created-machine.ts';
 import { explain } from '../explain/explain.ts';
+import { isVMRefused } from '../../machine-facts/joining.ts';
 import { refusedSinceMs } from './waiting-since.ts';
 
 /** A machine whose creation was refused by the API server, before its VM came all the same. */
@@ -151,6 +152,15 @@ describe('a VM that needs initialization', () => {
     const since = refusedSinceMs({ spec: { providerID }, status: { currentStatus, lastOperation } });
 
     expect(since !== undefined).toBe(isRefused);
+  });
+
+  test.each([
+    { phase: 'CrashLoopBackOff', is: true },
+    { phase: 'Failed', is: false },
+  ] as const)('and has none in its record is said to be refused in phase $phase: $is', ({ phase, is }) => {
+    const lastOperation = { type: 'Create', state: 'Failed', errorCode: 'VMBeingInitialized' } as const;
+
+    expect(isVMRefused({ spec: {}, status: { currentStatus: { phase }, lastOperation } })).toBe(is);
   });
 
   test('that was never recorded, and is gone, leaves the code of the next creation as it is', async () => {
