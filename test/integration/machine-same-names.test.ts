@@ -60,8 +60,10 @@ async function isStuck(world: MachineWorld, name: string): Promise<boolean> {
 
 /** The only way on for a Machine that waits for its VM to be found. */
 async function force(world: MachineWorld, name: string): Promise<void> {
-  const told = (await world.read(name)).status?.lastOperation?.description;
-  expect(told).toContain(`Node ${name} is Ready, so the VM is assumed to be running`);
+  await eventually(async () => {
+    const told = (await world.read(name)).status?.lastOperation?.description;
+    return told?.includes(`Node ${name} is Ready, so the VM is assumed to be running`) === true;
+  }, PATIENCE);
   const patch = mergePatch(await world.read(name), { metadata: { labels: { [FORCE_DELETION_LABEL]: 'True' } } });
   await world.user.writer.patch('change', machines, { namespace: world.namespace, name }, patch);
 }
@@ -72,7 +74,13 @@ describe("a Machine with the name of another namespace's healthy Machine", () =>
     { what: 'no class, and the provider ID of the other one', class: 'late', providerID: true, label: false },
     { what: 'the provider ID of the other one', class: 'class-1', providerID: true, label: false },
     { what: 'provider ID and label of the other one', class: 'class-1', providerID: true, label: true, waits: true },
-    { what: 'no class, and provider ID and label of the other one', class: 'late', providerID: true, label: true },
+    {
+      what: 'no class, and provider ID and label of the other one',
+      class: 'late',
+      providerID: true,
+      label: true,
+      waits: true,
+    },
   ])('and $what is deleted without its Node', async (copied) => {
     await using other = await MachineWorld.open({ controllers: CONTROLLERS });
     await using mine = await MachineWorld.open({

@@ -2,7 +2,7 @@ import { hasForceDeletionLabel, nodeNameOf, providerIDOf } from '../../../apis/m
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { DriverError, type DriverCode } from '../../../driver/error.ts';
-import { next, type StepResult } from '../../../work/reconcile/result.ts';
+import { next, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
 import { wasNeverRequested, type MachineCopy } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import { isUnresolved } from '../calls/class-resolution.ts';
@@ -29,7 +29,7 @@ type Deps = Pick<
 /**
  * Finds out the Node's name: from label `node`, from Nodes that show the machine's name or provider id, and only then from
  * the provider. Without its class a machine goes on with what is known. Of a Node that is older than the Machine, its record proves nothing: it may
- * be a copy of another namespace's. The provider is asked, and the Node is left alone if it has no VM; while the Node is Ready and shows the VM that
+ * be a copy of another namespace's. The provider is asked, for which the class is waited for, and the Node is left alone if it has no VM; while the Node is Ready and shows the VM that
  * is recorded, that is not believed, and the deletion stays here. A deletion that is forced waits for no answer after the first.
  */
 export const findNode = (deps: Deps): MachineStep => ({
@@ -61,6 +61,12 @@ export const findNode = (deps: Deps): MachineStep => ({
     }
     const resolved = await readClass(deps, ctx, 'vm-status');
     if (!isUnresolved(resolved)) return await ask(deps, ctx, resolved);
+    // Only the driver tells whose VM it is: without an answer, a Node that may be its own would stay, and the VM go undrained with the class's return.
+    if (mayBeCopied && known !== '' && providerIDOf(machine) !== '' && !hasForceDeletionLabel(machine)) {
+      const text = `${resolved.problem} Without it, the VM cannot be deleted.`;
+      if (deps.cursor.stay(ctx, 'vm-status', text)) ctx.pass.event('InvalidClass', text);
+      return waitFor('the MachineClass to be corrected');
+    }
     if (mayBeCopied) forgetNode(machine);
     deps.cursor.advance(ctx, 'drain');
     return next;
