@@ -36,12 +36,12 @@ export function isUninitialized({ status }: Pick<Machine, 'status'>): boolean {
  * Whether the API server refuses to record the VM of a machine in creation, by its last operation. Where that VM is to be initialized, the code
  * says that: nothing but the record is before it, so nothing else fails.
  */
-export function isVMRefused({ spec, status }: Pick<Machine, 'spec' | 'status'>): boolean {
-  const { type, state, errorCode } = status?.lastOperation ?? {};
+export function isVMRefused(machine: Pick<Machine, 'spec' | 'status'>): boolean {
+  const { type, state, errorCode } = machine.status?.lastOperation ?? {};
   if (type !== 'Create' || errorCode === 'RecordRefused') return type === 'Create';
-  const isToBeInitialized = errorCode === 'VMBeingInitialized' && state === 'Failed' && providerIDOf({ spec }) === '';
+  const isToBeInitialized = errorCode === 'VMBeingInitialized' && state === 'Failed' && providerIDOf(machine) === '';
   // One that was given up keeps the code, whatever it was given up for.
-  return isToBeInitialized && phaseOf({ status }) === 'CrashLoopBackOff';
+  return isToBeInitialized && phaseOf(machine) === 'CrashLoopBackOff';
 }
 
 /**
