@@ -3,7 +3,7 @@ import { MACHINE_FINALIZER, REVISION_ANNOTATION } from '../../apis/machine/v1alp
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { validateMachineDeployment } from '../../apis/machine/v1alpha1/validation.ts';
 import { isBeingDeleted, refOf, keyOf } from '../../apis/meta.ts';
-import { ApiError, ignoreNotFound } from '../../kube/client/errors.ts';
+import { ignoreNotFound } from '../../kube/client/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/client/patch.ts';
 import { machineDeployments, machineSets } from '../../kube/client/resource.ts';
 import { CONTROLLER_INDEX } from '../../operator/indexes/owner-index.ts';
@@ -245,28 +245,32 @@ const NOTHING_IN_PLACE: Unsupported = {
 const rollOut = (deps: RolloutDeps): DeploymentStep => ({
   name: 'rollout',
   async run(pass) {
-    const { observed, signal } = pass;
+    const { observed } = pass;
     const strategy = strategyFor(observed, deps.targets.all().length > 0);
     if (strategy === undefined) {
-      await resizeSets(deps, observed, scale({ ...scalingFactsOf(observed), isPaused: true }), signal);
+      await scaleOldSets(deps, pass);
       pass.unsupported = NOTHING_IN_PLACE;
       return stop;
     }
     // Also if a set may not be changed: its progress has a deadline.
     pass.isRollout = true;
     const result = await strategy(deps, pass);
-    const isStuck = pass.error instanceof ApiError && isCreationStuck(observed.deployment, deps.clock.now());
+    const isStuck = isCreationStuck(pass.error, observed.deployment, deps.clock.now());
     return isStuck ? await fillOldSets(deps, pass) : result;
   },
 });
 
 /** Gives the old sets what is wanted, as while it is paused, because the new one cannot be created. A Recreate has emptied them before. */
 async function fillOldSets(deps: RolloutDeps, pass: DeploymentPass): Promise<StepResult> {
-  const { observed, signal } = pass;
-  const type = observed.deployment.spec.strategy?.type;
+  const type = pass.observed.deployment.spec.strategy?.type;
   if (type === 'Recreate') return stop;
-  const hasScaled = await resizeSets(deps, observed, scale({ ...scalingFactsOf(observed), isPaused: true }), signal);
+  const hasScaled = await scaleOldSets(deps, pass);
   return hasScaled || type !== 'InPlaceUpdate' ? stop : await endBegunUpdates(deps, pass, false);
+}
+
+/** Obeys the replicas as while it is paused: sets of old templates grow. Returns whether anything was written. */
+function scaleOldSets(deps: RolloutDeps, { observed, signal }: DeploymentPass): Promise<boolean> {
+  return resizeSets(deps, observed, scale({ ...scalingFactsOf(observed), isPaused: true }), signal);
 }
 
 /** Without a target cluster, and without Machines of another template, an update in place is a rollout like any other. */

@@ -38,7 +38,8 @@ export function isUninitialized({ status }: Pick<Machine, 'status'>): boolean {
  */
 export function isVMRefused(machine: Pick<Machine, 'spec' | 'status'>): boolean {
   const { type, state, errorCode } = machine.status?.lastOperation ?? {};
-  if (type !== 'Create' || errorCode === 'RecordRefused') return type === 'Create';
+  if (type !== 'Create') return false;
+  if (errorCode === 'RecordRefused') return true;
   const isToBeInitialized = errorCode === 'VMBeingInitialized' && state === 'Failed' && providerIDOf(machine) === '';
   // One that was given up keeps the code, whatever it was given up for.
   return isToBeInitialized && phaseOf(machine) === 'CrashLoopBackOff';

@@ -4,8 +4,8 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 
 /**
  * Why a machine past its health timeout is not replaced yet.
- * target: none of the Nodes of the Machines is in the target cluster. zone: too many machines of its zone became unhealthy at once. stopped: its MachineDeployment allows no replacement. limit: as many
- * others are being replaced as it allows. pace: several are unhealthy, and enough of them were replaced within this health timeout.
+ * target: none of the Nodes of the Machines is in the target cluster. zone: too many machines of its zone became unhealthy at once.
+ * stopped: its MachineDeployment allows no replacement. limit: as many others are being replaced as it allows. pace: several are unhealthy, and enough of them were replaced within this health timeout.
  * grace: what we know of the clusters is too young.
  */
 export const HOLD_KINDS = ['target', 'zone', 'stopped', 'pace', 'limit', 'grace'] as const;

@@ -6,7 +6,7 @@ import type {
 import { progressDeadlineMsOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { messageOf } from '../../../driver/errno.ts';
-import { REFUSAL_PATIENCE_MS } from '../../../kube/client/errors.ts';
+import { ApiError, REFUSAL_PATIENCE_MS } from '../../../kube/client/errors.ts';
 import { conditionOf } from '../../../work/reconcile/conditions.ts';
 
 /** What of condition `Progressing` is decided anew in a pass; cluster-autoscalers read these very reasons. */
@@ -159,10 +159,11 @@ export function creationFailed(newSet: string, err: unknown): ProgressingUpdate 
 }
 
 /**
- * Whether the new set could not be created for as long as an API server that is just starting refuses what it grants then. Replicas and rollbacks
- * wait for that set no longer: nobody knows when it may be created.
+ * Whether the new set cannot be created, as `error` of this pass says, for as long as an API server that is just starting refuses what it grants
+ * then. Replicas and rollbacks wait for that set no longer: nobody knows when it may be created.
  */
-export function isCreationStuck(deployment: MachineDeployment, nowMs: number): boolean {
+export function isCreationStuck(error: unknown, deployment: MachineDeployment, nowMs: number): boolean {
+  if (!(error instanceof ApiError)) return false;
   const current = progressingOf(deployment);
   const sinceMs = current?.reason === SET_CREATE_ERROR ? fromTimestamp(current.lastTransitionTime) : undefined;
   return sinceMs !== undefined && nowMs - sinceMs >= REFUSAL_PATIENCE_MS;

@@ -5,7 +5,7 @@ import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-d
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import { equalTemplate } from '../../../apis/machine/v1alpha1/template-equality.ts';
 import { mergePatchIfUnchanged, type MergePatch } from '../../../kube/client/patch.ts';
-import { ApiError, isDenial } from '../../../kube/client/errors.ts';
+import { isDenial } from '../../../kube/client/errors.ts';
 import { machineDeployments } from '../../../kube/client/resource.ts';
 import { replacing } from '../../../kube/client/merge-change.ts';
 import { next, stop, type StepResult } from '../../../work/reconcile/result.ts';
@@ -47,8 +47,7 @@ export const rollBackOnRequest = (deps: Deps): DeploymentStep => ({
     const grows = deployment.spec.strategy?.type !== 'Recreate' && orderHoldOf(deps, observed) === undefined;
     pass.isRollout = true;
     const result = await createSet(deps, pass, grows ? grownSize(EMPTY_SET, facts.oldSets, limits) : 0);
-    const isStuck = pass.error instanceof ApiError && isCreationStuck(deployment, deps.clock.now());
-    if (!isStuck && !isDenial(pass.error)) return result;
+    if (!isDenial(pass.error) && !isCreationStuck(pass.error, deployment, deps.clock.now())) return result;
     Object.assign(pass, { error: undefined, announced: undefined });
     return await rollBack(deps, pass);
   },

@@ -113,15 +113,13 @@ function spread({ newSet, oldSets, strategy, limits, isPaused }: ScalingFacts, a
         : shrinkInProportion(left, limits, total - allowed, allowed);
     return new Map([...sizes, ...shrunk]);
   }
-  // In place the newest set makes what is missing, also where there is no rollout.
-  if (strategy !== 'RollingUpdate' && (newSet !== undefined || !isPaused)) return sizes;
   if (newSet !== undefined) {
+    if (strategy !== 'RollingUpdate') return sizes;
     return sizes.set(newSet.name, grownSize(withoutNamed(newSet), oldSets.map(withoutNamed), limits));
   }
-  const newest = left.toSorted(byAge).at(-1);
-  return newest === undefined || growsElsewhere(strategy, isPaused)
-    ? sizes
-    : sizes.set(newest.name, newest.size + Math.max(0, replicas - total));
+  // Without a rollout the newest set makes what is missing, whatever the strategy.
+  const newest = isPaused ? left.toSorted(byAge).at(-1) : undefined;
+  return newest === undefined ? sizes : sizes.set(newest.name, newest.size + Math.max(0, replicas - total));
 }
 
 /** What an autoscaler has named goes from its own set, whatever the shares are. */
@@ -147,10 +145,6 @@ function shrinkOldest(active: readonly SetFacts[], newSet: SetFacts | undefined,
   return takeInOrder(sets.toReversed(), left);
 }
 
-function growsElsewhere(strategy: string, isPaused: boolean): boolean {
-  return strategy !== 'Recreate' && !isPaused;
-}
-
 /**
  * What has to be done about named Machines when the number of replicas is what it was: an old set of a rollout gives them up,
  * and the new one grows in its place; any other set only learns of them, and replaces them.
@@ -158,7 +152,7 @@ function growsElsewhere(strategy: string, isPaused: boolean): boolean {
 export function replaceNamed({ newSet, oldSets, strategy, isPaused }: ScalingFacts): Scaling {
   const old = oldSets.filter(({ named }) => named > 0);
   const noted = [...old, ...(newSet === undefined || newSet.named === 0 ? [] : [newSet])].map(({ name }) => name);
-  if (newSet === undefined || !growsElsewhere(strategy, isPaused)) return { sizes: new Map(), noted };
+  if (newSet === undefined || strategy === 'Recreate' || isPaused) return { sizes: new Map(), noted };
   return { sizes: new Map(old.map((set) => [set.name, withoutNamed(set).size])), noted };
 }
 

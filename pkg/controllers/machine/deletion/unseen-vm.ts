@@ -5,6 +5,7 @@ import { isSameVM } from '../../../apis/machine/v1alpha1/same-vm.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { isReady } from '../../machine-facts/node-health.ts';
 import { isOfOneScheme, isRemovedWith, type MachineIndex } from '../../machine-facts/node-owner.ts';
+import { messageOf } from '../../../driver/errno.ts';
 import { GateClosedError } from '../../../kube/gate/gate.ts';
 import type { DeletionStage } from '../../machine-facts/deletion-stage.ts';
 import type { Collaborators } from '../collaborators.ts';
@@ -47,8 +48,8 @@ export async function nodeAgainst(
     return showsVM(node, observed, machines) ? node : undefined;
   } catch (err) {
     if (!(err instanceof GateClosedError)) {
-      const why = err instanceof Error ? err.message : String(err);
-      cursor.stay(ctx, stage, `The driver found no VM, but could not read whether the Node is Ready: ${why}.`);
+      const text = `The driver found no VM, but could not read whether the Node is Ready: ${messageOf(err)}.`;
+      cursor.stay(ctx, stage, text);
     }
     throw err;
   }

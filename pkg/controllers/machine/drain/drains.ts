@@ -20,7 +20,10 @@ const GATE_RETRY_MS = 5_000;
 const FIRST_RETRY_MS = 5_000;
 const LONGEST_RETRY_MS = 30_000;
 
-/** After this much time in which its timeout was put off and pods could be asked, it is not any more: outages that follow each other closely keep no Node for ever. */
+/**
+ * After this much time in which its timeout was put off and pods could be asked, it is not any more: outages that follow each other closely keep no
+ * Node for ever.
+ */
 const LONGEST_GRACE_MS = 10 * MINUTE_MS;
 
 const GIVING_WAY = 'the normal drain to end';

@@ -255,13 +255,11 @@ export class OrphanVMsController {
       missingVMs.drop(metadata.uid);
     const trusted = classes.filter((one) => !isBlind(one));
     const byAccount = Map.groupBy(trusted, ({ list }) => accountOfList(list));
-    const accounts = new Set(
-      trusted.filter(({ machines }) => machines.length > 0).map(({ list }) => accountOfList(list)),
-    );
+    const asked = [...byAccount.values()].filter((all) => all.some(({ machines }) => machines.length > 0)).length;
     // All at once: one that does not answer must not take up the time of the others.
     await Promise.all(
       [...byAccount].map(async ([account, ofAccount]) => {
-        const suspects = await vanished.examine(ofAccount, sight, signal, accounts.size);
+        const suspects = await vanished.examine(ofAccount, sight, signal, asked);
         found[distrust.get(account) === 'doubted' ? 'doubted' : 'suspects'].push(...suspects);
       }),
     );

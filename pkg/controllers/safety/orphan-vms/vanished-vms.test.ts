@@ -123,17 +123,7 @@ class World {
 
   /** What a look finds that shows these VMs. */
   sees(listed: ReadonlySet<string>): { unlisted: Unlisted } {
-    const { driver } = this;
-    const list = {
-      key: KEY,
-      machineClass: machineClass(),
-      driver,
-      secretData: {},
-      scope: 'class' as const,
-      vms: [],
-      foreign: [],
-    };
-    return { unlisted: this.#vanished.unlisted(list, listed, this.#vanished.settled(KEY)) };
+    return { unlisted: this.#vanished.unlisted(this.#list(KEY), listed, this.#vanished.settled(KEY)) };
   }
 
   /** Asks for its only machine by itself, in two looks, with the driver that cannot list. */

@@ -74,8 +74,7 @@ export const certainty = (deps: CertaintyDeps): IronCoreStep => ({
       missing.found(observed);
       return next;
     }
-    if ((observed.status?.machineID ?? '') !== '' || missing.wasSeen(observed))
-      uncertainty.vanished(uid, intentOf(deps, observed));
+    if (missing.hadMachine(observed)) uncertainty.vanished(uid, intentOf(deps, observed));
     else uncertainty.recall(uid, fromTimestamp(annotations?.[CREATION_SENT_ANNOTATION]));
     const isCertain = uncertainty.leftMs(uid) === 0;
     await noteDeletion(deps, observed, missing.deletionOf(observed), signal);

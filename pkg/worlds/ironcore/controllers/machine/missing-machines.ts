@@ -101,14 +101,19 @@ export class MissingMachines {
   }
 
   /** Whether the runtime of its pool has shown a machine of it, whatever its status says: that may have been lost in a restore. */
-  wasSeen({ metadata, spec }: IronCoreMachine): boolean {
+  #wasSeen({ metadata, spec }: IronCoreMachine): boolean {
     return this.#deps.sightings.has(spec.machinePoolRef?.name ?? '', metadata.uid);
+  }
+
+  /** Whether it had a machine: its status says so, or the runtime of its pool has shown one. */
+  hadMachine(machine: IronCoreMachine): boolean {
+    return (machine.status?.machineID ?? '') !== '' || this.#wasSeen(machine);
   }
 
   /** Whether that its machine is not there may be wrong: it had one, or one may have been made for what is being deleted. */
   isMissed(machine: IronCoreMachine): boolean {
     if (this.isExpected(machine)) return false;
-    if ((machine.status?.machineID ?? '') !== '' || this.wasSeen(machine)) return true;
+    if (this.hadMachine(machine)) return true;
     return isBeingDeleted(machine) && machine.metadata.annotations?.[CREATION_SENT_ANNOTATION] !== undefined;
   }
 
@@ -232,7 +237,7 @@ export class MissingMachines {
     const id = runtimeIDOf(machine);
     // Whoever has told it to go, be it the provider: it was seen going, and however many were.
     const wasGoing = id !== '' && sightings.vouchesFor(poolName, { id });
-    if (note === 'none') return wasGoing || (!isMany && (isVouchedFor || (id === '' && !this.wasSeen(machine))));
+    if (note === 'none') return wasGoing || (!isMany && (isVouchedFor || (id === '' && !this.#wasSeen(machine))));
     // Many may have been told to go at once, and the same process at the other end, or what it still has, says that it has lost nothing.
     if (isVouchedFor || (id !== '' && sightings.remembers(poolName, id, connection))) return true;
     return note === 'sent' && !isMany && this.#isOutlived(machine, poolName, ids);

@@ -60,14 +60,13 @@ async function whyNot(
   const { uid } = metadata;
   // One that hangs is not asked once more for each Machine: that would hold up this pool.
   const failure = keptUses.whyNot(pool);
-  if (failure !== undefined)
-    return `has listed a machine of this Machine, and cannot list its machines now: ${failure}`;
+  if (failure !== undefined) return cannotList(failure);
   let shown: Shown;
   try {
     shown = await listRuntimeMachines(runtime, { labels: { [UID_LABEL]: uid } }, signal);
   } catch (err) {
     if (!(err instanceof RuntimeError) || signal.aborted) throw err;
-    return `has listed a machine of this Machine, and cannot list its machines now: ${err.message}`;
+    return cannotList(err.message);
   }
   sightings.saw(pool, shown);
   const [machine] = shown.machines;
@@ -79,4 +78,8 @@ async function whyNot(
   uncertainty.distrusted(uid);
   sightings.left(pool, uid);
   return undefined;
+}
+
+function cannotList(why: string): string {
+  return `has listed a machine of this Machine, and cannot list its machines now: ${why}`;
 }
