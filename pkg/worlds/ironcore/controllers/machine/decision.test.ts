@@ -54,7 +54,19 @@ function ready<T extends { name: string }>(...all: readonly T[]): Map<string, Ne
   return new Map(all.map((one) => [one.name, { ready: one }]));
 }
 
-const WANTED_LABELS = '{"downward-api.machinepoollet.ironcore.dev/x":"2","uid":"1","name":"v"}';
+/** Attributes of an object with its labels, as a machinepoollet sends them. */
+const LABELS_OF = { volume: 'rawVolumeLabels', nic: 'rawNICLabels', network: 'rawNetworkLabels' } as const;
+
+function labelsOf(
+  kind: keyof typeof LABELS_OF,
+  { name = 'v', uid = '1', ...more }: Readonly<Record<string, string>> = {},
+) {
+  const own = { name, namespace: 'ns', uid };
+  const named = Object.entries(own).map(([key, value]) => [`machinepoollet.ironcore.dev/${kind}-${key}`, value]);
+  return { [LABELS_OF[kind]]: JSON.stringify({ ...more, ...Object.fromEntries(named) }) };
+}
+
+const FLAGGED = 'downward-api.machinepoollet.ironcore.dev/x';
 
 const WANTED: DesiredMachine = {
   runtimeClass: { ready: 'small' },
@@ -141,22 +153,31 @@ describe('without a machine at the runtime', () => {
 });
 
 describe('with a machine at the runtime', () => {
-  /** What others who serve the pool have sent. */
+  /** What others who serve the pool have sent, or was sent of an object that is gone. */
   const labelled: readonly {
     readonly of: string;
-    readonly shown: { readonly rawVolumeLabels?: string };
+    readonly shown: (kind: keyof typeof LABELS_OF) => Record<string, string>;
     readonly isSame: boolean;
   }[] = [
-    { of: 'not at all', shown: {}, isSame: true },
-    { of: 'and more of them', shown: { rawVolumeLabels: '{"name":"v","more":"x","uid":"1"}' }, isSame: true },
+    { of: 'not at all', shown: () => ({}), isSame: true },
+    { of: 'and more of them', shown: (kind) => labelsOf(kind, { more: 'x', [FLAGGED]: '2' }), isSame: true },
     {
       of: 'with another value of a label that a flag hands on',
-      shown: { rawVolumeLabels: '{"name":"v","downward-api.machinepoollet.ironcore.dev/x":"1","uid":"1"}' },
+      shown: (kind) => labelsOf(kind, { [FLAGGED]: '1' }),
       isSame: true,
     },
-    { of: 'as no JSON', shown: { rawVolumeLabels: 'x' }, isSame: true },
-    { of: 'as null', shown: { rawVolumeLabels: 'null' }, isSame: true },
-    { of: 'of another object', shown: { rawVolumeLabels: '{"uid":"2","name":"v"}' }, isSame: false },
+    { of: 'as no JSON', shown: (kind) => ({ [LABELS_OF[kind]]: 'x' }), isSame: true },
+    { of: 'as null', shown: (kind) => ({ [LABELS_OF[kind]]: 'null' }), isSame: true },
+    {
+      of: 'of one of the same name that was lost and created anew',
+      shown: (kind) => labelsOf(kind, { uid: '2', [FLAGGED]: '2' }),
+      isSame: true,
+    },
+    {
+      of: 'of an object of another name',
+      shown: (kind) => labelsOf(kind, { name: 'w', [FLAGGED]: '2' }),
+      isSame: false,
+    },
   ];
   const rows: readonly {
     readonly what: string;
@@ -220,29 +241,26 @@ describe('with a machine at the runtime', () => {
       wanted: { volumes: ready(disk('root', 'oda'), remote('data', 'odb', 'h', 1n, { attributes: { a: 'b' } })) },
       changes: [],
     },
-    ...labelled.map(({ of, shown, isSame }) => ({
-      what: `a volume of which the runtime shows labels ${of} ${isSame ? 'stays' : 'is detached first'}`,
-      has: {
-        spec: { volumes: [disk('root', 'oda'), remote('data', 'odb', 'h', 1n, { attributes: { a: 'b', ...shown } })] },
-      },
-      wanted: {
-        volumes: ready(
-          disk('root', 'oda'),
-          remote('data', 'odb', 'h', 1n, { attributes: { a: 'b', rawVolumeLabels: WANTED_LABELS } }),
-        ),
-      },
-      changes: isSame ? [] : [{ kind: 'detachVolume' as const, name: 'data' }],
-    })),
-    ...labelled.map(({ of, shown: { rawVolumeLabels }, isSame }) => {
-      const attributes = rawVolumeLabels === undefined ? { a: 'b' } : { a: 'b', rawNICLabels: rawVolumeLabels };
-      const wanted = { a: 'b', rawNICLabels: WANTED_LABELS };
+    ...labelled.map(({ of, shown, isSame }) => {
+      const data = (labels: object): Volume => remote('data', 'odb', 'h', 1n, { attributes: { a: 'b', ...labels } });
       return {
-        what: `a network interface of which the runtime shows labels ${of} ${isSame ? 'stays' : 'is detached first'}`,
-        has: { spec: { networkInterfaces: [{ ...nic('eth'), attributes }] } },
-        wanted: { networkInterfaces: ready({ ...nic('eth'), attributes: wanted }) },
-        changes: isSame ? [] : [{ kind: 'detachNetworkInterface' as const, name: 'eth' }],
+        what: `a volume of which the runtime shows labels ${of} ${isSame ? 'stays' : 'is detached first'}`,
+        has: { spec: { volumes: [disk('root', 'oda'), data(shown('volume'))] } },
+        wanted: { volumes: ready(disk('root', 'oda'), data(labelsOf('volume', { [FLAGGED]: '2' }))) },
+        changes: isSame ? [] : [{ kind: 'detachVolume' as const, name: 'data' }],
       };
     }),
+    ...(['nic', 'network'] as const).flatMap((kind) =>
+      labelled.map(({ of, shown, isSame }) => {
+        const wanted = { a: 'b', ...labelsOf(kind, { [FLAGGED]: '2' }) };
+        return {
+          what: `a network interface of which the runtime shows labels of its ${kind} ${of} ${isSame ? 'stays' : 'is detached first'}`,
+          has: { spec: { networkInterfaces: [{ ...nic('eth'), attributes: { a: 'b', ...shown(kind) } }] } },
+          wanted: { networkInterfaces: ready({ ...nic('eth'), attributes: wanted }) },
+          changes: isSame ? [] : [{ kind: 'detachNetworkInterface' as const, name: 'eth' }],
+        };
+      }),
+    ),
     {
       what: 'a network interface stays while its Network has no provider ID',
       wanted: { networkInterfaces: ready({ ...nic('eth'), networkId: '' }) },

@@ -57,7 +57,7 @@ type Attributes = Readonly<Record<string, string>>;
 
 /**
  * An earlier machinepoollet sent no labels of the objects, and one that is told to hands on more of them than we do: neither is a reason to
- * detach what it has attached. Another object under the same name is.
+ * detach what it has attached. An object of another name is.
  */
 function sameAttributes(shown: Attributes, wanted: Attributes): boolean {
   const [labels, others] = [Object.entries(wanted).filter(([key]) => LABELS.has(key)), { ...wanted }];
@@ -68,9 +68,15 @@ function sameAttributes(shown: Attributes, wanted: Attributes): boolean {
   );
 }
 
-/** What tells which object it is: what a flag hands on beside that may change, and is new with what is attached next. */
+const UID = '-uid';
+
+/**
+ * What tells which object it is: what a flag hands on beside that may change, and is new with what is attached next. So is the UID of one that
+ * was lost, as in a restore, and made anew: a machine keeps what is the same but for that.
+ */
 function identityIn(text: string): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(Object.entries(labelsIn(text)).filter(([key]) => !key.startsWith(DOWNWARD_PREFIX)));
+  const isIdentity = (key: string): boolean => !key.startsWith(DOWNWARD_PREFIX) && !key.endsWith(UID);
+  return Object.fromEntries(Object.entries(labelsIn(text)).filter(([key]) => isIdentity(key)));
 }
 
 /** None of what is no JSON. */
