@@ -5,7 +5,8 @@ import { CONTROL } from '../kube/gate/gate.ts';
 import type { Outages } from '../kube/gate/outages.ts';
 import { HeldWork } from '../health/held-work.ts';
 import { ApiError, REFUSAL_PATIENCE_MS } from '../kube/client/errors.ts';
-import { nodeLabelPolicies } from '../kube/client/resource.ts';
+import { nodeLabelPolicies, volumeAttachments } from '../kube/client/resource.ts';
+import { ClusterContinuity } from '../kube/cache/cluster-continuity.ts';
 import { clusterMachines, machinePools } from '../worlds/mirantis/api/resources.ts';
 import { silentLogger } from '../base/log/logger.ts';
 import { kubeMetrics } from '../base/metrics/kube.ts';
@@ -145,4 +146,57 @@ test('a cache that is opened later says that it is refused, holds nobody up, and
   await caches.stop();
   expect(looks).toBe(before);
   expect(caches.synced).toEqual([]);
+});
+
+test('a cache that is opened later and that nobody does without says within 20 s which role is missing, and begins within 30 s of the grant', async () => {
+  const clock = new FakeClock();
+  const held = new HeldWork({ clock });
+  let isGranted = false;
+  const list = { metadata: { resourceVersion: '1' }, items: [] };
+  const metadata = { resourceVersion: '1', annotations: { 'k8s.io/initial-events-end': 'true' } };
+  const bookmark = {
+    type: 'BOOKMARK',
+    object: { kind: 'VolumeAttachment', apiVersion: 'storage.k8s.io/v1', metadata },
+  };
+  async function* watch(signal: AbortSignal): AsyncGenerator<Buffer> {
+    yield Buffer.from(`${JSON.stringify(bookmark)}\n`);
+    await clock.sleep(3_600_000, signal);
+  }
+  const access = {
+    cluster: 'target',
+    transport: {
+      request: () => Promise.resolve(list),
+      open: ({ signal }: { signal: AbortSignal }) => Promise.resolve(watch(signal)),
+    },
+    reader: {
+      list: () => (isGranted ? Promise.resolve(list) : Promise.reject(new ApiError(403, 'Forbidden', 'forbidden'))),
+    },
+    continuity: new ClusterContinuity(clock),
+  } as unknown as ClusterAccess;
+  const caches = new ClusterCaches(access, {
+    clock,
+    log: silentLogger,
+    metrics: kubeMetrics(createRegistry()),
+    outages: { sawLife: () => undefined } as unknown as Outages,
+    held,
+    freeze: false,
+    roleFile: 'deploy/rbac/target.yaml',
+  });
+  const { informer } = caches.open(volumeAttachments, { refused: () => undefined, isNeeded: true });
+
+  await clock.advanceAsync(20_000);
+  expect(held.list()).toMatchObject([
+    {
+      work: 'process',
+      waitsFor: 'caches',
+      of: 'target',
+      why: 'missing permissions in the target cluster: read volumeattachments.storage.k8s.io: apply deploy/rbac/target.yaml (forbidden)',
+    },
+  ]);
+  await clock.advanceAsync(3_600_000);
+  isGranted = true;
+  await clock.advanceAsync(30_000);
+  expect(informer.hasSynced).toBe(true);
+  expect(held.list()).toEqual([]);
+  await caches.stop();
 });

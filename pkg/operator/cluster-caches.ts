@@ -26,7 +26,7 @@ import { OwnWrites } from './own-writes.ts';
 import { quiet, retryUnlessRefused } from './retry-until-done.ts';
 import type { ProbedKind } from './probes.ts';
 import { untilOutage } from './target-readiness.ts';
-import { OPTIONAL_FIRST_MS, pauseAfter } from './optional-pause.ts';
+import { NEEDED_LONGEST_MS, OPTIONAL_FIRST_MS, pauseAfter } from './optional-pause.ts';
 import type { Random } from '../base/random/random.ts';
 
 export interface CacheOptions<T extends KubeObject> {
@@ -59,7 +59,7 @@ export interface SharedCache {
 export interface OpenOptions<T extends KubeObject> extends Omit<CacheOptions<T>, 'optionalFor'> {
   /** Told each time that the server refuses to let it be read. */
   readonly refused: (err: ApiError) => void;
-  /** Once it was filled, nobody does without: while the server refuses it, all work of the cluster is held. */
+  /** Nobody does without: while the server refuses it, also before it was filled, all work of the cluster is held, and that is shown. */
   readonly isNeeded?: boolean;
 }
 
@@ -70,6 +70,8 @@ interface CacheMember {
   readonly cached: ProbedKind;
   readonly optionalFor: string | undefined;
   readonly continuity: MemberContinuity;
+  /** Shows that work is held because the server refuses it; undefined: an optional one, without which work goes on. */
+  readonly showRefused: ((err: ApiError | undefined) => void) | undefined;
   readonly run: (signal: AbortSignal) => Promise<void>;
   readonly wait: (signal: AbortSignal) => Promise<void>;
   readonly hasSynced: () => boolean;
@@ -154,9 +156,10 @@ export class ClusterCaches implements Member {
     const { clock, log, random, metrics, outages, freeze, maxBytes, watchSeconds } = this.#options;
     const { namespace, labelSelector, metadataOnly, indexes, transform, optionalFor } = options;
     const history = new ObservedHistory();
+    const showRefused = isOptional ? undefined : this.#showRefused(resource);
     const continuity = this.#access.continuity.add(
       { resource, namespace, labelSelector, reader: prober, history },
-      { isOptional, refused: isOptional ? undefined : this.#showRefused(resource) },
+      { isOptional, refused: showRefused },
     );
     const source = new HttpListWatch({ transport, resource, selection: { namespace, labelSelector, metadataOnly } });
     const informer = new ReflectedInformer<T>({
@@ -193,6 +196,7 @@ export class ClusterCaches implements Member {
       },
       optionalFor,
       continuity,
+      showRefused,
       run: (signal) => informer.run(signal),
       wait: (signal) => informer.waitForSync(signal),
       hasSynced: () => informer.hasSynced,
@@ -313,13 +317,20 @@ export class ClusterCaches implements Member {
     this.#running.add(kept);
   }
 
-  /** Asks whether the cache can be filled, ever more rarely while it is refused; never rejects. */
+  /**
+   * Asks whether the cache can be filled, ever more rarely while it is refused; never rejects. Of one that nobody does without, a refusal that
+   * lasts is shown until it is filled.
+   */
   async #useLater(
     member: CacheMember,
     { signal, firstMs, refused }: { signal: AbortSignal; firstMs: number; refused?: (err: ApiError) => void },
   ): Promise<void> {
     const { clock, log } = this.#options;
+    const { showRefused } = member;
+    const longestMs = showRefused === undefined ? undefined : NEEDED_LONGEST_MS;
     let pauseMs = firstMs;
+    let refusedSinceMs: number | undefined;
+    let isShown = false;
     while (!signal.aborted) {
       try {
         await clock.sleep(pauseMs, signal);
@@ -328,14 +339,26 @@ export class ClusterCaches implements Member {
         log.info({ cluster: this.#access.cluster, kind }, 'started filling a cache');
         member.continuity.restore();
         this.#used.add(member);
+        if (isShown)
+          void member.wait(signal).then(
+            () => showRefused?.(undefined),
+            () => undefined,
+          );
         return await member.run(signal);
       } catch (err) {
         log.debug(
           { cluster: this.#access.cluster, kind: kindOf(member.cached.resource), err },
           'still not permitted to read the objects of a cache',
         );
-        if (refused !== undefined && isForbiddenOrNotServed(err)) refused(err);
-        pauseMs = pauseAfter(err, Math.max(pauseMs, OPTIONAL_FIRST_MS / 2));
+        if (isForbiddenOrNotServed(err)) {
+          refused?.(err);
+          refusedSinceMs ??= clock.monotonicMs();
+          if (clock.monotonicMs() - refusedSinceMs >= REFUSAL_PATIENCE_MS) {
+            showRefused?.(err);
+            isShown = true;
+          }
+        } else refusedSinceMs = undefined;
+        pauseMs = pauseAfter(err, Math.max(pauseMs, OPTIONAL_FIRST_MS / 2), longestMs);
       }
     }
   }
