@@ -9,7 +9,8 @@ interface AlertRule {
   readonly after: string;
   readonly runbook: string;
   readonly metric: string;
-  readonly holds: (sample: Sample, nowMs: number) => boolean;
+  /** `all`: what else the process shows. */
+  readonly holds: (sample: Sample, nowMs: number, all: readonly Sample[]) => boolean;
 }
 
 const isPositive = ({ value }: Sample): boolean => value > 0;
@@ -19,12 +20,29 @@ const LOOK_OVERDUE_S = 7_200;
 const QUEUE_TOO_OLD_S = 300;
 const CREDENTIALS_TOO_OLD_S = 300;
 
+/** What another alert is about. */
+const NOT_HELD: ReadonlySet<string | undefined> = new Set(['driver', 'claim']);
+
+/** Of a process that works: one that stands by, or starts beside others, holds up nothing. */
+function isHeldWork({ labels }: Sample, _nowMs: number, all: readonly Sample[]): boolean {
+  const { waits_for: waitsFor, of, cell } = labels;
+  const named = (name: string): readonly Sample[] => all.filter((sample) => sample.name === name);
+  const leads = named('machinist_leader');
+  const standsBy = leads.length > 0 && leads.every(({ value }) => value === 0);
+  const hasNoShard = named('machinist_cell_shards').some(({ value }) => value === 0);
+  const isRefused = named('machinist_cell_refused').some((one) => one.labels['cell'] === cell);
+  const hasOutage = named('machinist_cluster_outage_reason').some(
+    (one) => one.value === 1 && one.labels['cluster'] === of && one.labels['cell'] === cell,
+  );
+  return !(NOT_HELD.has(waitsFor) || standsBy || hasNoShard || isRefused || hasOutage);
+}
+
 function rule(
   alert: string,
   after: string,
   runbook: string,
   metric: string,
-  holds: (sample: Sample, nowMs: number) => boolean = isPositive,
+  holds: AlertRule['holds'] = isPositive,
 ): AlertRule {
   return { alert, after, runbook, metric, holds };
 }
@@ -32,6 +50,7 @@ function rule(
 /** The alerts of deploy/monitoring/alerts.yaml, as far as what a process shows at one moment decides them. */
 export const ALERTS: readonly AlertRule[] = [
   rule('MachinistClusterOutage', '2m', 'cluster-outage', 'machinist_cluster_outage_reason'),
+  rule('MachinistWorkHeld', '5m', 'work-held', 'machinist_work_held', isHeldWork),
   rule(
     'MachinistCredentialsNotLoaded',
     '0s',
@@ -89,6 +108,12 @@ export const ALERTS: readonly AlertRule[] = [
   ),
 ];
 
+/** What `holds` asks for besides. */
+const BESIDE = ['machinist_leader', 'machinist_cell_shards'];
+
+/** All metrics that they are decided by. */
+export const ALERT_METRICS: ReadonlySet<string> = new Set([...ALERTS.map(({ metric }) => metric), ...BESIDE]);
+
 /** Alerts that compare with the past, which one look cannot; who leads, and who holds which shard, is seen from the Leases. */
 export const NOT_CHECKED = [
   'MachinistNoLeader',
@@ -111,7 +136,7 @@ export function pendingAlerts(samples: readonly Sample[], nowMs: number): readon
   const pending = new Map<string, PendingAlert & { about: string[] }>();
   for (const { alert, after, runbook, metric, holds } of ALERTS) {
     for (const sample of samples) {
-      if (sample.name !== metric || !holds(sample, nowMs)) continue;
+      if (sample.name !== metric || !holds(sample, nowMs, samples)) continue;
       const one = pending.get(alert) ?? { alert, after, runbook, about: [] };
       const labels = Object.entries(sample.labels).map(([name, value]) => `${name}=${value}`);
       if (labels.length > 0) one.about.push(labels.join(','));

@@ -1,11 +1,11 @@
 import type { Registry } from 'prom-client';
 
 import type { Clock } from '../base/clock/clock.ts';
-import { ALERTS, type Sample } from '../fleet/alerts.ts';
+import { ALERT_METRICS, type Sample } from '../fleet/alerts.ts';
 
 /** Metrics of which single values are looked at. */
 const METRICS: ReadonlySet<string> = new Set([
-  ...ALERTS.map(({ metric }) => metric),
+  ...ALERT_METRICS,
   'machinist_driver_up',
   'mcm_cloud_api_driver_requests_running',
 ]);

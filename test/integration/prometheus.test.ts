@@ -13,7 +13,7 @@ import { eventually } from '../expect/eventually.ts';
 const PATIENCE = { timeoutMs: 60_000, intervalMs: 500 };
 const MONITORING = resolve(import.meta.dirname, '../../deploy/monitoring');
 const ALERTS = join(MONITORING, 'alerts.yaml');
-const CRITICAL = ['MachinistClusterOutage', 'MachinistNoLeader', 'MachinistDriverDown'];
+const CRITICAL = ['MachinistClusterOutage', 'MachinistNoLeader', 'MachinistDriverDown', 'MachinistWorkHeld'];
 /** The loop over VMs looks often, so that there is something to see. */
 const FLAGS = {
   'leader-elect': 'true',

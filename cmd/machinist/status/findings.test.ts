@@ -210,6 +210,22 @@ describe('alerts', () => {
     { sample: 'machinist_replacements_held{reason="grace"} 1', alert: undefined },
     { sample: 'machinist_replacements_held{reason="zone"} 1', alert: 'MachinistReplacementsHeld' },
     { sample: 'machinist_workqueue_oldest_waiting_seconds 301', alert: 'MachinistQueueTooOld' },
+    { sample: 'machinist_work_held{waits_for="caches",of="target"} 1', alert: 'MachinistWorkHeld' },
+    { sample: 'machinist_work_held{waits_for="driver",of="aws"} 1', alert: undefined },
+    {
+      sample: 'machinist_leader{lease="l"} 0\nmachinist_work_held{waits_for="caches",of="target"} 1',
+      alert: undefined,
+    },
+    { sample: 'machinist_cell_shards 0\nmachinist_work_held{waits_for="caches",of="control"} 1', alert: undefined },
+    {
+      sample: 'machinist_cell_refused{cell="a"} 1\nmachinist_work_held{cell="a",waits_for="catch-up",of="target"} 1',
+      alert: 'MachinistCellRefused',
+    },
+    {
+      sample:
+        'machinist_cluster_outage_reason{cluster="target",reason="x"} 1\nmachinist_work_held{waits_for="catch-up",of="target"} 1',
+      alert: 'MachinistClusterOutage',
+    },
     {
       sample: `machinist_orphan_vms_last_look_timestamp_seconds ${NOW_MS / 1_000 - 7_201}`,
       alert: 'MachinistOrphanLookOverdue',

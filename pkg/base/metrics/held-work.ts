@@ -18,7 +18,7 @@ export function heldWorkMetrics(registry: Registry, list: () => readonly Held[])
     list().map((held) => [{ work: held.work, waits_for: held.waitsFor, of: held.of }, valueOf(held)] as const);
   series(
     'machinist_work_held',
-    '1 for work that cannot start or continue: its Lease (or process), and what it waits for (permissions, caches, identity, catch-up, claim, driver, obedience), with the cluster or provider; no value otherwise.',
+    '1 for work that cannot start or continue: its Lease (or process), and what it waits for (permissions, caches, identity, catch-up, claim, others, driver, obedience), with the cluster or provider; no value otherwise.',
     LABELS,
     each(() => 1),
   );
