@@ -9,9 +9,11 @@ interface AlertRule {
   readonly after: string;
   readonly runbook: string;
   readonly metric: string;
-  /** `all`: what else the process shows. */
-  readonly holds: (sample: Sample, nowMs: number, all: readonly Sample[]) => boolean;
+  /** `named`: what else the process shows, by the name of the metric. */
+  readonly holds: (sample: Sample, nowMs: number, named: Named) => boolean;
 }
+
+type Named = (metric: string) => readonly Sample[];
 
 const isPositive = ({ value }: Sample): boolean => value > 0;
 const PHASES_OF_STUCK: readonly number[] = [-4, -2, -1];
@@ -24,9 +26,8 @@ const CREDENTIALS_TOO_OLD_S = 300;
 const NOT_HELD: ReadonlySet<string | undefined> = new Set(['driver', 'claim']);
 
 /** Of a process that works: one that stands by, or starts beside others, holds up nothing. */
-function isHeldWork({ labels }: Sample, _nowMs: number, all: readonly Sample[]): boolean {
+function isHeldWork({ labels }: Sample, _nowMs: number, named: Named): boolean {
   const { waits_for: waitsFor, of, cell } = labels;
-  const named = (name: string): readonly Sample[] => all.filter((sample) => sample.name === name);
   const leads = named('machinist_leader');
   const standsBy = leads.length > 0 && leads.every(({ value }) => value === 0);
   const hasNoShard = named('machinist_cell_shards').some(({ value }) => value === 0);
@@ -35,6 +36,14 @@ function isHeldWork({ labels }: Sample, _nowMs: number, all: readonly Sample[]):
     (one) => one.value === 1 && one.labels['cluster'] === of && one.labels['cell'] === cell,
   );
   return !(NOT_HELD.has(waitsFor) || standsBy || hasNoShard || isRefused || hasOutage);
+}
+
+/** As the rule: its MachineSet may lack nothing because it could be neither created nor scaled up. */
+function lacksMachines({ labels, value }: Sample, _nowMs: number, named: Named): boolean {
+  const isOwn = ({ labels: its }: Sample): boolean =>
+    its['name'] === labels['name'] && its['namespace'] === labels['namespace'] && its['cell'] === labels['cell'];
+  const own = (metric: string): number => named(`mcm_machine_deployment_${metric}`).find(isOwn)?.value ?? 0;
+  return value > own('status_available_replicas') && own('info_spec_paused') === 0;
 }
 
 function rule(
@@ -64,6 +73,13 @@ export const ALERTS: readonly AlertRule[] = [
     '1h',
     'replicas-unavailable',
     'mcm_machine_deployment_status_unavailable_replicas',
+  ),
+  rule(
+    'MachinistReplicasUnavailable',
+    '1h',
+    'replicas-unavailable',
+    'mcm_machine_deployment_info_spec_replicas',
+    lacksMachines,
   ),
   rule('MachinistMachineStuck', '3h', 'machine-stuck', 'mcm_machine_current_status_phase', ({ value }) =>
     PHASES_OF_STUCK.includes(value),
@@ -109,7 +125,12 @@ export const ALERTS: readonly AlertRule[] = [
 ];
 
 /** What `holds` asks for besides. */
-const BESIDE = ['machinist_leader', 'machinist_cell_shards'];
+const BESIDE = [
+  'machinist_leader',
+  'machinist_cell_shards',
+  'mcm_machine_deployment_status_available_replicas',
+  'mcm_machine_deployment_info_spec_paused',
+];
 
 /** All metrics that they are decided by. */
 export const ALERT_METRICS: ReadonlySet<string> = new Set([...ALERTS.map(({ metric }) => metric), ...BESIDE]);
@@ -134,12 +155,15 @@ export interface PendingAlert {
 /** The alerts whose conditions hold in what a process shows at `nowMs`. */
 export function pendingAlerts(samples: readonly Sample[], nowMs: number): readonly PendingAlert[] {
   const pending = new Map<string, PendingAlert & { about: string[] }>();
+  const byName = Map.groupBy(samples, ({ name }) => name);
+  const named: Named = (metric) => byName.get(metric) ?? [];
   for (const { alert, after, runbook, metric, holds } of ALERTS) {
-    for (const sample of samples) {
-      if (sample.name !== metric || !holds(sample, nowMs, samples)) continue;
+    for (const sample of named(metric)) {
+      if (!holds(sample, nowMs, named)) continue;
       const one = pending.get(alert) ?? { alert, after, runbook, about: [] };
       const labels = Object.entries(sample.labels).map(([name, value]) => `${name}=${value}`);
-      if (labels.length > 0) one.about.push(labels.join(','));
+      const about = labels.join(',');
+      if (about !== '' && !one.about.includes(about)) one.about.push(about);
       pending.set(alert, one);
     }
   }

@@ -210,6 +210,21 @@ describe('alerts', () => {
     { sample: 'machinist_replacements_held{reason="grace"} 1', alert: undefined },
     { sample: 'machinist_replacements_held{reason="zone"} 1', alert: 'MachinistReplacementsHeld' },
     { sample: 'machinist_workqueue_oldest_waiting_seconds 301', alert: 'MachinistQueueTooOld' },
+    {
+      sample:
+        'mcm_machine_deployment_info_spec_replicas{name="a"} 1\nmcm_machine_deployment_status_available_replicas{name="a"} 0',
+      alert: 'MachinistReplicasUnavailable',
+    },
+    {
+      sample:
+        'mcm_machine_deployment_info_spec_replicas{name="a"} 1\nmcm_machine_deployment_status_available_replicas{name="a"} 1',
+      alert: undefined,
+    },
+    {
+      sample:
+        'mcm_machine_deployment_info_spec_replicas{name="a"} 1\nmcm_machine_deployment_info_spec_paused{name="a"} 1',
+      alert: undefined,
+    },
     { sample: 'machinist_work_held{waits_for="caches",of="target"} 1', alert: 'MachinistWorkHeld' },
     { sample: 'machinist_work_held{waits_for="driver",of="aws"} 1', alert: undefined },
     {
