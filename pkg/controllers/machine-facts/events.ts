@@ -108,6 +108,11 @@ export const MACHINE_EVENTS = {
   NotACandidate: 'Warning',
   /** the Node was selected to be updated in place, and is being drained */
   UpdateSelected: 'Normal',
+  /**
+   * the Node was selected to be updated in place, but is not drained while too many machines of its zone, this one among them, are unhealthy →
+   * restore the zone; the update then continues
+   */
+  UpdateDelayed: 'Warning',
   /** the Node is drained and may be updated */
   UpdateReady: 'Normal',
   /** the Node was updated in place */

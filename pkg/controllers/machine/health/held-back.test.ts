@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { machine } from '../../../../test/builders.ts';
 import { HOUR, MINUTE } from '../../../../test/durations.ts';
 import { KeptMachine } from '../../../../test/kept-machine.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import {
   CANDIDATE_FOR_UPDATE_LABEL,
   PREPARE_DELETION_ANNOTATION,
@@ -14,20 +15,30 @@ const preparation = ({ machine: { status } }: KeptMachine): string | undefined =
   status?.machineConditions?.find(({ type }) => type === 'DeletionPrepared')?.reason;
 const drainOf = ({ world, machine: { metadata } }: KeptMachine) => world.activities.get(metadata.uid, 'drain')?.state;
 
-/** All machines of its zone are Unknown for longer than the health timeout: none of them is replaced. */
-async function failZone(kept: KeptMachine): Promise<void> {
-  const { world } = kept;
+/** All machines of its zone become Unknown. */
+async function stopZone(kept: KeptMachine): Promise<void> {
   kept.setReady(false);
   await kept.pass();
+  putOthers(kept, { ...kept.machine.status?.currentStatus });
+}
+
+function putOthers(kept: KeptMachine, currentStatus: NonNullable<Machine['status']>['currentStatus']): void {
   for (const name of ['m-2', 'm-3'])
-    world.machines.put(
+    kept.world.machines.put(
       machine((m) => {
         m.metadata.name = name;
         m.metadata.uid = `uid-of-${name}`;
+        m.metadata.resourceVersion = kept.world.writer.nextVersion();
         m.metadata.labels['node'] = name;
-        m.status = { ...m.status, currentStatus: { ...kept.machine.status?.currentStatus } };
+        m.status = { ...m.status, ...(currentStatus && { currentStatus }) };
       }),
     );
+}
+
+/** The same, for longer than the health timeout: none of them is replaced. */
+async function failZone(kept: KeptMachine): Promise<void> {
+  const { world } = kept;
+  await stopZone(kept);
   world.clock.advance(20 * MINUTE);
   for (let i = 0; i < 3; i++) await kept.pass();
   expect([kept.phase, kept.machine.status?.lastOperation?.errorCode]).toEqual(['Unknown', 'ZoneUnhealthy']);
@@ -103,6 +114,41 @@ describe('a machine that is held back at its health timeout', () => {
       'Unknown',
       'ZoneUnhealthy',
     ]);
+  });
+
+  test('is not drained for an update before its health timeout either, which it says once, until the others of its zone are well', async () => {
+    const { world } = kept;
+    const delayed = (): number => world.events.filter(({ reason }) => reason === 'UpdateDelayed').length;
+    kept.changeMachine((m) => void (m.spec = { ...m.spec, disableHealthTimeout: true }));
+    await stopZone(kept);
+    kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, 'true');
+    kept.labelNode(SELECTED_FOR_UPDATE_LABEL, 'true');
+    await kept.rest();
+    world.clock.advance(6 * MINUTE);
+    const { result } = await kept.rest();
+    const before = [kept.phase, drainOf(kept), kept.condition('InPlaceUpdate')?.reason, delayed()];
+
+    putOthers(kept, { phase: 'Running' });
+    await kept.rest();
+
+    expect(before).toEqual(['Unknown', undefined, 'CandidateForUpdate', 1]);
+    expect(result).toMatchObject({ kind: 'requeue', waitingFor: 'more machines of its zone to be healthy' });
+    expect([drainOf(kept), kept.condition('InPlaceUpdate')?.reason]).toEqual(['running', 'SelectedForUpdate']);
+  });
+
+  test('whose drain for an update has ended is not updated before its zone is well', async () => {
+    kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, 'true');
+    kept.labelNode(SELECTED_FOR_UPDATE_LABEL, 'true');
+    await kept.rest();
+    await stopZone(kept);
+    await kept.endDrains({ kind: 'drained' });
+    await kept.rest();
+    const before = kept.phase;
+
+    putOthers(kept, { phase: 'Running' });
+    await kept.rest();
+
+    expect([before, kept.phase]).toEqual(['Unknown', 'InPlaceUpdating']);
   });
 
   test('is no more drained for an update whose selection is taken back, and goes on saying why it is held back, once', async () => {

@@ -10,6 +10,8 @@ import type { MachineContext, MachineStep } from '../context.ts';
 import { reportProgress } from '../drain/report.ts';
 import { namedNode } from '../node/named-node.ts';
 import { nodeConditionOf, setCondition } from '../../machine-facts/node-condition.ts';
+import { zoneStopped, type NotYet } from '../failure/turn.ts';
+import { isUnhealthy } from '../../machine-facts/zones.ts';
 import { NodeHold, refusedChange, type HoldDeps, type HoldKind } from '../node-hold/node-hold.ts';
 import {
   IN_PLACE_UPDATE,
@@ -54,11 +56,14 @@ const IN_PLACE_HOLD: HoldKind = {
   },
 };
 
+type Deps = HoldDeps & Pick<Collaborators, 'machines' | 'zones'>;
+
 /**
  * Brings an update in place forward, one change a pass: the Node's labels are told as condition `InPlaceUpdate`, a selected Node is
  * drained, the machine becomes InPlaceUpdating, and then the condition says that the Node is ready. The phase is recorded before
  * the condition says that the drain is over, so that the timeout counts whenever somebody may be updating the Node. Who gives the
- * Node back to its pods afterwards is the MachineDeployment controller. Never ends the pass.
+ * Node back to its pods afterwards is the MachineDeployment controller. An unhealthy machine of a stopped zone is not
+ * drained; selected meanwhile, it stays a candidate, so that the drain timeout does not count. Never ends the pass.
  *
  * | condition says     | what happens                                            | then it says    |
  * |--------------------|---------------------------------------------------------|-----------------|
@@ -67,7 +72,7 @@ const IN_PLACE_HOLD: HoldKind = {
  * | DrainSuccessful    |                                                         | ReadyForUpdate  |
  * | ReadyForUpdate     | the agent on the Node, or a person, updates and labels it |                 |
  */
-export const inPlaceProgress = (deps: HoldDeps & Pick<Collaborators, 'machines'>): MachineStep => ({
+export const inPlaceProgress = (deps: Deps): MachineStep => ({
   name: 'in-place-progress',
 
   async run(ctx) {
@@ -89,12 +94,25 @@ export const inPlaceProgress = (deps: HoldDeps & Pick<Collaborators, 'machines'>
     if (!isToDrain) cancelDrain(deps, ctx);
     reportIgnoredSelection(deps, ctx, node, facts);
     const reason = nextReason(facts);
-    if (reason !== undefined) await tell(hold, reason);
-    // One that is held back goes on being what it is: that it is unhealthy tells of its zone.
-    else if (UPDATABLE.has(phase) && ctx.held === undefined) await act(hold, facts.reason, facts.result !== undefined);
+    // It goes on being what it is: that it is unhealthy tells of its zone, whether it is held back yet or not.
+    const notYet = isUnhealthy(observed) ? zoneStopped(deps, observed) : undefined;
+    const isDelayed = notYet !== undefined && (isToDrain || reason === 'SelectedForUpdate');
+    reportDelay(hold, isDelayed ? notYet : undefined);
+    if (reason !== undefined && !isDelayed) await tell(hold, reason);
+    else if (UPDATABLE.has(phase) && notYet === undefined) await act(hold, facts.reason, facts.result !== undefined);
     return next;
   },
 });
+
+/** Says once that the update waits, and for what, and looks again: what the zone's other machines do wakes no pass of this one. */
+function reportDelay({ ctx: { machine, pass }, deps: { reportedOnce } }: NodeHold, notYet: NotYet | undefined): void {
+  if (notYet !== undefined) pass.alsoAfter(notYet.afterMs, notYet.waitingFor);
+  if (!reportedOnce.becomes(machine.metadata.uid, 'UpdateDelayed', notYet !== undefined)) return;
+  pass.event(
+    'UpdateDelayed',
+    'The Node was selected for an in-place update, but is not drained yet: too many machines of its zone, this one among them, are unhealthy.',
+  );
+}
 
 /** What holds a drain up is no failure of a machine whose Node is not drained. */
 function cancelDrain({ drains, clock }: HoldDeps, ctx: MachineContext): void {
