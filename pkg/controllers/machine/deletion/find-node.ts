@@ -28,9 +28,10 @@ type Deps = Pick<
 
 /**
  * Finds out the Node's name: from label `node`, from Nodes that show the machine's name or provider id, and only then from
- * the provider. Without its class a machine goes on with what is known. Of a Node that is older than the Machine, its record proves nothing: it may
- * be a copy of another namespace's. The provider is asked, for which the class is waited for, and the Node is left alone if it has no VM; while the Node is Ready and shows the VM that
- * is recorded, that is not believed, and the deletion stays here. A deletion that is forced waits for no answer after the first.
+ * the provider. Without its class a machine goes on with what is known; one with a VM of which no Node is known waits for it. Of a Node that is
+ * older than the Machine, its record proves nothing: it may be a copy of another namespace's. The provider is asked, for which the class is waited
+ * for, and the Node is left alone if it has no VM; while the Node is Ready and shows the VM that is recorded, that is not believed, and the deletion
+ * stays here. A deletion that is forced waits for no answer after the first.
  */
 export const findNode = (deps: Deps): MachineStep => ({
   name: 'find-node',
@@ -61,8 +62,9 @@ export const findNode = (deps: Deps): MachineStep => ({
     }
     const resolved = await readClass(deps, ctx, 'vm-status');
     if (!isUnresolved(resolved)) return await ask(deps, ctx, resolved);
-    // Only the driver tells whose VM it is: without an answer, a Node that may be its own would stay, and the VM go undrained with the class's return.
-    if (mayBeCopied && known !== '' && providerIDOf(machine) !== '' && !hasForceDeletionLabel(machine)) {
+    // Only the driver tells whose VM it is, and what its Node is: without an answer, a Node that may be its own would stay, and the VM go undrained with
+    // the class's return.
+    if (providerIDOf(machine) !== '' && !hasForceDeletionLabel(machine)) {
       const text = `${resolved.problem} Without it, the VM cannot be deleted.`;
       if (deps.cursor.stay(ctx, 'vm-status', text)) ctx.pass.event('InvalidClass', text);
       return waitFor('the MachineClass to be corrected');

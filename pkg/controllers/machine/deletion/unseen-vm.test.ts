@@ -340,21 +340,33 @@ describe('departure: a Machine that is younger than its Node, which is Ready, an
     expect(world.nodes.done.at(-1)).toBe('remove m-1');
   });
 
-  test('waits for its class, without which nobody can be asked whose VM it is, and is drained then', async () => {
-    const world = startRestored((m) => void (m.metadata.labels['node'] = 'm-1'));
-    const [of] = world.classes.list();
-    world.classes.remove('default/class-1');
-    for (const call of ['status', 'delete']) world.driver.failures[call] = [];
-    await runFor(world, MINUTE);
+  test.each<{ what: string; change: Change }>([
+    { what: 'its Node', change: (m) => void (m.metadata.labels['node'] = 'm-1') },
+    {
+      what: 'no Node',
+      change: (m) => {
+        m.metadata.labels = {};
+        m.status = {} as typeof m.status;
+      },
+    },
+  ])(
+    'naming $what, waits for its class, without which nobody can be asked whose VM it is, and is drained then',
+    async ({ change }) => {
+      const world = startRestored(change);
+      const [of] = world.classes.list();
+      world.classes.remove('default/class-1');
+      for (const call of ['status', 'delete']) world.driver.failures[call] = [];
+      await runFor(world, MINUTE);
 
-    expect(told(world)?.description).toContain('Without it, the VM cannot be deleted.');
-    expect(reasons(world)).toEqual(['InvalidClass']);
+      expect(told(world)?.description).toContain('Without it, the VM cannot be deleted.');
+      expect(reasons(world)).toEqual(['InvalidClass']);
 
-    world.classes.put(of!);
-    await runFor(world, MINUTE);
-    expect(world.drains.requests.map(({ nodeName }) => nodeName)).toEqual(['m-1']);
-    expect(world.driver.calls).not.toContain('delete');
-  });
+      world.classes.put(of!);
+      await runFor(world, MINUTE);
+      expect(world.drains.requests.map(({ nodeName }) => nodeName)).toEqual(['m-1']);
+      expect(world.driver.calls).not.toContain('delete');
+    },
+  );
 
   test('is kept, with the reason, while the Node cannot be read', async () => {
     const world = startRestored();
