@@ -182,6 +182,21 @@ describe('settings of a namespace', () => {
   });
 
   test.each([
+    { flag: 'true', annotation: 'false', isDryRun: true },
+    { flag: 'true', annotation: undefined, isDryRun: true },
+    { flag: 'false', annotation: 'true', isDryRun: true },
+    { flag: 'false', annotation: 'false', isDryRun: false },
+  ])(
+    'delete no VMs while the flag or the annotation wants a dry run: flag $flag, annotation $annotation',
+    ({ flag, annotation, isDryRun }) => {
+      const name = 'machine-safety-orphan-vms-dry-run';
+      const own = cellsOf({ [name]: flag }).of('ns', annotation === undefined ? {} : { [setting(name)]: annotation });
+
+      expect(own.safety.orphanVMsDryRun).toBe(isDryRun);
+    },
+  );
+
+  test.each([
     { annotation: 'machine-drain-timeout', value: 'soon', says: '"soon" is not valid: expected a duration' },
     { annotation: 'safety-upp', value: '1', says: 'is not a setting: remove it, or use' },
     { annotation: 'driver', value: 'x=y', says: 'is not a setting' },

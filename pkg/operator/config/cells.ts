@@ -60,12 +60,15 @@ export const CELL_SETTINGS: readonly string[] = OWN_FLAGS.filter(
     (GROUPS.has(group) || OF_AUTOSCALERS.has(name)) && programs.includes('machinist run') && unused !== true,
 ).map(({ name }) => name);
 
+/** The flag of the process wins; a cell may only add its own. */
+const DRY_RUN = 'machine-safety-orphan-vms-dry-run';
+
 /** Where each cell has its kubeconfig. */
 const OF_CELLS = ['cell-kubeconfig-secret', 'cell-token-secret'] as const;
 
 /** Reads the flags of cells; `read` makes the settings of one with these values in place of those on the command line. Throws FlagError. */
 export function cellsFrom(
-  { text, number, list }: ValueReader,
+  { text, number, bool, list }: ValueReader,
   reread: (instead: ReadonlyMap<string, readonly string[]>) => Config,
 ): CellsConfig | undefined {
   const selector = text('cells');
@@ -102,7 +105,7 @@ export function cellsFrom(
     of(namespace, annotations) {
       const settings = settingsIn(annotations);
       try {
-        return reread(
+        const own = reread(
           new Map<string, readonly string[]>([
             // What the flags say of all would let one autoscaler scale every namespace.
             [CLIENT_NAME, ['']],
@@ -114,6 +117,9 @@ export function cellsFrom(
             ...OF_CELLS.map((name) => [name, ['']] as const),
           ]),
         );
+        // A dry run of the process, as after a restore, is one of all: an annotation may be left of an earlier one of this cell.
+        const orphanVMsDryRun = own.safety.orphanVMsDryRun || bool(DRY_RUN);
+        return Object.freeze({ ...own, safety: { ...own.safety, orphanVMsDryRun } });
       } catch (err) {
         if (!(err instanceof FlagError)) throw err;
         // Each flag in a message is one that may be set here, too.

@@ -109,7 +109,7 @@ export const CELL_WORKLOAD_LABEL = 'machine.sapcloud.io/cell-workload';
 
 // Our annotations that users and tools set
 
-/** On namespaces with `--cells`: followed by `/<flag>`, takes the place of a flag under Machines or Safety, or of `autoscaler-client-name`, `autoscaler-gpu-label` and `autoscaler-gpu-types`, for this namespace. */
+/** On namespaces with `--cells`: followed by `/<flag>`, takes the place of a flag under Machines or Safety, or of `autoscaler-client-name`, `autoscaler-gpu-label` and `autoscaler-gpu-types`, for this namespace; a `machine-safety-orphan-vms-dry-run` of the process applies anyway. */
 export const CELL_SETTING_PREFIX = 'cell.machine.sapcloud.io';
 
 /** On namespaces with `--cells` and one target cluster, or none: UID of Namespace `kube-system` of the cluster to which its Machines are to move, or `none`; those whose Nodes are elsewhere are replaced. */
