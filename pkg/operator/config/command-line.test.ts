@@ -92,6 +92,29 @@ describe('command line', () => {
       program: MANAGER,
       says: expect.stringMatching(/^--safety-down=3 is greater than --safety-up, .*; using 2$/),
     },
+    {
+      title: 'of cells without cells',
+      argv: ['--cell-shards=4'],
+      program: 'machinist run' as const,
+      says: '--cell-shards has no effect without --cells or --cell-namespaces',
+    },
+    {
+      title: 'of autoscalers without a port for them',
+      argv: ['--autoscaler-gpu-types=t4'],
+      program: MANAGER,
+      says: '--autoscaler-gpu-types has no effect without --autoscaler-grpc-address',
+    },
+    {
+      title: 'of drivers without controllers of Machines',
+      argv: ['--controllers=machine-deployment,machine-set', '--driver=garbage'],
+      program: 'machinist run' as const,
+      says: '--driver has no effect without the machine controllers; see --controllers',
+    },
+    {
+      title: 'of the other program once',
+      argv: ['--autoscaler-gpu-types=t4'],
+      says: '--autoscaler-gpu-types has no effect in machine-controller',
+    },
   ])('warns of a flag $title', async ({ argv, says, program = MACHINE }) => {
     expect((await parse(argv, program)).warnings).toEqual([says]);
   });

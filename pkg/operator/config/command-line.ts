@@ -4,6 +4,7 @@ import type { FlagSection } from './flag-section.ts';
 import { defaultOf, type Flag, type Program } from './flag.ts';
 import { flagsWith, IGNORED_FLAGS, OWN_FLAGS } from './flags.ts';
 import { FlagError } from './flag-error.ts';
+import { MACHINE_LEASE } from '../../kube/leader/names.ts';
 import type { TypedFlags } from './value-reader.ts';
 import { formatDuration, parseDuration } from '../../apis/duration.ts';
 import { parseGoInt } from '../../apis/go-number.ts';
@@ -41,9 +42,15 @@ export function withFlags(
         const texts: unknown = command.getOptionValue(option.attributeName());
         if (Array.isArray(texts)) typed.set(option.name(), texts.map(String));
       }
+      const config = parse(command, program, typed, sections);
       await act({
-        config: parse(command, program, typed, sections),
-        warnings: [...strayWords(command), ...warningsFor(program, typed, sections), ...adjustedIn(typed)],
+        config,
+        warnings: [
+          ...strayWords(command),
+          ...warningsFor(program, typed, sections),
+          ...idleIn(typed, config),
+          ...adjustedIn(typed),
+        ],
       });
     });
 }
@@ -112,6 +119,31 @@ function warningsFor(program: Program, typed: TypedFlags, sections: readonly Fla
       return [`--${name} is accepted for compatibility and has no effect`];
     return flag.programs.includes(program) ? [] : [`--${name} has no effect in ${program}`];
   });
+}
+
+/**
+ * One sentence for each flag that is of no use without another one. Only a warning: the pods of several processes may share their arguments.
+ *
+ * | flags                             | without                                        |
+ * |-----------------------------------|------------------------------------------------|
+ * | how cells are divided and limited | cells                                          |
+ * | what autoscalers are shown        | a port for them                                |
+ * | drivers                           | controllers of Machines, where there are others |
+ */
+function idleIn(typed: TypedFlags, { program, cells, autoscaler, leases }: Config): string[] {
+  const isTyped = (name: string): boolean =>
+    typed.has(name) && OWN_FLAGS.some((flag) => flag.name === name && flag.programs.includes(program));
+  const idle = (isIdle: boolean, names: readonly string[], without: string): string[] =>
+    isIdle ? names.filter(isTyped).map((name) => `--${name} has no effect without ${without}`) : [];
+  return [
+    ...idle(cells === undefined, ['cell-shards', 'cell-max-target-mib'], '--cells or --cell-namespaces'),
+    ...idle(
+      autoscaler === undefined,
+      ['autoscaler-client-name', 'autoscaler-gpu-label', 'autoscaler-gpu-types'],
+      '--autoscaler-grpc-address',
+    ),
+    ...idle(!leases.has(MACHINE_LEASE), ['driver', 'driver-qps'], 'the machine controllers; see --controllers'),
+  ];
 }
 
 /** One sentence for each value that the original accepts and that is too small or too great to be obeyed. */
