@@ -68,6 +68,7 @@ export const ALERTS: readonly AlertRule[] = [
     ({ value }) => value > CREDENTIALS_TOO_OLD_S,
   ),
   rule('MachinistCellRefused', '5m', 'cell-refused', 'machinist_cell_refused'),
+  rule('MachinistCellRefused', '5m', 'cell-refused', 'machinist_cell_refused_workload_clusters'),
   rule(
     'MachinistReplicasUnavailable',
     '1h',

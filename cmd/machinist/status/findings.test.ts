@@ -210,6 +210,7 @@ describe('alerts', () => {
     { sample: 'machinist_replacements_held{reason="grace"} 1', alert: undefined },
     { sample: 'machinist_replacements_held{reason="zone"} 1', alert: 'MachinistReplacementsHeld' },
     { sample: 'machinist_workqueue_oldest_waiting_seconds 301', alert: 'MachinistQueueTooOld' },
+    { sample: 'machinist_cell_refused_workload_clusters{cell="a"} 2', alert: 'MachinistCellRefused' },
     {
       sample:
         'mcm_machine_deployment_info_spec_replicas{name="a"} 1\nmcm_machine_deployment_status_available_replicas{name="a"} 0',
