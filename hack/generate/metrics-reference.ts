@@ -207,6 +207,7 @@ function declareAll(registry: Registry): void {
     refused: [],
     refusedWorkloads: new Map(),
     shards: 0,
+    unselected: 0,
     configuredShards: 0,
     replicas: 0,
   }));

@@ -138,11 +138,15 @@ test(
   'a namespace that loses its label keeps its machines, and says that nobody manages them',
   async () => {
     await using cell = await TestCell.create(control, 'one', { replicas: 1 });
-    await using _manager = await start(cell);
+    await using manager = await start(cell);
+    const unselected = async (): Promise<number> =>
+      Number(/^machinist_cell_namespaces_unselected (\d+)$/m.exec(await manager.page('/metrics'))?.[1]);
     await cell.mark(control, SELECTED);
     await cell.pool.untilUp(1);
+    const before = await unselected();
 
     await cell.mark(control, { labels: { cell: null } });
+    await eventually(async () => expect(await unselected()).toBe(before + 1), PATIENCE);
     await untilTold(cell, /^CellReleased: .* its 1 Machines are not managed any more; their VMs keep running/);
     await cell.pool.scale(0);
     await cell.mark(control, SELECTED);

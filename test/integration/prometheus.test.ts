@@ -68,6 +68,7 @@ test.each([
 /** What does not happen to this manager; panels show 0 instead. */
 const NOT_HERE = [
   'machinist_autoscaler_node_group_size',
+  'machinist_cell_namespaces_unselected',
   'machinist_cell_refused',
   'machinist_cell_shards',
   'machinist_cell_shards_configured',

@@ -211,6 +211,7 @@ export class CellsProcess {
           claimProblems.length === 0 ? [] : [[name, claimProblems.length]],
         ),
       ),
+      unselected: this.#others().length,
       shards: held.length,
       configuredShards: this.#config.shards,
       replicas,

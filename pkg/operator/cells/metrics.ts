@@ -9,6 +9,8 @@ export interface CellCounts {
   readonly refused: readonly string[];
   /** How many workload clusters must not be used, by cell; only those that have some. */
   readonly refusedWorkloads: ReadonlyMap<string, number>;
+  /** Namespaces with Machines that are no cells. */
+  readonly unselected: number;
   /** That are held. */
   readonly shards: number;
   /** By the flag. */
@@ -37,6 +39,12 @@ export function cellMetrics(registry: Registry, counts: () => CellCounts): void 
     'Workload clusters of Cluster API in which nothing is done, because another namespace has them, by cell.',
     ['cell'],
     () => [...counts().refusedWorkloads].map(([cell, count]) => [{ cell }, count]),
+  );
+  series(
+    'machinist_cell_namespaces_unselected',
+    'Namespaces with Machines that are no cells, because --cells does not select them: either another manager manages them, or none does. Each replica shows all of them; 0 with --cell-namespaces.',
+    [],
+    () => [[{}, counts().unselected]],
   );
   series(
     'machinist_cell_shards',
