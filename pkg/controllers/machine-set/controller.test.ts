@@ -359,6 +359,35 @@ test('a set that is deleted in the middle of a burst stops creating', async () =
   expect(writes.filter((text) => text.startsWith('create'))).toHaveLength(1);
 });
 
+test.each([
+  { what: 'raised', change: (s: BuiltMachineSet) => void (s.spec.replicas = 3) },
+  { what: 'such that it cannot be obeyed', change: (s: BuiltMachineSet) => void (s.spec.replicas = -1) },
+  { what: 'deleted', change: (s: BuiltMachineSet) => void (s.metadata.deletionTimestamp = 'now') },
+])('a set that is $what while its Machines are changed deletes none of what it had too much', async ({ change }) => {
+  const smaller = (then?: (s: BuiltMachineSet) => void): BuiltMachineSet =>
+    set((s) => {
+      s.spec.replicas = 1;
+      s.spec.template.spec = { ...s.spec.template.spec, drainTimeout: '7h' };
+      then?.(s);
+    });
+  const names = ['m-1', 'm-2', 'm-3'];
+  const deps = new SetWorld(
+    [smaller()],
+    names.map((name) => owned((m) => Object.assign(m.metadata, { name, uid: name }))),
+  );
+  const patch = deps.client.patch.bind(deps.client);
+  deps.client.patch = (...args) => {
+    const changed = smaller(change);
+    deps.machineSets.put({ ...changed, metadata: { ...changed.metadata, resourceVersion: '9' } });
+    return patch(...args);
+  };
+
+  const { writes } = await deps.pass();
+
+  expect(writes).toContain('patch machines/m-3');
+  expect(writes.filter((text) => text.startsWith('delete'))).toEqual([]);
+});
+
 test('a set of the same name that comes in the middle of a burst gets no Machines of the first, and no status of it', async () => {
   const large = set((s) => void (s.spec.replicas = 20));
   const deps = new SetWorld([large]);

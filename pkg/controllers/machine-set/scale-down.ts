@@ -9,6 +9,8 @@ import { next } from '../../work/reconcile/result.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
 import { deletedMachine, failedToDelete } from '../replicas/events.ts';
 import { isFailed } from '../replicas/machine-state.ts';
+import { claimedMachines } from './claim.ts';
+import { presentSet } from './present-set.ts';
 import type { Collaborators, SetStep } from './step.ts';
 import type { DeletionReason } from './metrics.ts';
 import type { Victim } from '../replicas/replica-plan.ts';
@@ -31,11 +33,18 @@ type ScaleDownDeps = Pick<
   'writer' | 'recorder' | 'metrics' | 'targets' | 'nodeConditions' | 'machines' | 'recoveries' | 'turns' | 'log'
 >;
 
-/** Deletes Machines that are too many, chosen or failed. */
-export const deleteSurplus = (deps: ScaleDownDeps & Pick<Collaborators, 'plans'>): SetStep => ({
+/**
+ * Deletes Machines that are too many, chosen or failed, as the set is at this moment: the steps before have written to Machines, and its size may
+ * have been raised meanwhile.
+ */
+export const deleteSurplus = (deps: ScaleDownDeps & Pick<Collaborators, 'plans' | 'machineSets'>): SetStep => ({
   name: 'delete-surplus',
   async run(pass) {
-    const { object: set, machines: claimed, notes, signal } = pass;
+    const set = presentSet(deps, pass);
+    // Its change has brought another pass, which does all that is said here.
+    if (set === undefined) return next;
+    const { notes, signal } = pass;
+    const claimed = claimedMachines(deps, set);
     const { create, victims, kept, heldBack } = deps.plans.of(set, claimed, pass);
     deps.recoveries.keepOnly(set, claimed);
     pass.isShort = create > 0;

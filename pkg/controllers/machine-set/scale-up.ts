@@ -1,5 +1,5 @@
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { controllerOf, isBeingDeleted } from '../../apis/meta.ts';
+import { controllerOf } from '../../apis/meta.ts';
 import { messageOf } from '../../driver/errno.ts';
 import { GateClosedError } from '../../kube/gate/gate.ts';
 import { ApiError, isAlreadyExists, ignoreNotFound } from '../../kube/client/errors.ts';
@@ -9,6 +9,7 @@ import { claimedMachines } from './claim.ts';
 import { brakedOwner } from './creation-room.ts';
 import { createdMachine, failedToCreate } from '../replicas/events.ts';
 import { machineName, newMachine } from './new-machine.ts';
+import { presentSet } from './present-set.ts';
 import type { Collaborators, SetStep } from './step.ts';
 import { UNSEEN_CHECK_MS, unseenCreations } from './unseen-creations.ts';
 
@@ -38,11 +39,9 @@ export const createMissing = (deps: ScaleUpDeps & Pick<Collaborators, 'plans' | 
   async run(pass) {
     const { object: set, notes, signal } = pass;
     if (pass.error !== undefined) return next;
-    // As the cache shows the set at this moment.
     const missing = (): number => {
-      const now = deps.machineSets.get(pass.key);
-      if (now === undefined || now.metadata.uid !== set.metadata.uid || isBeingDeleted(now)) return 0;
-      return deps.plans.of(now, claimedMachines(deps, now), pass).create;
+      const now = presentSet(deps, pass);
+      return now === undefined ? 0 : deps.plans.of(now, claimedMachines(deps, now), pass).create;
     };
     let hasMore = pass.hasDeleted === true;
     const pending = await unseenCreations(deps, set, signal);
