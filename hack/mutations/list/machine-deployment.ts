@@ -124,8 +124,8 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   },
   {
     in: 'inPlaceUpdate',
-    from: 'if (await resizeSets(deps, observed, { sizes: settled, isCount: true }, signal)) return stop',
-    to: 'await resizeSets(deps, observed, { sizes: settled, isCount: true }, signal)',
+    from: 'if (await resizeSets(deps, pass.observed, { sizes: settled, isCount: true }, signal)) return stop',
+    to: 'await resizeSets(deps, pass.observed, { sizes: settled, isCount: true }, signal)',
     why: 'A set is resized twice by sizes of a moment before.',
   },
   {

@@ -24,7 +24,7 @@ import { countMoved, endBegunUpdates, inPlaceUpdate } from './in-place/in-place-
 import { Moves } from './in-place/moves.ts';
 import { NodeMarker } from './node-marks/node-marker.ts';
 import { Replacements } from './node-marks/replacements.ts';
-import { observeDeployment, type Observed } from './observed.ts';
+import { observeAgain, observeDeployment, type Observed } from './observed.ts';
 import { nodeMarks } from './rollout/node-marks.ts';
 import { deadlineCheckMs, isCreationStuck } from './rollout/progressing-condition.ts';
 import { rollBackOnRequest } from './rollout/rollback.ts';
@@ -211,6 +211,8 @@ const scaleSets = (deps: RolloutDeps & OrderDeps): DeploymentStep => ({
   async run(pass) {
     const { observed, signal } = pass;
     const { spec } = observed.deployment;
+    // The steps before have written: to machines that were chosen, for example, and that are not any more.
+    if (observeAgain(deps, observed) === undefined) return AGAIN;
     if (await countMoved(deps, observed, signal)) return AGAIN;
     const hold = orderHoldOf(deps, observed);
     const isHeld = spec.paused === true || hold !== undefined;
@@ -262,8 +264,10 @@ const rollOut = (deps: RolloutDeps): DeploymentStep => ({
 
 /** Gives the old sets what is wanted, as while it is paused, because the new one cannot be created. A Recreate has emptied them before. */
 async function fillOldSets(deps: RolloutDeps, pass: DeploymentPass): Promise<StepResult> {
-  const type = pass.observed.deployment.spec.strategy?.type;
-  if (type === 'Recreate') return stop;
+  const now = observeAgain(deps, pass.observed);
+  const type = now?.deployment.spec.strategy?.type;
+  if (now === undefined || now.newSet !== undefined || type === 'Recreate') return stop;
+  pass.observed = now;
   const hasScaled = await scaleOldSets(deps, pass);
   return hasScaled || type !== 'InPlaceUpdate' ? stop : await endBegunUpdates(deps, pass, false);
 }

@@ -3,6 +3,7 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { equalTemplate } from '../../apis/machine/v1alpha1/template-equality.ts';
 import { FREEZE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import { keyOf } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../base/clock/clock.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import { CONTROLLER_INDEX } from '../../operator/indexes/owner-index.ts';
@@ -79,6 +80,21 @@ export function observeDeployment(
     seen,
     untold,
   };
+}
+
+/**
+ * Looks at the caches once more, after writes: they may have taken minutes, in which Machines have changed. Undefined when the MachineDeployment
+ * itself has: its replicas, a pause or what an autoscaler has chosen are obeyed by a pass that has seen them.
+ */
+export function observeAgain(
+  deps: Pick<MachineDeploymentDeps, 'machineDeployments' | 'machineSets' | 'machines' | 'clock'>,
+  before: Observed,
+): Observed | undefined {
+  const { deployment } = before;
+  // What a write has returned is not the very object that the cache holds.
+  const { uid, resourceVersion } = deps.machineDeployments.get(keyOf(deployment))?.metadata ?? {};
+  if (uid !== deployment.metadata.uid || resourceVersion !== deployment.metadata.resourceVersion) return undefined;
+  return observeDeployment(deps, deployment, before);
 }
 
 /** The set whose template is the MachineDeployment's; of several the oldest. All others are old sets. */

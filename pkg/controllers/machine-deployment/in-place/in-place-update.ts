@@ -31,7 +31,7 @@ import {
 } from './in-place.ts';
 import { bothMarked, type Marked, type NodeOfMachine } from '../node-marks/node-marker.ts';
 import { releaseOutdatedNode, releaseUpdatedNode, selectNode } from '../node-marks/rollout-node-marks.ts';
-import type { Observed } from '../observed.ts';
+import { observeAgain, type Observed } from '../observed.ts';
 import { resizeSets } from '../scaling/resize.ts';
 import { shrinkOldSets } from '../rollout/rolling.ts';
 import { AGAIN, createSet, finishRollout, markNodesOfRollout, type RolloutDeps } from '../rollout/rollout.ts';
@@ -52,31 +52,34 @@ interface Side {
 export async function inPlaceUpdate(deps: RolloutDeps, pass: DeploymentPass): Promise<StepResult> {
   const { observed, signal } = pass;
   const { newSet, facts, limits, isFrozen, deployment } = observed;
-  if (newSet === undefined || facts.newSet === undefined) {
-    return isFrozen ? stop : createSet(deps, pass, grownSize(EMPTY_SET, facts.oldSets, limits));
-  }
-  const now = sideOf(deps, observed, newSet, facts.newSet);
-  const old = oldSidesOf(deps, observed);
-  await stopRefilling(deps, old, signal);
-  if ((await releaseOutdated(deps, pass, old, newSet)).hasMore) return AGAIN;
+  if (newSet === undefined) return isFrozen ? stop : createSet(deps, pass, grownSize(EMPTY_SET, facts.oldSets, limits));
+  const before = oldSidesOf(deps, observed);
+  await stopRefilling(deps, before, signal);
+  if ((await releaseOutdated(deps, pass, before, newSet)).hasMore) return AGAIN;
   const marks = { taint: true, candidate: newSet.metadata.name };
   if ((await markNodesOfRollout(deps, pass, marks)).hasMore) return AGAIN;
 
+  const marked = sidesAgain(deps, pass);
+  if (marked === undefined) return AGAIN;
   const settled = withoutRaises(
-    settledSizes(now, old, (one) => deps.moves.isCounted(one)),
-    facts,
+    settledSizes(marked.now, marked.old, (one) => deps.moves.isCounted(one)),
+    pass.observed.facts,
     isFrozen,
   );
-  if (await resizeSets(deps, observed, { sizes: settled, isCount: true }, signal)) return stop;
-  if ((await settle(deps, pass, now)).hasMore) return AGAIN;
+  if (await resizeSets(deps, pass.observed, { sizes: settled, isCount: true }, signal)) return stop;
+  if ((await settle(deps, pass, marked.now)).hasMore) return AGAIN;
 
-  const size = sizeInPlace(facts.newSet, facts.oldSets, limits);
-  const grown = withoutRaises(new Map([[facts.newSet.name, size]]), facts, isFrozen);
-  if (await resizeSets(deps, observed, { sizes: grown }, signal)) return stop;
-  if (await moveUpdated(deps, pass, old, newSet, facts.newSet)) return AGAIN;
-  if (facts.newSet.size >= limits.replicas) {
-    const leftovers = shrinkOldSets(facts.newSet, facts.oldSets, limits);
-    if (await resizeSets(deps, observed, { sizes: leftovers }, signal)) return stop;
+  const sides = sidesAgain(deps, pass);
+  if (sides === undefined) return AGAIN;
+  const { now, old } = sides;
+  const { oldSets } = pass.observed.facts;
+  const size = sizeInPlace(now.facts, oldSets, limits);
+  const grown = withoutRaises(new Map([[now.facts.name, size]]), pass.observed.facts, isFrozen);
+  if (await resizeSets(deps, pass.observed, { sizes: grown }, signal)) return stop;
+  if (await moveUpdated(deps, pass, old, now)) return AGAIN;
+  if (now.facts.size >= limits.replicas) {
+    const leftovers = shrinkOldSets(now.facts, oldSets, limits);
+    if (await resizeSets(deps, pass.observed, { sizes: leftovers }, signal)) return stop;
   } else if (deployment.spec.strategy?.inPlaceUpdate?.orchestrationType === 'Auto' && !isFrozen) {
     const isLeftAlone = (node: Node): boolean => deps.marker.isLeftAlone(node);
     const next = toSelect(old, now, limits, { nowMs: deps.clock.now(), isLeftAlone });
@@ -84,6 +87,17 @@ export async function inPlaceUpdate(deps: RolloutDeps, pass: DeploymentPass): Pr
     if (!(await deps.marker.write(deployment, next, selectNode, signal)).isDone) return AGAIN;
   }
   return finishRollout(deps, pass);
+}
+
+/** The sets as they are after writes of this pass; undefined when a pass has to decide anew. */
+function sidesAgain(
+  deps: RolloutDeps,
+  pass: DeploymentPass,
+): { readonly now: Side; readonly old: readonly Side[] } | undefined {
+  const observed = observeAgain(deps, pass.observed);
+  if (observed?.newSet === undefined || observed.facts.newSet === undefined) return undefined;
+  pass.observed = observed;
+  return { now: sideOf(deps, observed, observed.newSet, observed.facts.newSet), old: oldSidesOf(deps, observed) };
 }
 
 /**
@@ -98,10 +112,11 @@ export async function endBegunUpdates(deps: RolloutDeps, pass: DeploymentPass, h
   const isNew = newSet !== undefined && facts.newSet !== undefined && hasBegun;
   const now = isNew ? sideOf(deps, observed, newSet, facts.newSet) : undefined;
   if ((await releaseOutdated(deps, pass, old, now?.set)).hasMore) return AGAIN;
+  if (observeAgain(deps, observed) === undefined) return AGAIN;
   if (await fillNewest(deps, pass, old, now)) return AGAIN;
   if (now === undefined) return stop;
   if ((await settle(deps, pass, now)).hasMore) return AGAIN;
-  return (await moveUpdated(deps, pass, old, now.set, now.facts)) ? AGAIN : stop;
+  return (await moveUpdated(deps, pass, old, now)) ? AGAIN : stop;
 }
 
 /**
@@ -188,8 +203,7 @@ async function moveUpdated(
   deps: RolloutDeps,
   { observed, signal }: DeploymentPass,
   old: readonly Side[],
-  newSet: MachineSet,
-  itsFacts: SetFacts,
+  now: Side,
 ): Promise<boolean> {
   const { deployment, limits, isFrozen } = observed;
   if (isFrozen) return false;
@@ -199,8 +213,8 @@ async function moveUpdated(
       !deps.moves.isLeftAlone(machine) && !isMarkedForDeletion(machine, changedAtMs);
     return { ...side, machines: side.machines.filter(isMovable) };
   });
-  const moving = toMove(movable, itsFacts, limits).map(({ machine }) => machine);
-  return await deps.moves.move(deployment, moving, (machine) => movePatch(machine, newSet), signal);
+  const moving = toMove(movable, now.facts, limits).map(({ machine }) => machine);
+  return await deps.moves.move(deployment, moving, (machine) => movePatch(machine, now.set), signal);
 }
 
 /** Old sets that still count. */

@@ -10,7 +10,7 @@ import { cleanUpSets } from '../sets/cleanup.ts';
 import { createNewSet, isFailedCreation, newSetFor } from '../sets/create-set.ts';
 import { ALL_MARKED, bothMarked, type Marked } from '../node-marks/node-marker.ts';
 import { isTaintRecorded, recordTaint, type RolloutMarks } from '../node-marks/rollout-node-marks.ts';
-import type { Observed } from '../observed.ts';
+import { observeAgain, type Observed } from '../observed.ts';
 import type { Collaborators, DeploymentPass } from '../step.ts';
 import { created, creationFailed, isComplete } from './progressing-condition.ts';
 import { resizeSets } from '../scaling/resize.ts';
@@ -21,6 +21,7 @@ import { takeFree, takeInOrder } from '../scaling/take-free.ts';
 
 export type RolloutDeps = Pick<
   Collaborators,
+  | 'machineDeployments'
   | 'machines'
   | 'machineSets'
   | 'reader'
@@ -50,8 +51,10 @@ export async function rollingUpdate(deps: RolloutDeps, pass: DeploymentPass): Pr
 
   // The autoscaler must know before the first old Machine goes; the new set's growth need not wait for it.
   if ((await markNodesOfRollout(deps, pass, { taint: true })).hasMore) return AGAIN;
-  const shrunk = shrinkOldSets(facts.newSet, facts.oldSets, limits);
-  if (await resizeSets(deps, observed, { sizes: shrunk }, signal)) return stop;
+  const now = observeAgain(deps, observed);
+  if (now?.facts.newSet === undefined) return AGAIN;
+  const shrunk = shrinkOldSets(now.facts.newSet, now.facts.oldSets, limits);
+  if (await resizeSets(deps, now, { sizes: shrunk }, signal)) return stop;
   return finishRollout(deps, pass);
 }
 
@@ -61,7 +64,7 @@ export async function recreate(deps: RolloutDeps, pass: DeploymentPass): Promise
   const { newSet, facts, limits, isFrozen } = observed;
   const step = recreateStep(facts, limits, isFrozen);
   if (step.kind === 'stay') return stop;
-  if ((await markNodesOfRollout(deps, pass, {})).hasMore) return AGAIN;
+  if ((await markNodesOfRollout(deps, pass, {})).hasMore || observeAgain(deps, observed) === undefined) return AGAIN;
   if (step.kind === 'wait') return stop;
   if (step.kind === 'shrink') {
     await resizeSets(deps, observed, { sizes: step.sizes }, signal);
