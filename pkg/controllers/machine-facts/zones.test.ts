@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
 import { MINUTE } from '../../../test/durations.ts';
+import { MAINTENANCE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
@@ -54,6 +55,16 @@ function isStopped(machines: readonly Machine[], threshold = 0.5): boolean {
   return zonesOf(machines, { threshold }).states()[0]?.isStopped ?? false;
 }
 
+const deleted = (one: Machine): Machine => ({
+  ...one,
+  metadata: { ...one.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
+});
+
+const inMaintenance = (one: Machine): Machine => ({
+  ...one,
+  metadata: { ...one.metadata, annotations: { [MAINTENANCE_ANNOTATION]: 'true' } },
+});
+
 describe('a zone', () => {
   test.each([
     { what: 'with all machines well', machines: many('Running', 10), stopped: false },
@@ -70,6 +81,36 @@ describe('a zone', () => {
     { what: 'with 4 of 10', machines: [...many('Running', 6), ...many('Unknown', 4)], stopped: false },
     { what: 'with 2 of 2: too few to tell', machines: many('Unknown', 2), stopped: false },
     { what: 'with 3 of 3', machines: many('Unknown', 3), stopped: true },
+    {
+      what: 'with 3 of 3, of which one is being deleted',
+      machines: [...many('Unknown', 2), ...many('Unknown', 1).map(deleted)],
+      stopped: true,
+    },
+    {
+      what: 'with 3 of 3, of which one is in maintenance',
+      machines: [...many('Unknown', 2), ...many('Unknown', 1).map(inMaintenance)],
+      stopped: true,
+    },
+    {
+      what: 'with 3 of 3, of which one was deleted, and is made anew',
+      machines: [...many('Unknown', 2), ...many('Pending', 1)],
+      stopped: true,
+    },
+    {
+      what: 'with one of one besides others that are being deleted: a single one tells nothing',
+      machines: [...many('Unknown', 1), ...many('Unknown', 2).map(deleted)],
+      stopped: false,
+    },
+    {
+      what: 'with one of one besides others in maintenance',
+      machines: [...many('Unknown', 1), ...many('Running', 2).map(inMaintenance)],
+      stopped: false,
+    },
+    {
+      what: 'with 2 that fell ill apart, and one being deleted',
+      machines: [...[0, 20].map((m) => inPhase('Unknown', NOW + m * MINUTE)), ...many('Unknown', 1).map(deleted)],
+      stopped: false,
+    },
     {
       what: 'with 6 of 10, one after the other in an hour',
       machines: [...many('Running', 4), ...[0, 10, 20, 30, 40, 50].map((m) => inPhase('Unknown', NOW + m * MINUTE))],

@@ -85,8 +85,9 @@ export class Zones {
 
   /**
    * Which zones are stopped: a zone of 3 machines or more, of which `zoneUnhealthyThreshold` (a share) or more are Unknown, at least half of
-   * those since one and the same 5 minutes; with threshold 1 none. That is a fault of the zone or of the way to it, not of the
-   * machines, and new machines would not help. The decision follows from what is recorded alone, so that it outlives any process;
+   * those since one and the same 5 minutes; with threshold 1 none. Machines that come, go or are in maintenance have no share, but are some of the 3
+   * where at least two became Unknown together: that one of three is taken out tells nothing of the other two. That is a fault of the zone or of the
+   * way to it, not of the machines, and new machines would not help. The decision follows from what is recorded alone, so that it outlives any process;
    * it ends when the share has fallen. Zones in which no machine has joined are left out.
    */
   states(): ZoneState[] {
@@ -192,11 +193,10 @@ function zoneState(members: readonly [Member, ...Member[]], threshold: number): 
   const machines = members.filter(({ isEvidence }) => isEvidence).length;
   const sinceMs = members.map(({ unknownSinceMs }) => unknownSinceMs).filter((ms) => ms !== undefined);
   const unknown = sinceMs.length;
-  const isStopped =
-    threshold < 1 &&
-    machines >= MIN_MACHINES &&
-    unknown >= Math.max(1, threshold * machines) &&
-    2 * largestBurst(sinceMs) >= unknown;
+  const together = largestBurst(sinceMs);
+  // One alone is its own fault, whoever else comes or goes.
+  const canTell = (together > 1 ? members.length : machines) >= MIN_MACHINES;
+  const isStopped = threshold < 1 && canTell && unknown >= Math.max(1, threshold * machines) && 2 * together >= unknown;
   return { zone, machines, unknown, isStopped };
 }
 
