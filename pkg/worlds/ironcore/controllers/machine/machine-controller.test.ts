@@ -1,14 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { FakeClock } from '../../../../../test/fakes/fake-clock.ts';
-import { MachineStore } from '../../../../../packages/providers/iri/store.ts';
-import { MemoryClient } from '../../../../../test/memory-client.ts';
-import { MemoryInformer } from '../../../../../test/memory-informer.ts';
+import type { MachineStore } from '../../../../../packages/providers/iri/store.ts';
+import type { MemoryClient } from '../../../../../test/memory-client.ts';
 import type { IronCoreMachine, IronCoreMachineStatus } from '../../api/machine.ts';
 import { NO_DOWNWARD_API } from '../../api/downward-api.ts';
-import type { IronCoreMachineClass } from '../../api/machine-class.ts';
-import type { IronCoreMachinePool } from '../../api/machine-pool.ts';
-import type { IronCoreNetworkInterface } from '../../api/network-interface.ts';
 import type { IronCoreVolume } from '../../api/volume.ts';
 import {
   CREATION_SENT_ANNOTATION,
@@ -18,184 +14,25 @@ import {
 } from '../../../../apis/machine/v1alpha1/labels.ts';
 import { toTimestamp } from '../../../../base/clock/clock.ts';
 import { GateClosedError } from '../../../../kube/gate/gate.ts';
-import { IRONCORE_NETWORK_INTERFACE_INDEXES, IRONCORE_VOLUME_INDEXES } from '../indexes.ts';
 import { RuntimeError } from '../../runtime/error.ts';
-import type { PoolRuntime } from '../../runtime/gated-runtime.ts';
 import { Machine, MachineState, Power } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
-import type { ObjectMetadata } from '../../runtime/gen/ironcore/meta/v1alpha1/meta.ts';
-import type { RuntimeChange, RuntimeFilter, RuntimeMachine } from '../../runtime/runtime.ts';
+import type { RuntimeMachine } from '../../runtime/runtime.ts';
 import { ApiError } from '../../../../kube/client/errors.ts';
 import { secrets } from '../../../../kube/client/resource.ts';
 import { ironCoreMachines } from '../../api/resources.ts';
-import { CLAIM, IRONCORE_MACHINE_FINALIZER } from './keys.ts';
-import { PoolClaims } from '../pool-claims.ts';
-import { KeptUses } from './kept-uses.ts';
-import { Rivals } from './rivals.ts';
-import { IronCoreMachineController } from './machine-controller.ts';
-import { Sightings } from './sightings.ts';
-
-const { signal } = new AbortController();
-const MINUTE_MS = 60_000;
-const label = 'machinepoollet.ironcore.dev/machine-uid';
-const meta = (name: string) => ({
-  name,
-  namespace: 'ns',
-  uid: `uid-${name}`,
-  resourceVersion: '1',
-  creationTimestamp: '2026-01-01T00:00:00Z',
-});
-
-function machineOf(
-  annotations: Record<string, string> = {},
-  spec: Partial<IronCoreMachine['spec']> = {},
-  metadata: object = {},
-): IronCoreMachine {
-  return {
-    metadata: { ...meta('m'), finalizers: [IRONCORE_MACHINE_FINALIZER], annotations, ...metadata },
-    spec: { machineClassRef: { name: 'c' }, machinePoolRef: { name: 'p' }, ...spec },
-  };
-}
-
-/** A process that has just started. */
-function world(
-  machine: IronCoreMachine,
-  volumes: readonly IronCoreVolume[] = [],
-  pool: IronCoreMachinePool = { metadata: { ...meta('p'), namespace: '' } },
-  {
-    downwardAPI = NO_DOWNWARD_API,
-    watchFilter = '',
-    otherRuntimes = [] as readonly (readonly [string, PoolRuntime])[],
-  } = {},
-) {
-  const clock = new FakeClock();
-  const store = new MachineStore();
-  store.quantities.set('c', 100n);
-  const client = new MemoryClient();
-  client.put(ironCoreMachines, machine);
-  const machines = new MemoryInformer([machine], { pool: () => ['p'] });
-  const isServed = { now: true };
-  const it = { connection: 0 };
-  const sightings = new Sightings();
-  const keptUses = new KeptUses();
-  keptUses.saw('p', []);
-  const claims = new PoolClaims({ process: 'me' });
-  claims.noted('p', new Map([['me', 1]]));
-  const rivals = new Rivals({ claims, poolRecorder: { event: () => undefined } });
-  rivals.saw('p', pool, []);
-  const refusals: Error[] = [];
-  const deletions: Error[] = [];
-  const attachments: Error[] = [];
-  const troubles: RuntimeError[] = [];
-  /** Besides those in the store. */
-  const shown: RuntimeMachine[] = [];
-  let lists = 0;
-  const asked = { classes: 0, lists: 0 };
-  const classes = [{ name: 'c', resources: {}, quantity: 100 }];
-  const events: string[] = [];
-  const poolEvents: string[] = [];
-  const log: string[] = [];
-  const runtime = {
-    address: 'unix:///p.sock',
-    version: async () => ({ name: 'iri', version: '1', connection: it.connection }),
-    classes: async () => {
-      asked.classes += 1;
-      const [failure] = troubles;
-      if (failure?.message.startsWith('Status: ') === true) throw failure;
-      return classes;
-    },
-    machines: async ({ id = '', labels = {} }: RuntimeFilter) => {
-      asked.lists += 1;
-      const [trouble] = troubles;
-      if (trouble?.isMutation === false) throw trouble;
-      if (id === '' && Object.keys(labels).length === 0) lists += 1;
-      const others = id === '' && Object.keys(labels).length === 0 ? shown : [];
-      return structuredClone([...store.list({ id, labelSelector: { ...labels } }), ...others]);
-    },
-    change: async (_of: string, id: string, change: RuntimeChange) => {
-      if (change.kind === 'annotate') store.annotate(id, { ...change.annotations });
-      if (change.kind === 'attachVolume') {
-        const refusal = attachments.shift();
-        if (refusal !== undefined) throw refusal;
-        store.attachVolume(id, change.volume);
-      }
-      if (change.kind === 'power') {
-        const [trouble] = troubles;
-        if (trouble?.isMutation === true) throw trouble;
-        store.setPower(id, change.power);
-      }
-    },
-    delete: async (_of: string, id: string) => {
-      log.push(...client.writes.map(({ what }) => what));
-      const refusal = deletions.shift();
-      if (refusal !== undefined) {
-        // The cache learns what was written.
-        machines.put(await client.get(ironCoreMachines, { namespace: 'ns', name: 'm' }));
-        throw refusal;
-      }
-      store.delete(id);
-    },
-    create: async (_of: string, wanted: Machine) => {
-      log.push(...client.writes.map(({ what }) => what));
-      const refusal = refusals.shift();
-      if (refusal !== undefined) {
-        machines.put(await client.get(ironCoreMachines, { namespace: 'ns', name: 'm' }));
-        throw refusal;
-      }
-      return store.create(Machine.fromPartial(wanted)).metadata.id;
-    },
-  } as unknown as PoolRuntime;
-  const machineClass: IronCoreMachineClass = { metadata: meta('c'), capabilities: { cpu: 1 } };
-  const controller = new IronCoreMachineController({
-    machines,
-    pools: new MemoryInformer([pool]),
-    classes: { get: () => machineClass } as unknown as MemoryInformer<IronCoreMachineClass>,
-    volumes: new MemoryInformer<IronCoreVolume>(volumes, IRONCORE_VOLUME_INDEXES),
-    networkInterfaces: new MemoryInformer<IronCoreNetworkInterface>([], IRONCORE_NETWORK_INTERFACE_INDEXES),
-    networks: new MemoryInformer([]),
-    reader: client,
-    writer: client,
-    runtimes: new Map([['p', runtime], ...otherRuntimes]),
-    served: { has: () => isServed.now },
-    claims,
-    rivals,
-    keptUses,
-    downwardAPI,
-    watchFilter,
-    sightings,
-    recorder: { event: ({ reason, message }) => void events.push(`${reason}: ${message}`) },
-    poolRecorder: { event: ({ reason, message }) => void poolEvents.push(`${reason}: ${message}`) },
-    clock,
-    hurry: () => undefined,
-  });
-  /** Resolves with the time until the next one, if it is told. */
-  const pass = async (name = 'm'): Promise<number | undefined> => {
-    const result = await controller.reconcile(`ns/${name}`, signal).catch(() => undefined);
-    return result?.kind === 'requeue' ? result.afterMs : undefined;
-  };
-  return {
-    it,
-    lists: () => lists,
-    asked,
-    classes,
-    sightings,
-    clock,
-    store,
-    client,
-    machines,
-    pass,
-    isServed,
-    keptUses,
-    rivals,
-    refusals,
-    deletions,
-    attachments,
-    troubles,
-    shown,
-    events,
-    poolEvents,
-    log,
-  };
-}
+import type { Rivals } from './rivals.ts';
+import {
+  MINUTE_MS,
+  label,
+  meta,
+  machineOf,
+  world,
+  deletion,
+  hasFinalizer,
+  giveUp,
+  shownAs,
+  noted,
+} from '../../../../../test/ironcore-machine-world.ts';
 
 test('that a creation is about to be sent is written before it is', async () => {
   const { clock, client, store, pass, log } = world(machineOf());
@@ -270,157 +107,6 @@ describe('a creation without an answer, sent by the process before to', () => {
     await pass();
 
     expect(store.made).toBe(1);
-  });
-});
-
-describe('while the runtime of another pool', () => {
-  interface Other {
-    readonly what: string;
-    readonly has: boolean;
-    /** The connection that has shown a machine of the Machine; undefined: none was shown. */
-    readonly seenBy?: number;
-    readonly fails?: boolean;
-    readonly address?: string;
-    readonly isListed?: boolean;
-    readonly isGivenUp?: boolean;
-    readonly goesOn: boolean;
-  }
-  const CASES: readonly Other[] = [
-    { what: 'has a machine of the Machine', has: true, seenBy: 1, goesOn: false },
-    { what: 'that has shown one does not answer', has: true, seenBy: 1, fails: true, goesOn: false },
-    { what: 'that has shown one was started again without it', has: false, seenBy: 0, goesOn: false },
-    { what: 'has one, and that is given up', has: true, seenBy: 1, isGivenUp: true, goesOn: true },
-    { what: 'that has shown one does not have it any more', has: false, seenBy: 1, goesOn: true },
-    { what: 'has none', has: false, goesOn: true },
-    { what: 'does not answer, and has shown none', has: false, fails: true, goesOn: true },
-    { what: 'was not asked yet', has: false, isListed: false, goesOn: false },
-    { what: 'is the same one', has: false, seenBy: 0, address: 'unix:///p.sock', goesOn: true },
-  ];
-
-  function worldOf({ has, seenBy, fails = false, address = 'unix:///q.sock', ...of }: Other, metadata: object) {
-    const { isListed = true, isGivenUp = false } = of;
-    const there = new MachineStore();
-    there.quantities.set('c', 1n);
-    const machine = Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: { class: 'c' } });
-    const made = there.create(machine);
-    const other = {
-      address,
-      version: async () => ({ name: 'iri', version: '1', connection: 1 }),
-      machines: async () => {
-        if (fails) throw new RuntimeError('ListMachines', 'Unavailable', 'reset', { isMutation: false });
-        return has ? [made] : [];
-      },
-    } as unknown as PoolRuntime;
-    const annotations = isGivenUp ? giveUp(new FakeClock()) : {};
-    const it = world(machineOf(annotations, {}, metadata), [], undefined, { otherRuntimes: [['q', other]] });
-    if (fails) it.keptUses.failed('q', 'reset');
-    else if (isListed) it.keptUses.saw('q', []);
-    if (seenBy !== undefined) it.sightings.saw('q', { machines: [made], connection: seenBy });
-    return it;
-  }
-
-  test.each(CASES)('$what, a machine is made: $goesOn', async (one) => {
-    const { clock, store, pass, events } = worldOf(one, {});
-
-    for (let i = 0; i < 3; i++) {
-      await pass();
-      clock.advance(2 * MINUTE_MS);
-    }
-
-    expect(store.made).toBe(one.goesOn ? 1 : 0);
-    const told = /^WrongRuntime: The runtime of MachinePool q has .* pool of the Machine is p: .* -n ns .* m .*give-up/;
-    expect(events.some((event) => told.test(event))).toBe(!one.goesOn && one.isListed !== false);
-  });
-
-  test.each(CASES)('$what, a deletion ends: $goesOn', async (one) => {
-    const it = worldOf(one, deletion);
-
-    for (let i = 0; i < 3; i++) {
-      await it.pass();
-      it.clock.advance(2 * MINUTE_MS);
-    }
-
-    expect(hasFinalizer(it)).toBe(!one.goesOn);
-  });
-});
-
-describe('a Machine that a restore has given another pool than its machine is in', () => {
-  function elsewhere(metadata: object, annotations: Record<string, string> = {}) {
-    const there = new MachineStore();
-    there.quantities.set('c', 1n);
-    const made = there.create(
-      Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: { class: 'c' } }),
-    );
-    const at = { has: true, lists: 0 };
-    const other = {
-      address: 'unix:///q.sock',
-      version: async () => ({ name: 'iri', version: '1', connection: 1 }),
-      machines: async () => {
-        at.lists += 1;
-        return at.has ? [made] : [];
-      },
-    } as unknown as PoolRuntime;
-    const it = world(machineOf(annotations, {}, metadata), [], undefined, { otherRuntimes: [['q', other]] });
-    it.keptUses.saw('q', []);
-    it.sightings.saw('q', { machines: [made], connection: 1 });
-    return { ...it, at, made };
-  }
-
-  test.each([
-    { what: 'makes none', isGoing: false },
-    { what: 'is not let go', isGoing: true },
-  ])('$what because of one list that omits it, however long it was held before', async ({ isGoing }) => {
-    const it = elsewhere(isGoing ? deletion : {});
-    for (let i = 0; i < 8; i++) it.clock.advance((await it.pass()) ?? 0);
-
-    it.at.has = false;
-    await it.pass();
-    it.sightings.saw('q', { machines: [it.made], connection: 1 });
-    it.at.has = true;
-    it.clock.advance(MINUTE_MS);
-    // As soon as at first.
-    expect(await it.pass()).toBe(5_000);
-
-    expect([it.store.made, hasFinalizer(it)]).toEqual([0, true]);
-  });
-
-  test('is given up once, also when the runtime refuses the first creation', async () => {
-    const it = elsewhere({}, giveUp(new FakeClock()));
-    it.refusals.push(new RuntimeError('CreateMachine', 'ResourceExhausted', 'full', { isMutation: true }));
-    for (let i = 0; i < 3; i++) {
-      await it.pass();
-      it.machines.put(await it.client.get(ironCoreMachines, { namespace: 'ns', name: 'm' }));
-    }
-
-    expect(it.store.made).toBe(1);
-  });
-
-  test('says whose its machine may be where another cluster claims machines of that pool', async () => {
-    const it = elsewhere({});
-    it.rivals.saw('q', undefined, [shownAs('theirs', { annotations: { [CLAIM]: 'rival:7' } })]);
-
-    await it.pass();
-
-    expect(it.events).toEqual([expect.stringMatching(/^ClaimedByAnother: Machines at the runtime of MachinePool q/)]);
-    expect(it.store.made).toBe(0);
-  });
-
-  test('says that its machine is there also while it lacks something here', async () => {
-    const it = elsewhere({});
-    it.classes.length = 0;
-
-    await it.pass();
-
-    expect(it.events).toEqual([expect.stringMatching(/^WrongRuntime: .* MachinePool q has machine/)]);
-  });
-
-  test('does not ask a runtime that cannot list its machines', async () => {
-    const it = elsewhere({});
-    it.keptUses.failed('q', 'it hangs');
-
-    await it.pass();
-
-    expect([it.at.lists, it.store.made]).toEqual([0, 0]);
   });
 });
 
@@ -545,20 +231,6 @@ test('a volume that the API server refuses to make holds up nothing else, and is
   expect(JSON.stringify(client.writes.at(-1)?.body)).toContain('Volume m-data does not exist');
 });
 
-const GONE_AT = '2026-01-01T00:00:00Z';
-const deletion = { deletionTimestamp: GONE_AT };
-const hasFinalizer = ({ client }: ReturnType<typeof world>, name = 'm'): boolean =>
-  !client.writes.some(
-    ({ what, body }) => what === `machines/${name}` && JSON.stringify(body).includes('"finalizers":[]'),
-  );
-const giveUp = (clock: FakeClock): Record<string, string> => ({
-  [GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION]: toTimestamp(clock.now() + 10 * MINUTE_MS),
-});
-
-/** A machine at the runtime. */
-const shownAs = (id: string, metadata: Partial<ObjectMetadata> = {}): RuntimeMachine =>
-  Machine.fromPartial({ metadata: { id, ...metadata }, spec: {}, status: {} }) as RuntimeMachine; // All three parts are given.
-
 describe('the only machine of a pool, which the runtime does not show any more,', () => {
   const CASES = [
     { what: 'was there on this connection', shown: shownAs('gone'), connection: 0, isBelieved: true },
@@ -616,77 +288,6 @@ describe('the only machine of a pool, which the runtime does not show any more,'
     const it = await look(machineOf({}, {}, deletion), row);
 
     expect(hasFinalizer(it)).toBe(!row.isBelieved);
-  });
-});
-
-const noted = (note: string, uid = 'uid-m'): Record<string, string> => ({
-  [DELETION_SENT_ANNOTATION]: `${note} ${uid}`,
-});
-
-describe('a Machine that has lost the id of its machine in a restore', () => {
-  const CASES = [
-    { what: 'the same process does not list it once', connection: 0, isGone: true },
-    { what: 'the runtime does not list it since it was started again', connection: 1, isGone: false },
-  ];
-
-  function lost(machine: IronCoreMachine, connection: number) {
-    const it = world(machine);
-    const there = new MachineStore();
-    there.quantities.set('c', 1n);
-    const made = there.create(
-      Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: { class: 'c' } }),
-    );
-    it.sightings.saw('p', { machines: [made], connection: 0 });
-    it.it.connection = connection;
-    return it;
-  }
-
-  test.each(CASES)('$what: none is made at once; some day: $isGone', async ({ connection, isGone }) => {
-    const it = lost(machineOf(), connection);
-
-    await it.pass();
-    expect(it.store.made).toBe(0);
-    for (let i = 0; i < 3; i++) {
-      it.clock.advance(MINUTE_MS);
-      await it.pass();
-    }
-
-    expect(it.store.made).toBe(isGone ? 1 : 0);
-    expect(it.events.some((event) => event.startsWith('MachinesLost'))).toBe(!isGone);
-  });
-
-  test.each(
-    [{}, { [CREATION_SENT_ANNOTATION]: '2026-01-01T00:00:00Z' }, noted('accepted'), noted('unanswered')].flatMap(
-      (note) => CASES.map((row) => ({ ...row, note })),
-    ),
-  )('$what: it is not let go at once unless that is expected; some day: $isGone; $note', async (row) => {
-    const { connection, note } = row;
-    const isExpected = Object.values(note).some((value) => value.startsWith('accepted'));
-    const it = lost(machineOf(note, {}, deletion), connection);
-
-    await it.pass();
-    expect(hasFinalizer(it)).toBe(true);
-    for (let i = 0; i < 3; i++) {
-      it.clock.advance(MINUTE_MS);
-      await it.pass();
-    }
-
-    expect(hasFinalizer(it)).toBe(!(row.isGone || isExpected));
-  });
-
-  test.each([
-    { what: 'refused', err: new RuntimeError('CreateMachine', 'ResourceExhausted', 'full', { isMutation: true }) },
-    { what: 'not answered', err: new RuntimeError('CreateMachine', 'Unavailable', 'reset', { isMutation: true }) },
-  ])('gets another one when that was allowed, although the first creation was $what', async ({ err }) => {
-    const it = lost(machineOf(giveUp(new FakeClock())), 1);
-    it.refusals.push(err);
-    for (let i = 0; i < 4; i++) {
-      await it.pass();
-      it.machines.put(await it.client.get(ironCoreMachines, { namespace: 'ns', name: 'm' }));
-      it.clock.advance(MINUTE_MS);
-    }
-
-    expect(it.store.made).toBe(1);
   });
 });
 

@@ -1,0 +1,240 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { FakeClock } from '../../../../../test/fakes/fake-clock.ts';
+import { MachineStore } from '../../../../../packages/providers/iri/store.ts';
+import type { IronCoreMachine } from '../../api/machine.ts';
+import { CREATION_SENT_ANNOTATION } from '../../../../apis/machine/v1alpha1/labels.ts';
+import { RuntimeError } from '../../runtime/error.ts';
+import type { PoolRuntime } from '../../runtime/gated-runtime.ts';
+import { Machine } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import { ironCoreMachines } from '../../api/resources.ts';
+import { CLAIM } from './keys.ts';
+import {
+  MINUTE_MS,
+  label,
+  machineOf,
+  world,
+  deletion,
+  hasFinalizer,
+  giveUp,
+  shownAs,
+  noted,
+} from '../../../../../test/ironcore-machine-world.ts';
+
+describe('while the runtime of another pool', () => {
+  interface Other {
+    readonly what: string;
+    readonly has: boolean;
+    /** The connection that has shown a machine of the Machine; undefined: none was shown. */
+    readonly seenBy?: number;
+    readonly fails?: boolean;
+    readonly address?: string;
+    readonly isListed?: boolean;
+    readonly isGivenUp?: boolean;
+    readonly goesOn: boolean;
+  }
+  const CASES: readonly Other[] = [
+    { what: 'has a machine of the Machine', has: true, seenBy: 1, goesOn: false },
+    { what: 'that has shown one does not answer', has: true, seenBy: 1, fails: true, goesOn: false },
+    { what: 'that has shown one was started again without it', has: false, seenBy: 0, goesOn: false },
+    { what: 'has one, and that is given up', has: true, seenBy: 1, isGivenUp: true, goesOn: true },
+    { what: 'that has shown one does not have it any more', has: false, seenBy: 1, goesOn: true },
+    { what: 'has none', has: false, goesOn: true },
+    { what: 'does not answer, and has shown none', has: false, fails: true, goesOn: true },
+    { what: 'was not asked yet', has: false, isListed: false, goesOn: false },
+    { what: 'is the same one', has: false, seenBy: 0, address: 'unix:///p.sock', goesOn: true },
+  ];
+
+  function worldOf({ has, seenBy, fails = false, address = 'unix:///q.sock', ...of }: Other, metadata: object) {
+    const { isListed = true, isGivenUp = false } = of;
+    const there = new MachineStore();
+    there.quantities.set('c', 1n);
+    const machine = Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: { class: 'c' } });
+    const made = there.create(machine);
+    const other = {
+      address,
+      version: async () => ({ name: 'iri', version: '1', connection: 1 }),
+      machines: async () => {
+        if (fails) throw new RuntimeError('ListMachines', 'Unavailable', 'reset', { isMutation: false });
+        return has ? [made] : [];
+      },
+    } as unknown as PoolRuntime;
+    const annotations = isGivenUp ? giveUp(new FakeClock()) : {};
+    const it = world(machineOf(annotations, {}, metadata), [], undefined, { otherRuntimes: [['q', other]] });
+    if (fails) it.keptUses.failed('q', 'reset');
+    else if (isListed) it.keptUses.saw('q', []);
+    if (seenBy !== undefined) it.sightings.saw('q', { machines: [made], connection: seenBy });
+    return it;
+  }
+
+  test.each(CASES)('$what, a machine is made: $goesOn', async (one) => {
+    const { clock, store, pass, events } = worldOf(one, {});
+
+    for (let i = 0; i < 3; i++) {
+      await pass();
+      clock.advance(2 * MINUTE_MS);
+    }
+
+    expect(store.made).toBe(one.goesOn ? 1 : 0);
+    const told = /^WrongRuntime: The runtime of MachinePool q has .* pool of the Machine is p: .* -n ns .* m .*give-up/;
+    expect(events.some((event) => told.test(event))).toBe(!one.goesOn && one.isListed !== false);
+  });
+
+  test.each(CASES)('$what, a deletion ends: $goesOn', async (one) => {
+    const it = worldOf(one, deletion);
+
+    for (let i = 0; i < 3; i++) {
+      await it.pass();
+      it.clock.advance(2 * MINUTE_MS);
+    }
+
+    expect(hasFinalizer(it)).toBe(!one.goesOn);
+  });
+});
+
+describe('a Machine that a restore has given another pool than its machine is in', () => {
+  function elsewhere(metadata: object, annotations: Record<string, string> = {}) {
+    const there = new MachineStore();
+    there.quantities.set('c', 1n);
+    const made = there.create(
+      Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: { class: 'c' } }),
+    );
+    const at = { has: true, lists: 0 };
+    const other = {
+      address: 'unix:///q.sock',
+      version: async () => ({ name: 'iri', version: '1', connection: 1 }),
+      machines: async () => {
+        at.lists += 1;
+        return at.has ? [made] : [];
+      },
+    } as unknown as PoolRuntime;
+    const it = world(machineOf(annotations, {}, metadata), [], undefined, { otherRuntimes: [['q', other]] });
+    it.keptUses.saw('q', []);
+    it.sightings.saw('q', { machines: [made], connection: 1 });
+    return { ...it, at, made };
+  }
+
+  test.each([
+    { what: 'makes none', isGoing: false },
+    { what: 'is not let go', isGoing: true },
+  ])('$what because of one list that omits it, however long it was held before', async ({ isGoing }) => {
+    const it = elsewhere(isGoing ? deletion : {});
+    for (let i = 0; i < 8; i++) it.clock.advance((await it.pass()) ?? 0);
+
+    it.at.has = false;
+    await it.pass();
+    it.sightings.saw('q', { machines: [it.made], connection: 1 });
+    it.at.has = true;
+    it.clock.advance(MINUTE_MS);
+    // As soon as at first.
+    expect(await it.pass()).toBe(5_000);
+
+    expect([it.store.made, hasFinalizer(it)]).toEqual([0, true]);
+  });
+
+  test('is given up once, also when the runtime refuses the first creation', async () => {
+    const it = elsewhere({}, giveUp(new FakeClock()));
+    it.refusals.push(new RuntimeError('CreateMachine', 'ResourceExhausted', 'full', { isMutation: true }));
+    for (let i = 0; i < 3; i++) {
+      await it.pass();
+      it.machines.put(await it.client.get(ironCoreMachines, { namespace: 'ns', name: 'm' }));
+    }
+
+    expect(it.store.made).toBe(1);
+  });
+
+  test('says whose its machine may be where another cluster claims machines of that pool', async () => {
+    const it = elsewhere({});
+    it.rivals.saw('q', undefined, [shownAs('theirs', { annotations: { [CLAIM]: 'rival:7' } })]);
+
+    await it.pass();
+
+    expect(it.events).toEqual([expect.stringMatching(/^ClaimedByAnother: Machines at the runtime of MachinePool q/)]);
+    expect(it.store.made).toBe(0);
+  });
+
+  test('says that its machine is there also while it lacks something here', async () => {
+    const it = elsewhere({});
+    it.classes.length = 0;
+
+    await it.pass();
+
+    expect(it.events).toEqual([expect.stringMatching(/^WrongRuntime: .* MachinePool q has machine/)]);
+  });
+
+  test('does not ask a runtime that cannot list its machines', async () => {
+    const it = elsewhere({});
+    it.keptUses.failed('q', 'it hangs');
+
+    await it.pass();
+
+    expect([it.at.lists, it.store.made]).toEqual([0, 0]);
+  });
+});
+
+describe('a Machine that has lost the id of its machine in a restore', () => {
+  const CASES = [
+    { what: 'the same process does not list it once', connection: 0, isGone: true },
+    { what: 'the runtime does not list it since it was started again', connection: 1, isGone: false },
+  ];
+
+  function lost(machine: IronCoreMachine, connection: number) {
+    const it = world(machine);
+    const there = new MachineStore();
+    there.quantities.set('c', 1n);
+    const made = there.create(
+      Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: { class: 'c' } }),
+    );
+    it.sightings.saw('p', { machines: [made], connection: 0 });
+    it.it.connection = connection;
+    return it;
+  }
+
+  test.each(CASES)('$what: none is made at once; some day: $isGone', async ({ connection, isGone }) => {
+    const it = lost(machineOf(), connection);
+
+    await it.pass();
+    expect(it.store.made).toBe(0);
+    for (let i = 0; i < 3; i++) {
+      it.clock.advance(MINUTE_MS);
+      await it.pass();
+    }
+
+    expect(it.store.made).toBe(isGone ? 1 : 0);
+    expect(it.events.some((event) => event.startsWith('MachinesLost'))).toBe(!isGone);
+  });
+
+  test.each(
+    [{}, { [CREATION_SENT_ANNOTATION]: '2026-01-01T00:00:00Z' }, noted('accepted'), noted('unanswered')].flatMap(
+      (note) => CASES.map((row) => ({ ...row, note })),
+    ),
+  )('$what: it is not let go at once unless that is expected; some day: $isGone; $note', async (row) => {
+    const { connection, note } = row;
+    const isExpected = Object.values(note).some((value) => value.startsWith('accepted'));
+    const it = lost(machineOf(note, {}, deletion), connection);
+
+    await it.pass();
+    expect(hasFinalizer(it)).toBe(true);
+    for (let i = 0; i < 3; i++) {
+      it.clock.advance(MINUTE_MS);
+      await it.pass();
+    }
+
+    expect(hasFinalizer(it)).toBe(!(row.isGone || isExpected));
+  });
+
+  test.each([
+    { what: 'refused', err: new RuntimeError('CreateMachine', 'ResourceExhausted', 'full', { isMutation: true }) },
+    { what: 'not answered', err: new RuntimeError('CreateMachine', 'Unavailable', 'reset', { isMutation: true }) },
+  ])('gets another one when that was allowed, although the first creation was $what', async ({ err }) => {
+    const it = lost(machineOf(giveUp(new FakeClock())), 1);
+    it.refusals.push(err);
+    for (let i = 0; i < 4; i++) {
+      await it.pass();
+      it.machines.put(await it.client.get(ironCoreMachines, { namespace: 'ns', name: 'm' }));
+      it.clock.advance(MINUTE_MS);
+    }
+
+    expect(it.store.made).toBe(1);
+  });
+});
