@@ -112,6 +112,7 @@ export function world(
     },
     change: async (_of: string, id: string, change: RuntimeChange) => {
       if (change.kind === 'annotate') store.annotate(id, { ...change.annotations });
+      if (change.kind === 'detachVolume') store.detachVolume(id, change.name);
       if (change.kind === 'attachVolume') {
         const refusal = attachments.shift();
         if (refusal !== undefined) throw refusal;

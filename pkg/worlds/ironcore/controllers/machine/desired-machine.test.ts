@@ -239,6 +239,12 @@ describe('what a Machine waits for', () => {
       why: 'Volume my-volume is in use by machine x at the runtime of MachinePool q, which has no Machine: see condition MachinesKept there, or delete it at the runtime',
     },
     {
+      around: {
+        keeperOf: (handle) => (handle === 'volume ceph h' ? { id: 'x', pool: 'q', machine: 'ns/other' } : undefined),
+      },
+      why: 'Volume my-volume is in use by machine x of Machine ns/other at the runtime of MachinePool q: wait until that machine no longer has it, or remove it from one of the two Machines',
+    },
+    {
       around: { keeperOf: (handle) => (handle === 'address net-1 10.0.0.1' ? { id: 'x', pool: 'q' } : undefined) },
       why: 'NetworkInterface networkinterface-sample: 10.0.0.1 is in use by machine x at the runtime of MachinePool q, which has no Machine: see condition MachinesKept there, or delete it at the runtime',
     },

@@ -36,7 +36,7 @@ export interface Surroundings {
   network(name: string): IronCoreNetwork | undefined;
   /** Address of a prefix of a NetworkInterface; undefined: it has none yet. */
   prefixAddress(name: string): string | undefined;
-  /** The machine without a Machine that uses it; undefined: none does. */
+  /** The machine that uses it, and is none of the Machine; undefined: none does. */
   keeperOf(handle: string): Holder | undefined;
 }
 
@@ -210,7 +210,12 @@ function networkInterfaceOf(
   };
 }
 
-function keptBy(what: string, { id, pool }: Holder): string {
+function keptBy(what: string, { id, pool, machine }: Holder): string {
+  if (machine !== undefined)
+    return (
+      `${what} is in use by machine ${id} of Machine ${machine} at the runtime of MachinePool ${pool}: wait until that machine no longer has it, ` +
+      'or remove it from one of the two Machines'
+    );
   return (
     `${what} is in use by machine ${id} at the runtime of MachinePool ${pool}, which has no Machine: see condition MachinesKept there, or ` +
     'delete it at the runtime'

@@ -1,3 +1,5 @@
+import { keyOf } from '../../../../apis/meta.ts';
+import type { IronCoreMachine } from '../../api/machine.ts';
 import type { RuntimeMachine } from '../../runtime/runtime.ts';
 
 /** What is used once: a volume, as its provider calls it. */
@@ -19,30 +21,58 @@ export function addressHandle(networkID: string, ip: string): string {
 export interface Holder {
   readonly id: string;
   readonly pool: string;
+  /** Its Machine, by namespace and name; undefined: it has none. */
+  readonly machine?: string;
+}
+
+/** A machine at a runtime that has a Machine. */
+export interface Owned {
+  readonly machine: RuntimeMachine;
+  readonly owner: IronCoreMachine;
+}
+
+interface Use extends Omit<Holder, 'pool'> {
+  readonly handle: string;
+  /** UID of the Machine of the machine; empty: it has none. */
+  readonly uid: string;
 }
 
 /**
- * What machines without a Machine use at the runtimes of all pools of this process. The API server may have forgotten that: a volume that
- * looks free there is given to nobody while such a machine has it, in whatever pool, and neither is an address.
+ * What machines use at the runtimes of all pools of this process. The API server may have forgotten that: a volume that looks free there is
+ * given to no other machine while a machine has it, in whatever pool, and neither is an address.
  */
 export class KeptUses {
-  readonly #byPool = new Map<string, ReadonlyMap<string, string>>();
+  /** By pool and handle. */
+  readonly #uses = new Map<string, ReadonlyMap<string, readonly Use[]>>();
   readonly #failures = new Map<string, string>();
+  /** Keys of Machines that wait for what another machine uses, by its handle and their UID. */
+  readonly #waiting = new Map<string, Map<string, string>>();
 
-  /** These machines at the runtime of a pool have no Machine; all that there are. `others` are of somebody else, whose networks may be others, too. */
-  saw(pool: string, ownerless: readonly RuntimeMachine[], others: readonly RuntimeMachine[] = []): void {
-    const volumes = [...ownerless, ...others].flatMap(({ metadata: { id }, spec }) =>
-      spec.volumes.flatMap(({ connection }) =>
-        connection === undefined ? [] : [[volumeHandle(connection), id] as const],
-      ),
+  /**
+   * These machines at the runtime of a pool have no Machine, and those have one; all that there are. `others` are of somebody else, whose
+   * networks may be others, too. Returns the keys of Machines that have waited for what nobody else uses any more.
+   */
+  saw(
+    pool: string,
+    ownerless: readonly RuntimeMachine[],
+    others: readonly RuntimeMachine[] = [],
+    owned: readonly Owned[] = [],
+  ): readonly string[] {
+    const uses: readonly Use[] = [
+      ...ownerless.flatMap((one) => usesOf(one, [...volumesOf(one), ...addressesOf(one)])),
+      ...others.flatMap((one) => usesOf(one, volumesOf(one))),
+      ...owned.flatMap(({ machine: one, owner }) => {
+        // What has no name is the same as any other without one: of two machines that have their Machines that says nothing.
+        const [volumes, addresses] = [volumesOf(one, (name) => name !== ''), addressesOf(one, (name) => name !== '')];
+        return usesOf(one, [...volumes, ...addresses], owner);
+      }),
+    ];
+    this.#uses.set(
+      pool,
+      Map.groupBy(uses, ({ handle }) => handle),
     );
-    const addresses = ownerless.flatMap(({ metadata: { id }, spec }) =>
-      spec.networkInterfaces.flatMap(({ networkId, ips }) =>
-        ips.map((ip) => [addressHandle(networkId, ip), id] as const),
-      ),
-    );
-    this.#byPool.set(pool, new Map([...volumes, ...addresses]));
     this.#failures.delete(pool);
+    return this.#takeFreed();
   }
 
   failed(pool: string, why: string): void {
@@ -55,21 +85,71 @@ export class KeptUses {
   }
 
   forget(pool: string): void {
-    this.#byPool.delete(pool);
+    this.#uses.delete(pool);
     this.#failures.delete(pool);
   }
 
   /** Whether the runtime of a pool has been looked at. */
   has(pool: string): boolean {
-    return this.#byPool.has(pool);
+    return this.#uses.has(pool);
   }
 
-  /** What uses something at the runtime of any pool; undefined: none that has no Machine. */
-  holderOf(handle: string): Holder | undefined {
-    for (const [pool, uses] of this.#byPool) {
-      const id = uses.get(handle);
-      if (id !== undefined) return { id, pool };
+  /** What uses something at the runtime of any pool, and is no machine of this Machine; undefined: nothing does. If something does, the Machine waits for it. */
+  holderOf(handle: string, asking: IronCoreMachine): Holder | undefined {
+    const { uid } = asking.metadata;
+    const holder = this.#otherThan(uid, handle);
+    if (holder !== undefined) {
+      const waiting = this.#waiting.get(handle) ?? new Map<string, string>();
+      this.#waiting.set(handle, waiting.set(uid, keyOf(asking)));
+    }
+    return holder;
+  }
+
+  #otherThan(uid: string, handle: string): Holder | undefined {
+    for (const [pool, uses] of this.#uses) {
+      const use = uses.get(handle)?.find((one) => one.uid !== uid);
+      if (use !== undefined) return { id: use.id, pool, ...(use.machine !== undefined && { machine: use.machine }) };
     }
     return undefined;
   }
+
+  #takeFreed(): readonly string[] {
+    const freed: string[] = [];
+    for (const [handle, waiting] of this.#waiting) {
+      for (const [uid, key] of waiting) {
+        if (this.#otherThan(uid, handle) !== undefined) continue;
+        waiting.delete(uid);
+        freed.push(key);
+      }
+      if (waiting.size === 0) this.#waiting.delete(handle);
+    }
+    return freed;
+  }
+}
+
+function usesOf(
+  { metadata: { id } }: RuntimeMachine,
+  handles: readonly string[],
+  owner?: IronCoreMachine,
+): readonly Use[] {
+  return handles.map((handle) => ({
+    handle,
+    id,
+    uid: owner?.metadata.uid ?? '',
+    ...(owner !== undefined && { machine: keyOf(owner) }),
+  }));
+}
+
+type IsName = (name: string) => boolean;
+
+function volumesOf({ spec }: RuntimeMachine, isName: IsName = () => true): readonly string[] {
+  return spec.volumes.flatMap(({ connection }) =>
+    connection !== undefined && isName(connection.handle) ? [volumeHandle(connection)] : [],
+  );
+}
+
+function addressesOf({ spec }: RuntimeMachine, isName: IsName = () => true): readonly string[] {
+  return spec.networkInterfaces.flatMap(({ networkId, ips }) =>
+    isName(networkId) ? ips.map((ip) => addressHandle(networkId, ip)) : [],
+  );
 }

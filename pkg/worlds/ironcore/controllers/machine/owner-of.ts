@@ -31,7 +31,7 @@ export function ownerOf(
   pools: PoolsByUID,
   byID: ByID,
 ): MachineOwner {
-  if (!isNamed(machine)) return keyOfOwner(machine, byID) === '' ? 'other' : 'machine';
+  if (!isNamed(machine)) return knownByID(machine, byID) === undefined ? 'other' : 'machine';
   const owner = cachedMachineOf(machines, machine);
   if (owner !== undefined && isHeld(owner)) return 'machine';
   const poolUID = poolUIDOf(machine);
@@ -41,7 +41,18 @@ export function ownerOf(
 
 /** Key of the Machine of a machine, by what it says of itself, or else by its id; empty: it is of none. */
 export function wokenBy(machine: RuntimeMachine, byID: ByID): string {
-  return isNamed(machine) ? machineKey(machine) : keyOfOwner(machine, byID);
+  if (isNamed(machine)) return machineKey(machine);
+  const owner = knownByID(machine, byID);
+  return owner === undefined ? '' : keyOf(owner);
+}
+
+/** The Machine of a machine, by what it says of itself, or else by its id; undefined: it is not there. */
+export function machineOf(
+  machines: Lister<IronCoreMachine>,
+  machine: RuntimeMachine,
+  byID: ByID,
+): IronCoreMachine | undefined {
+  return isNamed(machine) ? cachedMachineOf(machines, machine) : knownByID(machine, byID);
 }
 
 /** The Machine of a machine, as its labels have it; undefined: it is not there. */
@@ -59,10 +70,10 @@ export function machineKey({ metadata }: RuntimeMachine): string {
   return keyOf({ metadata: { namespace, name } });
 }
 
-/** Key of the Machine that knows a machine by its id; empty: none does. */
-function keyOfOwner(machine: RuntimeMachine, byID: ByID): string {
+/** The Machine that knows a machine by its id. */
+function knownByID(machine: RuntimeMachine, byID: ByID): IronCoreMachine | undefined {
   const owner = byID.get(machine.metadata.id);
-  return owner !== undefined && isMachineOf(owner, machine) ? keyOf(owner) : '';
+  return owner !== undefined && isMachineOf(owner, machine) ? owner : undefined;
 }
 
 /** Whether it says of which Machine it is: without that nobody can be asked whether there is one. */

@@ -8,7 +8,7 @@ import { deleteRuntimeMachine } from './carry-out.ts';
 import { formerUIDsOf, poolUIDOf } from './former-pools.ts';
 import { MACHINE_NAMESPACE_LABEL, NAME_LABEL, UID_LABEL } from './keys.ts';
 import { MachineClaims } from './machine-claims.ts';
-import { machineKey, ownerOf, OWNERS, type ByID } from './owner-of.ts';
+import { machineKey, machineOf, ownerOf, OWNERS, type ByID } from './owner-of.ts';
 import { judgeOwnerless, OWNERLESS_MS, type Ownerless } from './ownerless.ts';
 import type { RelistDeps } from './relist.ts';
 
@@ -50,8 +50,14 @@ export class OwnerlessMachines {
     const owners = Map.groupBy(machines, (one) => ownerOf(this.#deps.machines, one, pooled, byID));
     for (const owner of OWNERS) metrics.machines.set({ pool: poolName, owner }, owners.get(owner)?.length ?? 0);
     const [none, unknown, other] = [owners.get('none') ?? [], owners.get('former') ?? [], owners.get('other') ?? []];
-    this.#deps.keptUses.saw(poolName, [...none, ...unknown], other);
-    const ours = [...(owners.get('machine') ?? []), ...none];
+    const withMachine = owners.get('machine') ?? [];
+    const owned = withMachine.flatMap((machine) => {
+      const owner = machineOf(this.#deps.machines, machine, byID);
+      return owner === undefined ? [] : [{ machine, owner }];
+    });
+    // Also of a pool that is held: what is used there is no less in use.
+    for (const key of this.#deps.keptUses.saw(poolName, [...none, ...unknown], other, owned)) this.#deps.wake(key);
+    const ours = [...withMachine, ...none];
     const isContested = rivals.saw(poolName, pool, ours);
     metrics.contested.set({ pool: poolName }, isContested ? 1 : 0);
     if (isContested) {

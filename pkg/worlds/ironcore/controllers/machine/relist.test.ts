@@ -579,22 +579,92 @@ test('machines of a pool that somebody else serves are not looked at, and their 
   expect(deleted).toHaveLength(1);
 });
 
-test('what machines without a Machine use is known after a look, until somebody else serves the pool', async () => {
-  const { store, look, add, keptUses, state } = world([machineOf('b')]);
-  const [a, b] = [add('a'), add('b')];
+describe('what machines use', () => {
   const volume = (handle: string) => Volume.fromPartial({ name: 'v', connection: { driver: 'ceph', handle } });
-  store.get(a).spec.volumes = [volume('h'), Volume.fromPartial({ name: 'root', localDisk: {} })];
-  store.get(b).spec.volumes = [volume('other')];
-  store.get(a).spec.networkInterfaces = [{ name: 'eth', networkId: 'net', ips: ['10.0.0.1'], attributes: {} }];
-  expect(keptUses.has('p')).toBe(false);
+  const nic = (networkId: string) => ({ name: 'eth', networkId, ips: ['10.0.0.1'], attributes: {} });
 
-  await look();
+  test('is known after a look, whether they have a Machine or not, until somebody else serves the pool', async () => {
+    const { store, look, add, keptUses, state } = world([machineOf('b')]);
+    const [a, b] = [add('a'), add('b')];
+    store.get(a).spec.volumes = [volume('h'), Volume.fromPartial({ name: 'root', localDisk: {} })];
+    store.get(a).spec.networkInterfaces = [nic('net')];
+    store.get(b).spec.volumes = [volume('other')];
+    store.get(b).spec.networkInterfaces = [nic('other')];
+    expect(keptUses.has('p')).toBe(false);
 
-  const uses = ['volume ceph h', 'volume ceph other', 'address net 10.0.0.1', 'address other 10.0.0.1'];
-  expect(uses.map((handle) => keptUses.holderOf(handle)?.id)).toEqual([a, undefined, a, undefined]);
-  state.isServed = false;
-  await look();
-  expect(keptUses.has('p')).toBe(false);
+    await look();
+
+    const uses = [
+      'volume ceph h',
+      'volume ceph other',
+      'address net 10.0.0.1',
+      'address other 10.0.0.1',
+      'volume ceph x',
+    ];
+    expect(uses.map((handle) => keptUses.holderOf(handle, machineOf('x')))).toEqual([
+      { id: a, pool: 'p' },
+      { id: b, pool: 'p', machine: 'ns/b' },
+      { id: a, pool: 'p' },
+      { id: b, pool: 'p', machine: 'ns/b' },
+      undefined,
+    ]);
+    state.isServed = false;
+    await look();
+    expect(keptUses.has('p')).toBe(false);
+  });
+
+  test('is not kept from the Machine whose machine it is, also of one without its labels', async () => {
+    const { store, machines, look, add, keptUses } = world([machineOf('a')]);
+    const [a, b] = [add('a'), add('a')];
+    for (const id of [a, b]) store.get(id).spec.volumes = [volume(id)];
+    store.get(b).metadata.labels = {};
+    const { metadata, spec } = machineOf('a');
+    machines.put({ metadata: { ...metadata, resourceVersion: '2' }, spec, status: { machineID: `iri://${b}` } });
+
+    await look();
+
+    for (const id of [a, b]) {
+      expect(keptUses.holderOf(`volume ceph ${id}`, machineOf('a'))).toBeUndefined();
+      expect(keptUses.holderOf(`volume ceph ${id}`, machineOf('x'))).toMatchObject({ id, machine: 'ns/a' });
+    }
+  });
+
+  test('is known of two of them: the Machine of one waits for the other', async () => {
+    const { store, look, add, keptUses } = world([machineOf('a'), machineOf('b')]);
+    const [a, b] = [add('a'), add('b')];
+    for (const id of [a, b]) store.get(id).spec.volumes = [volume('h')];
+
+    await look();
+
+    expect(keptUses.holderOf('volume ceph h', machineOf('a'))?.id).toBe(b);
+    expect(keptUses.holderOf('volume ceph h', machineOf('b'))?.id).toBe(a);
+  });
+
+  test('is kept from nobody where it has no name, and its machine has a Machine', async () => {
+    const { store, look, add, keptUses } = world([machineOf('a')]);
+    const a = add('a');
+    store.get(a).spec.volumes = [volume('')];
+    store.get(a).spec.networkInterfaces = [nic('')];
+
+    await look();
+
+    expect(keptUses.holderOf('volume ceph ', machineOf('x'))).toBeUndefined();
+    expect(keptUses.holderOf('address  10.0.0.1', machineOf('x'))).toBeUndefined();
+  });
+
+  test('wakes the Machine that waits for it when no other machine has it any more, once', async () => {
+    const { store, look, add, keptUses } = world([machineOf('a'), machineOf('b'), machineOf('x')]);
+    const [a, b] = [add('a'), add('b')];
+    for (const id of [a, b]) store.get(id).spec.volumes = [volume('h')];
+    await look();
+    expect(keptUses.holderOf('volume ceph h', machineOf('x'))).toBeDefined();
+
+    store.get(a).spec.volumes = [];
+    expect((await look()).woken).toEqual([]);
+    store.get(b).spec.volumes = [];
+    expect((await look()).woken).toEqual(['ns/x']);
+    expect((await look()).woken).toEqual([]);
+  });
 });
 
 test('what machines use that were made by a machinepoollet, or for a MachinePool that is not there, is known, too', async () => {
@@ -605,7 +675,8 @@ test('what machines use that were made by a machinepoollet, or for a MachinePool
 
   await look();
 
-  for (const id of [alien, former]) expect(keptUses.holderOf(`volume ceph ${id}`)).toEqual({ id, pool: 'p' });
+  for (const id of [alien, former])
+    expect(keptUses.holderOf(`volume ceph ${id}`, machineOf('x'))).toEqual({ id, pool: 'p' });
 });
 
 test('what was said of a pool does not stay when somebody else serves it', async () => {

@@ -3,16 +3,19 @@ import { describe, expect, test } from '@jest/globals';
 import { FakeClock } from '../../../../../test/fakes/fake-clock.ts';
 import { MachineStore } from '../../../../../packages/providers/iri/store.ts';
 import type { IronCoreMachine } from '../../api/machine.ts';
+import type { IronCoreVolume } from '../../api/volume.ts';
 import { CREATION_SENT_ANNOTATION } from '../../../../apis/machine/v1alpha1/labels.ts';
 import { RuntimeError } from '../../runtime/error.ts';
 import type { PoolRuntime } from '../../runtime/gated-runtime.ts';
 import { Machine } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import type { RuntimeMachine } from '../../runtime/runtime.ts';
 import { ironCoreMachines } from '../../api/resources.ts';
 import { CLAIM } from './keys.ts';
 import {
   MINUTE_MS,
   label,
   machineOf,
+  meta,
   world,
   deletion,
   hasFinalizer,
@@ -236,5 +239,60 @@ describe('a Machine that has lost the id of its machine in a restore', () => {
     }
 
     expect(it.store.made).toBe(1);
+  });
+});
+
+describe('a Volume of which a restore has forgotten that another Machine has it', () => {
+  const claimed: IronCoreVolume = {
+    metadata: meta('data'),
+    spec: { claimRef: { name: 'm', uid: 'uid-m' } },
+    status: { state: 'Available', access: { driver: 'ceph', handle: 'h' } },
+  };
+  const volumes = [{ name: 'data', device: 'oda', volumeRef: { name: 'data' } }];
+  const other: IronCoreMachine = { ...machineOf(), metadata: meta('other') };
+  const user = Machine.fromPartial({
+    metadata: { id: 'x' },
+    spec: { volumes: [{ name: 'data', connection: { driver: 'ceph', handle: 'h' } }] },
+  }) as RuntimeMachine; // Its status is of no interest.
+
+  test.each(['p', 'q'])(
+    'is not given away while its machine in pool %s uses it, which is told with its Machine',
+    async (pool) => {
+      const it = world(machineOf({}, { volumes }), [claimed]);
+      it.keptUses.saw(pool, [], [], [{ machine: user, owner: other }]);
+
+      await it.pass();
+
+      expect(it.store.made).toBe(0);
+      const told = new RegExp(
+        `^VolumeNotReady: Volume data is in use by machine x of Machine ns/other at .* MachinePool ${pool}: `,
+      );
+      expect(it.events).toEqual([expect.stringMatching(told)]);
+
+      expect(it.keptUses.saw(pool, [])).toEqual(['ns/m']);
+      await it.pass();
+      expect(it.store.made).toBe(1);
+    },
+  );
+
+  test('stays with the machine that has it, also when another one has it, too', async () => {
+    const it = world(machineOf({}, { volumes }), [claimed]);
+    await it.pass();
+    const [own] = it.store.all();
+    if (own === undefined) throw new Error('none was made');
+    it.keptUses.saw(
+      'p',
+      [],
+      [],
+      [
+        { machine: own, owner: machineOf() },
+        { machine: user, owner: other },
+      ],
+    );
+
+    await it.pass();
+
+    expect(it.store.all().map(({ spec }) => spec?.volumes.map(({ name }) => name))).toEqual([['data']]);
+    expect(JSON.stringify(it.client.writes.at(-1)?.body)).toContain('in use by machine x of Machine ns/other');
   });
 });

@@ -45,7 +45,7 @@ export async function surroundingsOf(
     networkInterface: (name) => networkInterfaces.get(beside(name)),
     network: (name) => networks.get(beside(name)),
     prefixAddress: (name) => addresses.get(name),
-    keeperOf: (handle) => keptUses.holderOf(handle),
+    keeperOf: (handle) => keptUses.holderOf(handle, machine),
   };
 }
 
