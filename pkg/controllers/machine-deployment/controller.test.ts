@@ -146,6 +146,28 @@ test.each([
   },
 );
 
+test.each([
+  { what: 'waits at first', afterMs: 1_000, setMs: 0, size: 1 },
+  { what: 'does not wait for long', afterMs: 10_000, setMs: 0, size: 3 },
+  { what: 'does not wait for a clock that was set back', afterMs: 1_000, setMs: -60 * MINUTE_MS, size: 3 },
+])('what is wanted more while the new set is refused, after a missed deadline, $what', async (row) => {
+  const since = '2025-12-31T23:00:00Z';
+  const owner = deployment((d) => {
+    d.spec.replicas = 3;
+    const missed = { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' } as const;
+    d.status.conditions = [{ ...missed, lastTransitionTime: since, lastUpdateTime: since }];
+  });
+  const deps = new DeploymentWorld(owner, { sets: [noted(setOf(owner, 'old', true, 1), 1)] });
+  deps.client.create = async () => await Promise.reject(new ApiError(403, 'Forbidden', 'exceeded quota'));
+
+  await deps.pass();
+  deps.clock.advance(row.afterMs);
+  deps.clock.reanchor(deps.clock.now() + row.setMs);
+  await deps.pass();
+
+  expect(deps.machineSets.get('default/old')?.spec.replicas).toBe(row.size);
+});
+
 test('in place, the newest old set may make what is missing while the new one may not be created', async () => {
   const owner = deployment((d) => {
     d.spec.replicas = 3;

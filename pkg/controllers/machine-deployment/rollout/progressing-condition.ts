@@ -165,8 +165,10 @@ export function creationFailed(newSet: string, err: unknown): ProgressingUpdate 
 export function isCreationStuck(error: unknown, deployment: MachineDeployment, nowMs: number): boolean {
   if (!(error instanceof ApiError)) return false;
   const current = progressingOf(deployment);
-  const sinceMs = current?.reason === SET_CREATE_ERROR ? fromTimestamp(current.lastTransitionTime) : undefined;
-  return sinceMs !== undefined && nowMs - sinceMs >= REFUSAL_PATIENCE_MS;
+  // Not its transition: that is of the status, which a missed deadline has made False before.
+  const sinceMs = current?.reason === SET_CREATE_ERROR ? fromTimestamp(current.lastUpdateTime) : undefined;
+  // A clock that was set back makes nobody wait.
+  return sinceMs !== undefined && Math.abs(nowMs - sinceMs) >= REFUSAL_PATIENCE_MS;
 }
 
 function found(newSet: string): ProgressingUpdate {
