@@ -31,6 +31,7 @@ type Deps = ForcedRemovalDeps &
     | 'machines'
     | 'namesakes'
     | 'activities'
+    | 'brokenNodes'
     | 'judgedVM'
     | 'metrics'
     | 'calls'

@@ -23,7 +23,16 @@ const VOUCHING: ReadonlySet<DriverCode> = new Set(['Unimplemented', 'Uninitializ
 
 type Deps = Pick<
   Collaborators,
-  'machines' | 'namesakes' | 'activities' | 'calls' | 'claims' | 'cursor' | 'reportedOnce' | 'resolveClass'
+  | 'clock'
+  | 'machines'
+  | 'namesakes'
+  | 'activities'
+  | 'brokenNodes'
+  | 'calls'
+  | 'claims'
+  | 'cursor'
+  | 'reportedOnce'
+  | 'resolveClass'
 >;
 
 /**

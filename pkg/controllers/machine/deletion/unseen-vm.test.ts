@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { MINUTE, SECOND } from '../../../../test/durations.ts';
+import { HOUR, MINUTE, SECOND } from '../../../../test/durations.ts';
 import { machine, machineClass, node } from '../../../../test/builders.ts';
 import { runToEnd, worldInDeletion } from '../../../../test/fakes/deletion-world.ts';
 import type { FakeWorld } from '../../../../test/fakes/machine-world.ts';
@@ -368,6 +368,39 @@ describe('departure: a Machine that is younger than its Node, which is Ready, an
     },
   );
 
+  const notReadySince = (ms: number, change: (n: BuiltNode) => void = () => undefined): ((n: BuiltNode) => void) => {
+    const lastTransitionTime = new Date(ms).toISOString();
+    return (n) => {
+      older(n);
+      n.status.conditions = [{ type: 'Ready', status: 'Unknown', lastTransitionTime }];
+      change(n);
+    };
+  };
+
+  test.each([
+    { clock: 'the same', aheadMs: 0, isSeen: false },
+    { clock: 'the same, and saw it', aheadMs: 0, isSeen: true },
+    { clock: 'an hour behind, and saw it', aheadMs: -HOUR, isSeen: true },
+    { clock: 'an hour ahead, and saw it', aheadMs: HOUR, isSeen: true },
+    { clock: 'four minutes ahead', aheadMs: 4 * MINUTE, isSeen: false },
+  ])(
+    'is not given up while its Node restarts, but when it has not been Ready for a while; clock: $clock',
+    async ({ aheadMs, isSeen }) => {
+      const world = startRestored();
+      await runFor(world, MINUTE);
+      const before = world.nodes.cache.get('m-1')!;
+      put(world, notReadySince(world.clock.now() + aheadMs));
+      if (isSeen)
+        world.steps.brokenNodes.noteDelivered(before, world.nodes.cache.get('m-1')!, () => world.machines.list());
+      await runFor(world, 4 * MINUTE);
+      expect(world.machines.get(KEY)?.metadata.labels?.['node']).toBe('m-1');
+
+      await runFor(world, 7 * MINUTE);
+      expect(isGone(world)).toBe(true);
+      expect(world.driver.vms.size).toBe(1);
+    },
+  );
+
   test('is kept, with the reason, while the Node cannot be read', async () => {
     const world = startRestored();
     put(world, notReadyEither);
@@ -387,6 +420,21 @@ describe('departure: a Machine that is younger than its Node, which is Ready, an
   test.each<{ what: string; change?: Change; arrange?: (world: FakeWorld) => void }>([
     { what: 'is removed by force', change: (m) => void (m.metadata.labels['force-deletion'] = 'True') },
     { what: 'has a Node that is not Ready', arrange: (world) => put(world, notReadyEither) },
+    {
+      what: 'has a Node that has just become not Ready, and is being deleted',
+      arrange: (world) =>
+        put(
+          world,
+          notReadySince(
+            world.clock.now(),
+            (n) => void (n.metadata.deletionTimestamp = new Date(world.clock.now()).toISOString()),
+          ),
+        ),
+    },
+    {
+      what: 'has a Node that is not Ready since a time which is far ahead',
+      arrange: (world) => put(world, notReadySince(world.clock.now() + HOUR)),
+    },
     {
       what: 'has recorded no VM',
       change: (m) => void (m.spec.providerID = ''),

@@ -3,8 +3,10 @@ import { FORCE_DELETION_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isSameVM } from '../../../apis/machine/v1alpha1/same-vm.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { isReady } from '../../machine-facts/node-health.ts';
-import { isOfOneScheme, isRemovedWith, type MachineIndex } from '../../machine-facts/node-owner.ts';
+import { isReady, readySince } from '../../machine-facts/node-health.ts';
+import { isOfOneScheme, isRemovedWith } from '../../machine-facts/node-owner.ts';
+import { fromTimestamp, MINUTE_MS } from '../../../base/clock/clock.ts';
+import { isBeingDeleted } from '../../../apis/meta.ts';
 import { messageOf } from '../../../driver/errno.ts';
 import { GateClosedError } from '../../../kube/gate/gate.ts';
 import type { DeletionStage } from '../../machine-facts/deletion-stage.ts';
@@ -14,6 +16,11 @@ import type { MachineContext } from '../context.ts';
 import { sharedWith } from '../identity/identity-claims.ts';
 import { VMInDoubtError } from './namesake-vms.ts';
 
+type Deps = Pick<Collaborators, 'machines' | 'cursor' | 'clock' | 'brokenNodes'>;
+
+/** A kubelet, or a VM, is restarted in less. */
+const RESTART_MS = 5 * MINUTE_MS;
+
 /**
  * The Node that contradicts a driver which says that there is no VM: a class or Secret that was edited shows it another place, where there is
  * none. Undefined: the answer is believed. Throws ApiError and GateClosedError; the Machine tells that its Node could not be read.
@@ -22,19 +29,22 @@ import { VMInDoubtError } from './namesake-vms.ts';
  * |---------------------------------------------------------------------------|-----------------|
  * | the deletion is forced by its label, or there is no target cluster        | is believed     |
  * | no Node is recorded, or another Machine has the provider id, too          | is believed     |
+ * | before the drain, an older Node that was Ready in the last 5 minutes      | is not believed |
  * | the Node is gone, another machine's or VM's, or not Ready, in a live look | is believed     |
  * | the Node is Ready                                                         | is not believed |
  *
+ * Before the drain, the answer may be wrong for days, until somebody corrects the tags of a VM: that its Node restarts meanwhile says nothing.
  * Of a VM that is gone the Node is Ready for less than a minute: for that long the deletion of a VM waits that somebody else has deleted, or
  * whose deletion was not answered, or took longer than one call. That a deletion was under way, the answer Aborted, does not say that its VM was
  * found: drivers wait for other things, too.
  */
 export async function nodeAgainst(
-  { machines, cursor }: Pick<Collaborators, 'machines' | 'cursor'>,
+  deps: Deps,
   ctx: MachineContext,
   stage: DeletionStage,
   { wasFound, isAnothers = false }: ActivityResults['delete'],
 ): Promise<Node | undefined> {
+  const { machines, cursor } = deps;
   const { observed, nodes, signal } = ctx;
   const name = nodeNameOf(observed);
   if (wasFound || isAnothers || nodes === undefined || name === '' || hasForceDeletionLabel(ctx.machine))
@@ -42,10 +52,10 @@ export async function nodeAgainst(
   if (sharedWith(observed, machines, nodes) !== undefined) return undefined;
   const cached = nodes.get(name);
   // A cache that is old costs a moment; it must not be believed when the VM is given up.
-  if (showsVM(cached, observed, machines)) return cached;
+  if (showsVM(deps, cached, observed, stage)) return cached;
   try {
     const node = await nodes.read(name, signal);
-    return showsVM(node, observed, machines) ? node : undefined;
+    return showsVM(deps, node, observed, stage) ? node : undefined;
   } catch (err) {
     if (!(err instanceof GateClosedError)) {
       const text = `The driver found no VM, but could not read whether the Node is Ready: ${messageOf(err)}.`;
@@ -60,10 +70,19 @@ export function isOlder(node: Node | undefined, { creationTimestamp }: Machine['
   return node !== undefined && node.metadata.creationTimestamp < creationTimestamp;
 }
 
-function showsVM(node: Node | undefined, machine: Machine, machines: MachineIndex): node is Node {
-  if (node === undefined || !isReady(node) || !isRemovedWith(node, machine, machines)) return false;
+function showsVM(deps: Deps, node: Node | undefined, machine: Machine, stage: DeletionStage): node is Node {
+  if (node === undefined || !isRemovedWith(node, machine, deps.machines)) return false;
+  if (!isReady(node) && !(stage === 'vm-status' && mayRestart(deps, node, machine))) return false;
   const isOther = isSameVM(node.spec?.providerID, providerIDOf(machine)) === false && isOfOneScheme(node, machine);
   return !isOther;
+}
+
+/** Whether the Node of an earlier Machine was Ready a moment ago, by our own clock if we saw it: that of the other may be ahead, or behind. */
+function mayRestart({ clock, brokenNodes }: Deps, node: Node, machine: Machine): boolean {
+  if (!isOlder(node, machine.metadata) || isBeingDeleted(node)) return false;
+  const seenMs = brokenNodes.brokenForMs(machine, node, 'Ready');
+  const sinceMs = fromTimestamp(readySince(node)) ?? -Infinity;
+  return (Number.isFinite(seenMs) ? seenMs : Math.abs(clock.now() - sinceMs)) < RESTART_MS;
 }
 
 /** Why the answer is not believed, and what to do about it: of a Node that is older than the Machine, the VM may be marked as that of an earlier one. */
