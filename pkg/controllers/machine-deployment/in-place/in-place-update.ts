@@ -35,7 +35,7 @@ import { observeAgain, type Observed } from '../observed.ts';
 import { resizeSets } from '../scaling/resize.ts';
 import { shrinkOldSets } from '../rollout/rolling.ts';
 import { AGAIN, createSet, finishRollout, markNodesOfRollout, type RolloutDeps } from '../rollout/rollout.ts';
-import { byAge, EMPTY_SET, type Resizes, type SetFacts } from '../sets/set-facts.ts';
+import { EMPTY_SET, setToGrow, type Resizes, type SetFacts } from '../sets/set-facts.ts';
 import { grownSize } from '../scaling/size-rule.ts';
 import type { DeploymentPass } from '../step.ts';
 
@@ -113,40 +113,41 @@ export async function endBegunUpdates(deps: RolloutDeps, pass: DeploymentPass, h
   const now = isNew ? sideOf(deps, observed, newSet, facts.newSet) : undefined;
   if ((await releaseOutdated(deps, pass, old, now?.set)).hasMore) return AGAIN;
   if (observeAgain(deps, observed) === undefined) return AGAIN;
-  if (await fillNewest(deps, pass, old, now)) return AGAIN;
+  if (await fillOne(deps, pass, old, now)) return AGAIN;
   if (now === undefined) return stop;
   if ((await settle(deps, pass, now)).hasMore) return AGAIN;
   return (await moveUpdated(deps, pass, old, now)) ? AGAIN : stop;
 }
 
 /**
- * Gives the new set, or the newest old one while the rollout to it has not begun, what all sets together lack, but for the surge: the others may
+ * Gives the new set, or one old set while the rollout to it has not begun, what all sets together lack, but for the surge: the others may
  * be kept from making up for what they have lost. Returns whether anything was written.
  */
-async function fillNewest(
+async function fillOne(
   deps: RolloutDeps,
   { observed, signal }: DeploymentPass,
   old: readonly Side[],
   now: Side | undefined,
 ): Promise<boolean> {
   const { limits, facts, isFrozen } = observed;
-  const newest = now ?? old.toSorted((a, b) => byAge(a.facts, b.facts)).at(-1);
-  if (newest === undefined) return false;
-  const others = old.filter((side) => side !== newest);
+  const growing = now?.facts ?? setToGrow(old.map((side) => side.facts));
+  const filling = now ?? old.find((side) => side.facts === growing);
+  if (filling === undefined) return false;
+  const others = old.filter((side) => side !== filling);
   const settled = withoutRaises(
-    settledSizes(newest, others, (one) => deps.moves.isCounted(one)),
+    settledSizes(filling, others, (one) => deps.moves.isCounted(one)),
     facts,
     isFrozen,
   );
   if (await resizeSets(deps, observed, { sizes: settled, isCount: true }, signal)) return true;
 
   const its = others.map((side) => side.facts);
-  const size = sizeInPlace(newest.facts, its, { ...limits, surge: 0 });
-  const filled = withoutRaises(new Map([[newest.facts.name, size]]), facts, isFrozen);
+  const size = sizeInPlace(filling.facts, its, { ...limits, surge: 0 });
+  const filled = withoutRaises(new Map([[filling.facts.name, size]]), facts, isFrozen);
   if (await resizeSets(deps, observed, { sizes: filled }, signal)) return true;
-  if (newest.set.metadata.labels?.[SCALE_UP_DISABLED_LABEL] === undefined) return false;
+  if (filling.set.metadata.labels?.[SCALE_UP_DISABLED_LABEL] === undefined) return false;
   const open = { metadata: { labels: { [SCALE_UP_DISABLED_LABEL]: null } } };
-  await patchEach(deps.writer, machineSets, [newest.set], (set) => mergePatch(set, open), signal);
+  await patchEach(deps.writer, machineSets, [filling.set], (set) => mergePatch(set, open), signal);
   return true;
 }
 

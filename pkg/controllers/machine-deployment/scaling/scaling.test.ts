@@ -89,6 +89,43 @@ describe('scaling', () => {
       noted: ['b'],
     },
     {
+      title: 'wakes the old set of the latest revision, however old it is',
+      replicas: 4,
+      more: {
+        oldSets: [facts('b', 0, { createdMs: 2, revision: 2 }), facts('a', 0, { createdMs: 1, revision: 3 })],
+        isPaused: true,
+      },
+      sizes: { a: 4 },
+      noted: ['a'],
+    },
+    {
+      title: 'of several old sets grows the latest that has an available machine',
+      replicas: 8,
+      more: {
+        oldSets: [
+          facts('c', 2, { revision: 3, available: 0 }),
+          facts('b', 2, { revision: 2 }),
+          facts('a', 2, { revision: 1 }),
+        ],
+        isPaused: true,
+      },
+      sizes: { b: 4 },
+      noted: ['a', 'b', 'c'],
+    },
+    {
+      title: 'of several old sets without an available machine grows the latest',
+      replicas: 8,
+      more: {
+        oldSets: [
+          facts('b', 3, { createdMs: 1, revision: 2, available: 0 }),
+          facts('a', 3, { createdMs: 2, revision: 1, available: 0 }),
+        ],
+        isPaused: true,
+      },
+      sizes: { b: 5 },
+      noted: ['a', 'b'],
+    },
+    {
       title: 'takes from the old set of a template that has none',
       replicas: 4,
       more: { oldSets: [facts('a', 10)], isFrozen: true },

@@ -1,5 +1,5 @@
 import { takeFree, takeInOrder } from './take-free.ts';
-import { byAge, sumOf, type Resizes, type SetFacts } from '../sets/set-facts.ts';
+import { byAge, setToGrow, sumOf, type Resizes, type SetFacts } from '../sets/set-facts.ts';
 import { grownSize } from './size-rule.ts';
 import type { RolloutLimits } from '../../replicas/limits.ts';
 import type { Observed } from '../observed.ts';
@@ -86,7 +86,7 @@ function isActive({ size }: SetFacts): boolean {
 }
 
 function scaleOnly({ newSet, oldSets, limits, isPaused }: ScalingFacts, active?: SetFacts): Resizes {
-  const target = active ?? newSet ?? oldSets.toSorted(byAge).at(-1);
+  const target = active ?? newSet ?? setToGrow(oldSets);
   if (target === undefined) return new Map();
   const isRollout = target !== newSet && !isPaused;
   const size = isRollout ? Math.min(withoutNamed(target).size, limits.replicas) : limits.replicas;
@@ -117,9 +117,9 @@ function spread({ newSet, oldSets, strategy, limits, isPaused }: ScalingFacts, a
     if (strategy !== 'RollingUpdate') return sizes;
     return sizes.set(newSet.name, grownSize(withoutNamed(newSet), oldSets.map(withoutNamed), limits));
   }
-  // Without a rollout the newest set makes what is missing, whatever the strategy.
-  const newest = isPaused ? left.toSorted(byAge).at(-1) : undefined;
-  return newest === undefined ? sizes : sizes.set(newest.name, newest.size + Math.max(0, replicas - total));
+  // Without a rollout an old set makes what is missing, whatever the strategy.
+  const growing = isPaused ? setToGrow(left) : undefined;
+  return growing === undefined ? sizes : sizes.set(growing.name, growing.size + Math.max(0, replicas - total));
 }
 
 /** What an autoscaler has named goes from its own set, whatever the shares are. */

@@ -9,11 +9,14 @@ import {
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { isAvailable, isFailed, isJustUpdated, isPreserved, isTerminating } from '../../replicas/machine-state.ts';
 import { isMarkedForDeletion, victimsAmong } from '../../replicas/replica-plan.ts';
+import { revisionOf } from './revision.ts';
 import { firstVictim, isDeletedBefore, rolloutVictimCriteria, victimCriteria } from '../../replicas/victim-order.ts';
 
 export interface SetFacts {
   readonly name: string;
   readonly createdMs: number;
+  /** Of its template: that of a rollback is the latest, however old its set is. */
+  readonly revision: number;
   /** How many Machines it should have. */
   readonly size: number;
   /** How many it has, terminating ones included. */
@@ -44,6 +47,7 @@ export interface SetFacts {
 export const EMPTY_SET: SetFacts = {
   name: '',
   createdMs: 0,
+  revision: 0,
   size: 0,
   existing: 0,
   living: 0,
@@ -95,6 +99,7 @@ export function factsOf(
   return {
     name: set.metadata.name,
     createdMs: fromTimestamp(set.metadata.creationTimestamp) ?? 0,
+    revision: revisionOf(set),
     size,
     existing: machines.length,
     living: machines.filter((machine) => !isTerminating(machine)).length,
@@ -133,6 +138,15 @@ export function byAge(a: Pick<SetFacts, 'createdMs' | 'name'>, b: Pick<SetFacts,
   if (a.createdMs !== b.createdMs) return a.createdMs - b.createdMs;
   if (a.name === b.name) return 0;
   return a.name < b.name ? -1 : 1;
+}
+
+/**
+ * Which of these sets, none of the present template, gets what is wanted more: the one of the latest revision, of those that have an available Machine if
+ * any has one. A template that was just rolled back from may never make a machine that works.
+ */
+export function setToGrow(sets: readonly SetFacts[]): SetFacts | undefined {
+  const working = sets.filter(({ available }) => available > 0);
+  return (working.length > 0 ? working : sets).toSorted((a, b) => a.revision - b.revision || byAge(a, b)).at(-1);
 }
 
 export function sumOf(sets: readonly SetFacts[], value: (set: SetFacts) => number): number {
