@@ -230,6 +230,7 @@ export default defineConfig({
     'import/no-named-as-default-member': 'off',
     'jest/no-focused-tests': 'error',
     'jest/no-disabled-tests': 'error',
+    'jest/no-standalone-expect': ['error', { additionalTestBlockFunctions: ['testInTurn'] }],
     'jest/expect-expect': 'off',
     'unicorn/consistent-function-scoping': 'off',
   },

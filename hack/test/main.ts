@@ -20,14 +20,15 @@ import {
   WITH_IRONCORE,
   WITH_MCM_PROVIDERS,
 } from './levels.ts';
-import { SAMPLE_VARIABLE } from './sample.ts';
+import { choiceOf, SAMPLE_VARIABLE } from './sample.ts';
 import { bundlePrograms } from './programs.ts';
 import { sumUp } from './summary.ts';
+import { waitingFor } from './turns.ts';
 
 /**
  * The test command: `main.ts [level] [--all-rows] [jest arguments…]`. Builds the control plane when a level needs it, runs the levels in two
  * jests side by side, and prints the sum as the last line. Exit code 1 when anything failed or nothing ran. Of tables that something
- * cheaper explores, the commit decides which rows are run, unless all are asked for: see sample.ts.
+ * cheaper explores, the commit decides which rows are run, and without a level also which files: see sample.ts and turns.ts.
  */
 const root = path.resolve(import.meta.dirname, '../..');
 
@@ -51,7 +52,17 @@ async function main(argv: readonly string[]): Promise<number> {
     console.error(`The tests of the status page cannot run: ${withoutChromium}.`);
     return 1;
   }
+  const sample = argv.includes(ALL_ROWS) ? 'all' : (process.env[SAMPLE_VARIABLE] ?? presentCommit(root));
+  const isWhole = named.length === 0 && jestArguments.every((argument) => argument.startsWith('-'));
+  const waiting = isWhole ? waitingFor(choiceOf({ ...process.env, [SAMPLE_VARIABLE]: sample })) : [];
+  if (waiting.length > 0) {
+    console.log(
+      `\n# without ${waiting.length} files that take turns; ${ALL_ROWS}, or the name of their level, takes them:`,
+    );
+    for (const file of waiting) console.log(`  ${file}`);
+  }
   const leftOut = [
+    ...waiting,
     ...(withoutChromium === undefined ? [] : WITH_CHROMIUM),
     ...(named.length === 0 ? ONLY_WHEN_NAMED : []),
     ...(process.env[PROGRAMS_VARIABLE] === undefined ? WITH_IRONCORE : []),
@@ -59,7 +70,6 @@ async function main(argv: readonly string[]): Promise<number> {
       ? Object.values(WITH_MCM_PROVIDERS).flatMap(({ files }) => files)
       : []),
   ].join(' ');
-  const sample = argv.includes(ALL_ROWS) ? 'all' : (process.env[SAMPLE_VARIABLE] ?? presentCommit(root));
 
   const directory = mkdtempSync(path.join(tmpdir(), 'machinist-tests-'));
   const summary = path.join(directory, 'summary');

@@ -18,7 +18,7 @@ const DRAIN: SimulatedPlan = { replicas: 2, rolls: 0, drains: true };
 const IN_CELL: SimulatedPlan = { replicas: 1, rolls: 0, inCell: true };
 const ROLL_IN_CELL: SimulatedPlan = { replicas: 2, rolls: 1, inCell: true };
 /** Of some 480, of some 240, of some 190 and of some 600. */
-const [ROLLS, DRAINS, MOVED, ROLLS_MOVED] = [20, 16, 10, 5];
+const [ROLLS, DRAINS, MOVED, ROLLS_MOVED] = [12, 10, 6, 4];
 
 const lifeOf =
   (plan: SimulatedPlan): Live<SimulatedLife> =>

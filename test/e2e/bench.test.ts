@@ -9,6 +9,9 @@ import { expect, test } from '@jest/globals';
 import { describeFigure, type Figure } from '../../hack/bench/cells/figures.ts';
 import { sumOf, type BenchRun, type Measurement } from '../../hack/bench/measurement.ts';
 import { needlessVMs } from '../../hack/bench/report.ts';
+import { sampledTest } from '../expect/sampled.ts';
+
+const testInTurn = sampledTest(3);
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 /** A minute on a host of its own. */
@@ -62,7 +65,7 @@ test(
   TEST_MS,
 );
 
-test(
+testInTurn(
   'the benchmark of cells finds that nothing is written at rest, and that nothing is left of cells that have gone',
   async () => {
     const directory = mkdtempSync(path.join(tmpdir(), 'machinist-bench-test-'));

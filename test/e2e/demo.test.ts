@@ -13,6 +13,7 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import { resolveProgram, resolvePrograms } from '../../hack/control-plane/binaries.ts';
 import { readProc } from '../../pkg/drivers/process-identity.ts';
 import { eventually } from '../expect/eventually.ts';
+import { sampled, sampledTest } from '../expect/sampled.ts';
 import { Terminal } from '../terminal/terminal.ts';
 import { Program, ROOT } from './program.ts';
 
@@ -21,6 +22,8 @@ const PLACE = join(ROOT, '.demo');
 const UP_MS = 240_000;
 const PATIENCE = { timeoutMs: 90_000 };
 const UP = 'all machines are Running and their Nodes are Ready';
+/** Of the other forms of the demo, each of which starts a control plane, a run takes a third. */
+const testInTurn = sampledTest(3);
 /** In one line, whatever it was that was ended. */
 const ENDED = /\n *[\d.]+ s {2}removing everything… done\n$/;
 
@@ -79,14 +82,22 @@ describe('the demo', () => {
     expect(remains(temporary)).toEqual([]);
   });
 
-  test.each([
-    { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'starting etcd', code: 130 },
-    { what: 'the terminal is closed', signal: 'SIGHUP', when: 'starting etcd', code: 129 },
-    { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'using ', code: 130 },
-    { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'control plane ready', code: 130 },
-    { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'starting the manager', code: 130 },
-    { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'waiting for 1 machine', code: 130 },
-  ] as const)('ends in one line, with code $code, when $what after "$when"', async ({ signal, when, code }) => {
+  test.each(
+    sampled({
+      name: 'ends of the demo',
+      rows: [
+        { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'starting etcd', code: 130 },
+        { what: 'the terminal is closed', signal: 'SIGHUP', when: 'starting etcd', code: 129 },
+        { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'using ', code: 130 },
+        { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'control plane ready', code: 130 },
+        { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'starting the manager', code: 130 },
+        { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'waiting for 1 machine', code: 130 },
+      ] as const,
+      nameOf: ({ what, when }) => `${what} after "${when}"`,
+      kindsOf: () => ['end'],
+      least: 2,
+    }),
+  )('ends in one line, with code $code, when $what after "$when"', async ({ signal, when, code }) => {
     await using program = demo('--machines', '1');
     await program.says(when, UP_MS);
 
@@ -111,52 +122,58 @@ describe('the demo', () => {
     expect(remains(temporary)).toEqual([]);
   });
 
-  test('is the live view on a terminal; q shows the list of commands, Enter the view again, and Ctrl-C in it ends the demo', async () => {
-    const command = [process.execPath, join(ROOT, 'cmd/demo/main.ts'), '--driver', 'sim', '--machines', '1'];
-    const env = { TMPDIR: temporary, XDG_STATE_HOME: state };
-    await using terminal = await Terminal.start(command, { columns: 80, rows: 40 }, env);
+  testInTurn(
+    'is the live view on a terminal; q shows the list of commands, Enter the view again, and Ctrl-C in it ends the demo',
+    async () => {
+      const command = [process.execPath, join(ROOT, 'cmd/demo/main.ts'), '--driver', 'sim', '--machines', '1'];
+      const env = { TMPDIR: temporary, XDG_STATE_HOME: state };
+      await using terminal = await Terminal.start(command, { columns: 80, rows: 40 }, env);
 
-    await terminal.shows(/Running 1/, UP_MS);
-    expect(terminal.isAlternate).toBe(true);
-    terminal.type('q');
-    await terminal.shows(/Enter: the live view again/);
-    const list = terminal.lines.join('\n');
-    terminal.type('\r');
-    await terminal.shows(/^machinist top · /m);
-    terminal.type('\u0003');
-    const code = await terminal.ended();
+      await terminal.shows(/Running 1/, UP_MS);
+      expect(terminal.isAlternate).toBe(true);
+      terminal.type('q');
+      await terminal.shows(/Enter: the live view again/);
+      const list = terminal.lines.join('\n');
+      terminal.type('\r');
+      await terminal.shows(/^machinist top · /m);
+      terminal.type('\u0003');
+      const code = await terminal.ended();
 
-    expect(code).toBe(130);
-    expect(list).toContain('k get mcd,mcs,mc,nodes');
-    expect(list).toMatch(/^Status page, for a browser: http:\/\/127\.0\.0\.1:\d+\/ui\/$/m);
-    expect(terminal.lines.join('\n')).toContain('removing everything… done');
-    expect(remains(temporary)).toEqual([]);
-  });
+      expect(code).toBe(130);
+      expect(list).toContain('k get mcd,mcs,mc,nodes');
+      expect(list).toMatch(/^Status page, for a browser: http:\/\/127\.0\.0\.1:\d+\/ui\/$/m);
+      expect(terminal.lines.join('\n')).toContain('removing everything… done');
+      expect(remains(temporary)).toEqual([]);
+    },
+  );
 
-  test('asks before each step of the tour, and skips or ends it when told so; ends at once when Ctrl-C is pressed again while it removes everything', async () => {
-    const command = [process.execPath, join(ROOT, 'cmd/demo/main.ts'), '--machines', '1', '--tour'];
-    const env = { TMPDIR: temporary, XDG_STATE_HOME: state };
-    await using terminal = await Terminal.start(command, { columns: 100, rows: 40 }, env);
+  testInTurn(
+    'asks before each step of the tour, and skips or ends it when told so; ends at once when Ctrl-C is pressed again while it removes everything',
+    async () => {
+      const command = [process.execPath, join(ROOT, 'cmd/demo/main.ts'), '--machines', '1', '--tour'];
+      const env = { TMPDIR: temporary, XDG_STATE_HOME: state };
+      await using terminal = await Terminal.start(command, { columns: 100, rows: 40 }, env);
 
-    await terminal.shows(/── 1 of \d+: [^]*Enter: run it/, UP_MS);
-    terminal.type('x\r');
-    await terminal.shows(/Enter: run it[^\n]*x\n+Enter: run it/);
-    terminal.type('s\r');
-    await terminal.shows(/── 2 of \d+: [^]*Enter: run it/);
-    terminal.type('q\r');
-    await terminal.shows(/Ctrl-C here removes everything\./);
-    terminal.type('\u0003');
-    await terminal.shows(/removing everything…/);
-    terminal.type('\u0003');
+      await terminal.shows(/── 1 of \d+: [^]*Enter: run it/, UP_MS);
+      terminal.type('x\r');
+      await terminal.shows(/Enter: run it[^\n]*x\n+Enter: run it/);
+      terminal.type('s\r');
+      await terminal.shows(/── 2 of \d+: [^]*Enter: run it/);
+      terminal.type('q\r');
+      await terminal.shows(/Ctrl-C here removes everything\./);
+      terminal.type('\u0003');
+      await terminal.shows(/removing everything…/);
+      terminal.type('\u0003');
 
-    expect(await terminal.ended()).toBe(130);
-    const told = terminal.lines.join('\n').trimEnd();
-    expect(told).toMatch(/removing everything….*stopped at once$/);
-    expect(told).not.toContain('3 of ');
-    await eventually(() => expect(remains(temporary)).toEqual([]), PATIENCE);
-  });
+      expect(await terminal.ended()).toBe(130);
+      const told = terminal.lines.join('\n').trimEnd();
+      expect(told).toMatch(/removing everything….*stopped at once$/);
+      expect(told).not.toContain('3 of ');
+      await eventually(() => expect(remains(temporary)).toEqual([]), PATIENCE);
+    },
+  );
 
-  test('takes the tour: each step shows what it promises, and leaves a healthy fleet', async () => {
+  testInTurn('takes the tour: each step shows what it promises, and leaves a healthy fleet', async () => {
     await using program = demo('--tour', '--yes', '--machines', '2');
 
     const { code, stdout, stderr } = await program.ended();
@@ -179,96 +196,113 @@ describe('the demo', () => {
     expect(remains(temporary)).toEqual([]);
   });
 
-  test('shows with an autoscaler how pods become machines, and how only those leave that nobody needs', async () => {
-    await using program = demo('--once', '--autoscaler', '--machines', '2');
+  testInTurn(
+    'shows with an autoscaler how pods become machines, and how only those leave that nobody needs',
+    async () => {
+      await using program = demo('--once', '--autoscaler', '--machines', '2');
 
-    const { code, stdout, stderr } = await program.ended();
+      const { code, stdout, stderr } = await program.ended();
 
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toContain('a model of the cluster-autoscaler calls the manager over gRPC');
-    // At once or one after the other: the pods of a Deployment come one by one.
-    const growths = [...stdout.matchAll(/autoscaler +\d+ pod\(s\) pending: workers grows by (\d) for \d of them/g)];
-    expect(growths.reduce((sum, [, delta]) => sum + Number(delta), 0)).toBe(2);
-    expect(stdout).toContain('2 machine(s) are running, and 6 pods are bound to them');
-    const chosen = /autoscaler +(workers-\S+): its deletion was accepted/.exec(stdout)?.[1];
-    const [first] = [...stdout.matchAll(/^ +[\d.]+ s +(workers-\S+) +Gone$/gm)].map(([, name]) => name);
-    expect(first).toBe(chosen);
-    expect(stdout).toContain('one machine remains, for the one pod');
-    expect(remains(temporary)).toEqual([]);
-  });
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toContain('a model of the cluster-autoscaler calls the manager over gRPC');
+      // At once or one after the other: the pods of a Deployment come one by one.
+      const growths = [...stdout.matchAll(/autoscaler +\d+ pod\(s\) pending: workers grows by (\d) for \d of them/g)];
+      expect(growths.reduce((sum, [, delta]) => sum + Number(delta), 0)).toBe(2);
+      expect(stdout).toContain('2 machine(s) are running, and 6 pods are bound to them');
+      const chosen = /autoscaler +(workers-\S+): its deletion was accepted/.exec(stdout)?.[1];
+      const [first] = [...stdout.matchAll(/^ +[\d.]+ s +(workers-\S+) +Gone$/gm)].map(([, name]) => name);
+      expect(first).toBe(chosen);
+      expect(stdout).toContain('one machine remains, for the one pod');
+      expect(remains(temporary)).toEqual([]);
+    },
+  );
 
   // promise: cluster-api/machinedeployments/demonstration-real-kubelets
-  test('cleans up after one that was killed, takes its programs from an archive on a server, and shows with them how Machines of Cluster API become Nodes, by a provider and real kubelets, and how they go', async () => {
-    await using killed = demo('--machines', '2');
-    await killed.says(UP, UP_MS);
-    killed.kill('SIGKILL');
-    await killed.ended();
-    const orphans = processesIn(PLACE);
-    const cache = mkdtempSync(join(tmpdir(), 'machinist-demo-cache-'));
-    await using archive = await serveArchive(cache);
+  testInTurn(
+    'cleans up after one that was killed, takes its programs from an archive on a server, and shows with them how Machines of Cluster API become Nodes, by a provider and real kubelets, and how they go',
+    async () => {
+      await using killed = demo('--machines', '2');
+      await killed.says(UP, UP_MS);
+      killed.kill('SIGKILL');
+      await killed.ended();
+      const orphans = processesIn(PLACE);
+      const cache = mkdtempSync(join(tmpdir(), 'machinist-demo-cache-'));
+      await using archive = await serveArchive(cache);
 
-    const options = ['--once', '--api', 'cluster-api', '--machines', '1', '--binaries', archive.address];
-    await using program = new Program('demo', options, {
-      // Without Go, and with nothing in the cache.
-      env: {
-        TMPDIR: temporary,
-        XDG_STATE_HOME: state,
-        XDG_CACHE_HOME: cache,
-        PATH: '/usr/bin:/bin',
-        KUBEBUILDER_ASSETS: '',
-      },
-    });
-    const { code, stdout, stderr } = await program.ended();
-    rmSync(cache, { recursive: true });
+      const options = ['--once', '--api', 'cluster-api', '--machines', '1', '--binaries', archive.address];
+      await using program = new Program('demo', options, {
+        // Without Go, and with nothing in the cache.
+        env: {
+          TMPDIR: temporary,
+          XDG_STATE_HOME: state,
+          XDG_CACHE_HOME: cache,
+          PATH: '/usr/bin:/bin',
+          KUBEBUILDER_ASSETS: '',
+        },
+      });
+      const { code, stdout, stderr } = await program.ended();
+      rmSync(cache, { recursive: true });
 
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(orphans.length).toBeGreaterThanOrEqual(2);
-    expect(stdout.match(/stopped kubelet of workers-\S+ \d+, left behind by a demo that was killed/g)).toHaveLength(2);
-    expect(stdout).toContain(`downloading ${archive.address}…`);
-    expect(stdout).toMatch(/using etcd \S+, kube-apiserver .*kube-controller-manager \S+ from \S+\/downloads\/\w+\n/);
-    expect(stdout).not.toContain('building');
-    expect(stdout).toContain(UP);
-    const phases = Array.from(stdout.matchAll(/^ +[\d.]+ s +cluster-api +workers-\S+ +(\w+)$/gm), ([, phase]) => phase);
-    // It looks once a second: a deletion may be over before it is seen.
-    expect(phases.slice(phases.indexOf('Running')).filter((phase) => phase !== 'Deleting')).toEqual([
-      'Running',
-      'Gone',
-    ]);
-    expect(stdout).toContain('no machines and no Nodes are left');
-    expect(remains(temporary)).toEqual([]);
-  });
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(orphans.length).toBeGreaterThanOrEqual(2);
+      expect(stdout.match(/stopped kubelet of workers-\S+ \d+, left behind by a demo that was killed/g)).toHaveLength(
+        2,
+      );
+      expect(stdout).toContain(`downloading ${archive.address}…`);
+      expect(stdout).toMatch(/using etcd \S+, kube-apiserver .*kube-controller-manager \S+ from \S+\/downloads\/\w+\n/);
+      expect(stdout).not.toContain('building');
+      expect(stdout).toContain(UP);
+      const phases = Array.from(
+        stdout.matchAll(/^ +[\d.]+ s +cluster-api +workers-\S+ +(\w+)$/gm),
+        ([, phase]) => phase,
+      );
+      // It looks once a second: a deletion may be over before it is seen.
+      expect(phases.slice(phases.indexOf('Running')).filter((phase) => phase !== 'Deleting')).toEqual([
+        'Running',
+        'Gone',
+      ]);
+      expect(stdout).toContain('no machines and no Nodes are left');
+      expect(remains(temporary)).toEqual([]);
+    },
+  );
 
   // promise: ironcore/demonstration/machine-scheduled-running-volume
-  test('shows how Machines of IronCore are placed, run with a volume and a network interface, lose their pool, and go', async () => {
-    await using program = demo('--once', '--api', 'ironcore', '--machines', '2');
+  testInTurn(
+    'shows how Machines of IronCore are placed, run with a volume and a network interface, lose their pool, and go',
+    async () => {
+      await using program = demo('--once', '--api', 'ironcore', '--machines', '2');
 
-    const { code, stdout, stderr } = await program.ended();
+      const { code, stdout, stderr } = await program.ended();
 
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    for (const name of ['worker-1', 'worker-2']) {
-      expect(stdout).toMatch(
-        new RegExp(`${name} +Running +The Machine is Running in pool demo. Attached: root, data.\\n`),
-      );
-      expect(stdout).toMatch(new RegExp(`${name} +PoolNotReady`));
-      expect(stdout).toMatch(new RegExp(`${name} +Gone\\n`));
-    }
-    expect(stdout).toMatch(/pool demo +Offline +RuntimeUnreachable: .+\n/);
-    expect(stdout).toContain('its Machines are unchanged');
-    expect(stdout).toContain('no Machines are left');
-    expect(remains(temporary)).toEqual([]);
-  });
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      for (const name of ['worker-1', 'worker-2']) {
+        expect(stdout).toMatch(
+          new RegExp(`${name} +Running +The Machine is Running in pool demo. Attached: root, data.\\n`),
+        );
+        expect(stdout).toMatch(new RegExp(`${name} +PoolNotReady`));
+        expect(stdout).toMatch(new RegExp(`${name} +Gone\\n`));
+      }
+      expect(stdout).toMatch(/pool demo +Offline +RuntimeUnreachable: .+\n/);
+      expect(stdout).toContain('its Machines are unchanged');
+      expect(stdout).toContain('no Machines are left');
+      expect(remains(temporary)).toEqual([]);
+    },
+  );
 
-  test('checks itself with Nodes of kwok and pods on them, tells of the end of each machine, and ends with code 0', async () => {
-    await using program = demo('--once', '--driver', 'kwok', '--machines', '5');
+  testInTurn(
+    'checks itself with Nodes of kwok and pods on them, tells of the end of each machine, and ends with code 0',
+    async () => {
+      await using program = demo('--once', '--driver', 'kwok', '--machines', '5');
 
-    const { code, stdout, stderr } = await program.ended();
+      const { code, stdout, stderr } = await program.ended();
 
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toContain(UP);
-    expect(stdout).toContain('15 pods run on 5 Node(s), and a single kwok process simulates all their kubelets');
-    expect(stdout.match(/^ +[\d.]+ s +workers-\S+ +Gone$/gm)).toHaveLength(5);
-    expect(remains(temporary)).toEqual([]);
-  });
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toContain(UP);
+      expect(stdout).toContain('15 pods run on 5 Node(s), and a single kwok process simulates all their kubelets');
+      expect(stdout.match(/^ +[\d.]+ s +workers-\S+ +Gone$/gm)).toHaveLength(5);
+      expect(remains(temporary)).toEqual([]);
+    },
+  );
 });
 
 /**

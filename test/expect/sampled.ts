@@ -1,4 +1,6 @@
-import { choiceOf, choose, reportOf, type Table } from '../../hack/test/sample.ts';
+import { test } from '@jest/globals';
+
+import { choiceOf, choose, isInSample, reportOf, type Table } from '../../hack/test/sample.ts';
 
 /** The rows of a table that this run takes, as its variables ask. Prints which, so that a row that fails can be run again by its name. */
 export function sampled<T>(table: Table<T>): readonly T[] {
@@ -6,4 +8,22 @@ export function sampled<T>(table: Table<T>): readonly T[] {
   const chosen = choose(table, choice);
   process.stdout.write(`${reportOf(table, chosen, choice)}\n`);
   return chosen;
+}
+
+/** One of these seeds, `least` of them where more are asked for: of lives that are alike but for what their seed draws. */
+export function sampledSeeds(name: string, seeds: readonly number[], least = 1): readonly number[] {
+  return sampled({ name, rows: seeds, nameOf: String, kindsOf: () => ['seed'], least });
+}
+
+/** Adds a test, as `test` does. */
+type AddTest = (name: string, fn: () => Promise<void>, timeoutMs?: number) => void;
+
+/** Like `test`, for what shows in another form what other tests of the file show: one in so many is run, as the commit decides by its name. */
+export function sampledTest(oneIn: number, add: AddTest = test): AddTest {
+  const choice = choiceOf(process.env);
+  return (name, fn, timeoutMs) => {
+    if (!isInSample(name, oneIn, choice)) return;
+    process.stdout.write(`in the sample: ${name}\n`);
+    add(name, fn, timeoutMs);
+  };
 }

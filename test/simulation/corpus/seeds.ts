@@ -8,7 +8,7 @@ export interface CorpusSeed extends ScriptLimits {
 }
 
 /**
- * Seeds that are run again with each change. What a seed stands for changes with the world: one that no longer reaches what it showed may go
+ * Seeds that are run again, some of them with each change. What a seed stands for changes with the world: one that no longer reaches what it showed may go
  * when a unit test shows that, too.
  */
 export const CORPUS: readonly CorpusSeed[] = [

@@ -2,6 +2,7 @@ import { expect, jest, test } from '@jest/globals';
 
 import { holderOf } from '../../../../pkg/kube/leader/lease.ts';
 import { shardOfLease } from '../../../../pkg/operator/cells/lease-names.ts';
+import { sampledSeeds } from '../../../expect/sampled.ts';
 import { MachinesWorld } from '../../world/machines-world.ts';
 import { Cell } from './cell.ts';
 import { withCells } from './cells-world.ts';
@@ -34,7 +35,7 @@ async function watchHolders(world: MachinesWorld, seen: Set<string>, ms: number)
   }
 }
 
-test.each([1, 2, 3, 4, 5, 6, 7, 8])(
+test.each(sampledSeeds('replicas with other numbers of shards that start together', [1, 2, 3, 4, 5, 6, 7, 8], 2))(
   'of replicas with other numbers of shards that start together, those of one number take none (seed %i)',
   async (seed) => {
     const plan = { names: ['cell-1'], shards: SHARDS, managers: 2 };
@@ -50,7 +51,7 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])(
   },
 );
 
-test.each([1, 2, 3, 4])(
+test.each(sampledSeeds('an upgrade to another number of shards', [1, 2, 3, 4]))(
   'who divides the namespaces otherwise takes no shard before the last one of the former number has left all of its own (seed %i)',
   async (seed) => {
     const plan = { names: ['cell-1'], shards: SHARDS, managers: 1 };
@@ -69,7 +70,7 @@ test.each([1, 2, 3, 4])(
   },
 );
 
-test.each([1, 2, 3, 4])(
+test.each(sampledSeeds('a Lease that is deleted during an upgrade to another number of shards', [1, 2, 3, 4]))(
   'whose Lease is deleted by hand while another number waits keeps the shards, and leaves all of them before the other takes one (seed %i)',
   async (seed) => {
     const plan = { names: ['cell-1'], shards: SHARDS, managers: 1 };
@@ -94,7 +95,7 @@ test.each([1, 2, 3, 4])(
   },
 );
 
-test.each([1, 2, 3, 4])(
+test.each(sampledSeeds('another number of shards from the end of the former replicas on', [1, 2, 3, 4]))(
   'who starts with another number while all of the former number end at once takes no shard before these have ended (seed %i)',
   async (seed) => {
     const plan = { names: ['cell-1'], shards: SHARDS, managers: 1 };

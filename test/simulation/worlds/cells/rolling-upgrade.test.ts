@@ -2,6 +2,7 @@ import { expect, jest, test } from '@jest/globals';
 
 import { holderOf } from '../../../../pkg/kube/leader/lease.ts';
 import { shardOfLease } from '../../../../pkg/operator/cells/lease-names.ts';
+import { sampled } from '../../../expect/sampled.ts';
 import { MachinesWorld } from '../../world/machines-world.ts';
 import { Cell } from './cell.ts';
 import { Cells, withCells } from './cells-world.ts';
@@ -20,10 +21,17 @@ const LEASES = {
   'leader-elect-retry-period': '10s',
 };
 
-test.each([
-  { what: 'at once', pauseMs: 0 },
-  { what: 'after ten minutes', pauseMs: 10 * MINUTE_MS },
-])(
+const PAUSES = sampled({
+  name: 'rolling upgrades of a manager of cells',
+  rows: [
+    { what: 'at once', pauseMs: 0 },
+    { what: 'after ten minutes', pauseMs: 10 * MINUTE_MS },
+  ],
+  nameOf: ({ what }) => what,
+  kindsOf: () => ['upgrade'],
+});
+
+test.each(PAUSES)(
   'a rolling upgrade whose next replica comes $what moves each shard once or twice, and no VM is made or lost',
   async ({ pauseMs }) => {
     const plan = { names: NAMES, shards: SHARDS, managers: 3 };
