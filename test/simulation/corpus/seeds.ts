@@ -36,6 +36,18 @@ export const CORPUS: readonly CorpusSeed[] = [
       'the control cluster was set back to before a Machine was placed: it was placed in another pool, and got a second machine there beside the one where it was',
   },
   {
+    seed: 950122,
+    world: 'ironcore',
+    showed:
+      'the control cluster was set back to before the ephemeral Volume of a running machine was made: its disk was detached, and the empty one of the new Volume attached',
+  },
+  {
+    seed: 950137,
+    world: 'ironcore',
+    showed:
+      'the control cluster was set back to before a Volume was claimed: while the pool of the machine that had it was held, it was attached to a machine in another pool',
+  },
+  {
     seed: 10,
     world: 'ironcore',
     showed:

@@ -39,6 +39,8 @@ const ROOM = 12;
 const RUNBOOK_MS = 15 * 60_000;
 const RUNBOOK_EVERY_MS = 5 * 60_000;
 const HOUR_MS = 3_600_000;
+/** What a Machine says of an entry whose disk is not that of its Volume any more. */
+const LOST_VOLUME = /Volume of (\S+) was lost and created again/;
 const TAKE_OVER = new RegExp(`${TAKE_OVER_CLAIMS_ANNOTATION}=(\\S+)`);
 
 /** Machines of IronCore, in pools that the program serves. */
@@ -261,6 +263,10 @@ class IronCoreMachines implements Population {
     for (const { metadata, spec, status } of this.#machines) {
       const ready = status?.conditions?.find(({ type }) => type === 'Ready')?.reason;
       if (ready === 'WrongRuntime') this.#removeElsewhere(metadata.uid, spec.machinePoolRef?.name);
+      const [, lost] =
+        LOST_VOLUME.exec(status?.conditions?.find(({ type }) => type === 'VolumesReady')?.message ?? '') ?? [];
+      if (lost !== undefined)
+        this.#changeNamed(metadata.name, { volumes: spec.volumes?.filter(({ name }) => name !== lost) });
       if (ready !== 'MachinesLost' || this.#runtimes.machinesOf(metadata.uid).length > 0) continue;
       const annotations = { [GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION]: until };
       this.#try('PATCH', pathTo('machines', metadata.name), { metadata: { annotations } });

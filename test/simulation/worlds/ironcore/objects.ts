@@ -67,7 +67,7 @@ export function machineOf(random: Random, number: number): { readonly metadata: 
     volumes: [
       { name: 'root', localDisk: { image: 'image', sizeLimit: '1Gi' } },
       ...(has(0.3) ? [sharedVolume(random)] : []),
-      ...(has(0.3)
+      ...(has(0.7)
         ? [{ name: 'scratch', ephemeral: { volumeTemplate: { spec: { resources: { storage: '1Gi' } } } } }]
         : []),
     ],

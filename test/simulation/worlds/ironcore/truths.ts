@@ -47,6 +47,9 @@ export class Truths {
       ...(runtimeIDOf(of) === machine.metadata.id ? [] : ['to know its machine']),
       ...(machine.spec.power === wanted ? [] : ['another power']),
       ...(names(machine.spec.volumes) === names(spec.volumes) ? [] : ['other volumes']),
+      ...(spec.volumes ?? []).flatMap((entry) =>
+        this.#hasOther(of, entry, machine) ? [`the disk of ${entry.name}`] : [],
+      ),
       ...(names(machine.spec.networkInterfaces) === names(spec.networkInterfaces) ? [] : ['other network interfaces']),
       ...(ready === (spec.power === 'Off' ? 'False' : 'True') ? [] : ['to be ready, or not']),
     ];
@@ -88,6 +91,15 @@ export class Truths {
     const wanted = BigInt(Number.parseInt(String(resources?.['storage']), 10)) * 1024n ** 3n;
     const has = at?.spec.volumes.find((one) => one.name === entry.name)?.connection?.effectiveStorageBytes;
     return has === wanted ? [] : [`${name} has ${has} bytes at the runtime, and is to have ${wanted}`];
+  }
+
+  /** Whether a machine has a disk that its Volume does not stand for: one that was lost, and made anew. */
+  #hasOther(machine: IronCoreMachine, entry: VolumeEntry, at: RuntimeMachine): boolean {
+    const name = volumeNameOf(machine, entry);
+    const volume = objectsOf(this.#world, 'volumes').find(({ metadata }) => metadata.name === name);
+    const has = at.spec.volumes.find((one) => one.name === entry.name)?.connection?.handle;
+    const { handle } = volume?.status?.access ?? {};
+    return has !== undefined && handle !== undefined && has !== handle;
   }
 
   #wrongClaims(machine: IronCoreMachine): readonly string[] {

@@ -261,6 +261,40 @@ describe('with a machine at the runtime', () => {
         };
       }),
     ),
+    ...[
+      { of: 'an ephemeral Volume that was lost and made anew', isEphemeral: true, isKept: true },
+      { of: 'an ephemeral Volume of another name', isEphemeral: true, name: 'w', isKept: false },
+      {
+        of: 'an ephemeral Volume whose provider has given it another disk',
+        isEphemeral: true,
+        uid: '2',
+        isKept: false,
+      },
+      { of: 'a Volume that somebody made anew', isEphemeral: false, isKept: false },
+      { of: 'an ephemeral Volume with the same disk and another key', isEphemeral: true, handle: 'h', isKept: false },
+      { of: 'an ephemeral Volume, where the runtime shows no labels', isEphemeral: true, isMute: true, isKept: false },
+    ].map(({ of, isEphemeral, name = 'v', uid = '1', handle = 'i', isMute = false, isKept }) => {
+      const source = isEphemeral ? { ephemeral: { volumeTemplate: {} } } : { volumeRef: { name: 'v' } };
+      const secretData = { k: IGNITION };
+      const shown = isMute ? {} : labelsOf('volume', { name, uid });
+      const has = remote('data', 'odb', 'h', 1n, { attributes: shown, secretData: { k: Buffer.from('old') } });
+      const wanted = remote('data', 'odb', handle, 5n, { attributes: labelsOf('volume', { uid: '2' }), secretData });
+      return {
+        what: `the disk of ${of} ${isKept ? 'stays, and that is told' : 'is detached first'}`,
+        machine: machineOf({ volumes: [{ name: 'data', device: 'odb', ...source }] }),
+        has: { spec: { volumes: [disk('root', 'oda'), has] } },
+        wanted: { volumes: ready(disk('root', 'oda'), wanted) },
+        changes: isKept ? [] : [{ kind: 'detachVolume' as const, name: 'data' }],
+        waits: isKept
+          ? [
+              {
+                reason: 'VolumeNotReady',
+                message: expect.stringMatching(/^Volume of data was lost .* remove data from/),
+              },
+            ]
+          : [],
+      };
+    }),
     {
       what: 'a network interface stays while its Network has no provider ID',
       wanted: { networkInterfaces: ready({ ...nic('eth'), networkId: '' }) },

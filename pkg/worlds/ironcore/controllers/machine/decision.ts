@@ -1,6 +1,6 @@
 import { networkInterfaceNameOf, type IronCoreMachine } from '../../api/machine.ts';
 import { isBeingDeleted } from '../../../../apis/meta.ts';
-import { Power } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import { Power, type Volume } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeChange, RuntimeMachine, DesiredRuntimeMachine } from '../../runtime/runtime.ts';
 import { claimText, type PoolClaim } from '../pool-claims.ts';
 import {
@@ -13,7 +13,7 @@ import {
   RUNTIME_GENERATION,
   UID_LABEL,
 } from './keys.ts';
-import { isSameNetworkInterface, volumeLikeness } from './same.ts';
+import { isMadeAnew, isSameNetworkInterface, volumeLikeness } from './same.ts';
 import type { Needed, DesiredMachine, WaitReason } from './desired-machine.ts';
 
 const LOOK_MS = 1_000;
@@ -73,7 +73,7 @@ export function decideMachine(situation: Situation): MachineDecision {
       machine: kept,
       duplicates: [],
       changes: changesOf(kept, situation),
-      waits: [...waitsOf(situation), ...disksInPlaceOfVolumes(kept, situation)],
+      waits: [...waitsOf(situation), ...disksInPlaceOfVolumes(kept, situation), ...formerDisks(kept, situation)],
     };
   }
   const waits = waitsOf(situation);
@@ -138,6 +138,28 @@ function disksInPlaceOfVolumes({ spec }: RuntimeMachine, { desired }: Pick<Situa
     }));
 }
 
+/** Whether it is the disk of an ephemeral Volume that was lost, and in whose place an empty one was made: what is on it is in use. */
+function isFormerDisk(has: Volume, want: Needed<Volume> | undefined, { spec }: IronCoreMachine): boolean {
+  const isEphemeral =
+    spec.volumes?.some(({ name, ephemeral }) => name === has.name && ephemeral !== undefined) === true;
+  return isEphemeral && want !== undefined && 'ready' in want && isMadeAnew(has, want.ready);
+}
+
+/** Volumes that are not attached because the machine has the disks of those before them. */
+function formerDisks(
+  { spec }: RuntimeMachine,
+  { machine, desired }: Pick<Situation, 'machine' | 'desired'>,
+): readonly Wait[] {
+  return spec.volumes
+    .filter((has) => isFormerDisk(has, desired.volumes.get(has.name), machine))
+    .map(({ name }) => ({
+      reason: 'VolumeNotReady',
+      message:
+        `Volume of ${name} was lost and created again, and is not attached: the machine still has the disk of the former one, with its data. Save ` +
+        `the data, then remove ${name} from the Machine and add it again, or create another Machine`,
+    }));
+}
+
 function waitFor(reason: WaitReason, needed: Needed<unknown>): readonly Wait[] {
   return 'why' in needed ? [{ reason, message: needed.why }] : [];
 }
@@ -186,6 +208,7 @@ function changesOf(
   for (const has of spec.volumes) {
     const want = desired.volumes.get(has.name);
     const likeness = want !== undefined && 'ready' in want ? volumeLikeness(has, want.ready) : undefined;
+    if (isFormerDisk(has, want, machine)) continue;
     if (want === undefined || likeness === 'other') changes.push({ kind: 'detachVolume', name: has.name });
     else if (likeness === 'size' && 'ready' in want) changes.push({ kind: 'updateVolume', volume: want.ready });
   }

@@ -79,6 +79,18 @@ function identityIn(text: string): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(labelsIn(text)).filter(([key]) => isIdentity(key)));
 }
 
+/** Whether another disk is wanted only because the Volume of what is there was lost, and one of the same name was made: nobody has asked for it. */
+export function isMadeAnew({ connection: from }: Volume, { connection: to }: Volume): boolean {
+  if (from === undefined || to === undefined || (from.driver === to.driver && from.handle === to.handle)) return false;
+  const [had, has] = [from, to].map(({ attributes }) => attributes[VOLUME_LABELS_ATTRIBUTE]);
+  const [before, now] = [labelsIn(had), Object.entries(labelsIn(has))];
+  const own = now.filter(([key]) => !key.startsWith(DOWNWARD_PREFIX));
+  return (
+    own.some(([key]) => key.endsWith(UID)) &&
+    own.every(([key, value]) => before[key] !== undefined && (before[key] === value) !== key.endsWith(UID))
+  );
+}
+
 /** None of what is no JSON. */
 function labelsIn(text = '{}'): Readonly<Record<string, unknown>> {
   try {
