@@ -29,6 +29,7 @@ export interface Server {
  * | deleting                                                      | failed   |
  * | was launched once, whatever it does now                       | there    |
  * | ERROR, never launched                                         | failed   |
+ * | ERROR, and not whether it was launched: a policy may hide it  | there    |
  * | BUILD since less than `buildMs`                               | building |
  * | BUILD for longer: Nova was killed meanwhile, and forgot it    | failed   |
  */
@@ -39,9 +40,9 @@ export function serverStateOf(server: Server, nowMs: number, buildMs: number): S
   const { status, created } = server;
   if (status === 'DELETED' || status === 'SOFT_DELETED') return 'gone';
   if (server['OS-EXT-STS:task_state'] === 'deleting') return 'failed';
-  const wasLaunched = typeof server['OS-SRV-USG:launched_at'] === 'string';
-  if (wasLaunched || !['BUILD', 'ERROR', 'UNKNOWN'].includes(status)) return 'there';
-  if (status !== 'BUILD') return status === 'ERROR' ? 'failed' : 'there';
+  const launchedAt = server['OS-SRV-USG:launched_at'];
+  if (typeof launchedAt === 'string' || !['BUILD', 'ERROR', 'UNKNOWN'].includes(status)) return 'there';
+  if (status !== 'BUILD') return status === 'ERROR' && launchedAt === null ? 'failed' : 'there';
   return nowMs - (fromTimestamp(created) ?? nowMs) < buildMs ? 'building' : 'failed';
 }
 
