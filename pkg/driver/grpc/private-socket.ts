@@ -12,7 +12,7 @@ export class PrivateSocket {
 
   /**
    * Lets `listen` bind a socket and puts it at `path`, in place of one that nobody listens on any more. It is bound in a
-   * directory of mode 0700 and moved: between bind and chmod it would be open to everybody. Rejects when somebody listens.
+   * directory of mode 0700 and moved: between bind and chmod it would be open to everybody. Rejects when somebody listens, or may.
    */
   static async bind(path: string, listen: (path: string) => Promise<void>): Promise<PrivateSocket> {
     if (await isListening(path)) throw new Error(`another process is listening on ${path}`);
@@ -35,14 +35,20 @@ export class PrivateSocket {
   }
 }
 
+/** What says that nobody listens: a socket that was left behind, or none. */
+const NOBODY: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ENOENT']);
+
 async function isListening(path: string): Promise<boolean> {
-  return await new Promise((resolve) => {
+  return await new Promise((resolve, reject) => {
     const socket = connect(path);
-    const end = (answer: boolean): void => {
+    socket.once('connect', () => {
       socket.destroy();
-      resolve(answer);
-    };
-    socket.once('connect', () => end(true));
-    socket.once('error', () => end(false));
+      resolve(true);
+    });
+    socket.once('error', ({ code = '', message }: NodeJS.ErrnoException) => {
+      if (NOBODY.has(code)) resolve(false);
+      // Whoever listens may be too busy to answer, or may not be asked.
+      else reject(new Error(`cannot tell whether another process is listening on ${path}: ${message}`));
+    });
   });
 }
