@@ -19,7 +19,8 @@ async function bindAt(
     const listen = (at: string): Promise<void> => new Promise((resolve) => server.listen(at, resolve));
     const isTaken = await PrivateSocket.bind(path, listen).then(
       () => false,
-      (err: unknown) => String(err).startsWith(`Error: cannot tell whether another process is listening on ${path}: `),
+      (err: unknown) =>
+        String(err).startsWith(`Error: cannot determine whether another process is listening on ${path}: `),
     );
     const found = await lstat(path);
     return { isTaken, is: found.isSocket() ? 'a socket' : 'what was there' };
