@@ -168,6 +168,65 @@ test.each([
   expect(deps.machineSets.get('default/old')?.spec.replicas).toBe(row.size);
 });
 
+describe('while a webhook changes each new set,', () => {
+  const changing = (change: (d: BuiltMachineDeployment) => void): DeploymentWorld => {
+    const owner = deployment((d) => {
+      d.spec.strategy.rollingUpdate = { maxSurge: 1, maxUnavailable: 0 };
+      change(d);
+    });
+    const old = noted(setOf(owner, 'old', true, 1), owner.spec.replicas ?? 0);
+    const deps = new DeploymentWorld(owner, { sets: [old], machines: [machineOf(old, 'm-1')] });
+    const create = deps.client.create.bind(deps.client);
+    deps.client.create = async (intent, resource, object, ...rest) => {
+      const set = object as unknown as MachineSet;
+      const { namespace = '', name } = set.metadata;
+      if (deps.machineSets.get(`${namespace}/${name}`) !== undefined) throw new ApiError(409, 'AlreadyExists', 'there');
+      const spec = { ...set.spec.template?.spec, class: { kind: 'MachineClass', name: 'by the webhook' } };
+      const template = { ...set.spec.template, spec };
+      const metadata = { ...set.metadata, uid: name, creationTimestamp: '2026-02-01T00:00:00Z' };
+      const made = { ...object, metadata, spec: { ...set.spec, template } };
+      return await create(intent, resource, made, ...rest);
+    };
+    return deps;
+  };
+  const pass = async (deps: DeploymentWorld, passes: number): Promise<void> => {
+    for (let i = 0; i < passes; i += 1) {
+      await deps.pass();
+      deps.clock.advance(10_000);
+    }
+  };
+
+  test('the set of before gets what is missing, also while it has no available machine', async () => {
+    const deps = changing((d) => void (d.spec.replicas = 1));
+    await pass(deps, 6);
+    deps.machines.remove('default/m-1');
+    scaleTo(deps, 3);
+
+    await pass(deps, 6);
+
+    expect(deps.events).toContain('MachineSetCreateError');
+    expect(deps.machineSets.list().map(({ spec }) => spec.replicas)).toEqual([2, 1, 0]);
+  });
+
+  test.each([{ revision: 0 }, { revision: 1 }])(
+    'a rollback to $revision goes to the template of before',
+    async (row) => {
+      const deps = changing((d) => void (d.spec.replicas = 1));
+      await pass(deps, 6);
+      const now = deps.machineDeployments.get('default/deployment-1');
+      if (now === undefined) throw new Error('it is there');
+      const metadata = { ...now.metadata, resourceVersion: '9000' };
+      deps.machineDeployments.put({ ...now, metadata, spec: { ...now.spec, rollbackTo: row } });
+
+      await pass(deps, 2);
+
+      const { spec } = deps.machineDeployments.get('default/deployment-1') ?? now;
+      expect(spec.template.spec?.class?.name).toBe('class-0');
+      expect(spec.rollbackTo).toBeUndefined();
+    },
+  );
+});
+
 test('in place, the newest old set may make what is missing while the new one may not be created', async () => {
   const owner = deployment((d) => {
     d.spec.replicas = 3;

@@ -9,6 +9,7 @@ import type { Lister } from '../../kube/cache/lister.ts';
 import { CONTROLLER_INDEX } from '../../operator/indexes/owner-index.ts';
 import type { MachineDeploymentDeps } from './step.ts';
 import { chosenIn, unacknowledged, type Choice } from './scaling/scaler-handoff.ts';
+import { hashesOf, isChangedCopy } from './sets/changed-copy.ts';
 import { claimsOn } from './sets/set-claims.ts';
 import { byAge, factsOf, type SetFacts } from './sets/set-facts.ts';
 import { rolloutLimitsOf, type RolloutLimits } from '../replicas/limits.ts';
@@ -56,10 +57,12 @@ export function observeDeployment(
   const untold = (set: MachineSet): readonly Choice[] =>
     unacknowledged(set, (choices ??= chosenIn(deployment, sets.flatMap(machinesOf), nowMs)));
   const factsAs = (view: (machine: Machine) => Machine): Observed['facts'] => {
+    const hashes = Object.values(hashesOf(deployment));
     const facts = (set: MachineSet): SetFacts => {
       const isReplaced = !equalTemplate(set.spec?.template, deployment.spec.template);
+      const isChanged = isReplaced && isChangedCopy(deployment, set, hashes);
       const named = new Set(untold(set).map(({ machine }) => machine.metadata.name));
-      return factsOf(set, machinesOf(set).map(view), { isReplaced, named }, nowMs);
+      return factsOf(set, machinesOf(set).map(view), { isReplaced, isChanged, named }, nowMs);
     };
     return { newSet: newSet && facts(newSet), oldSets: oldSets.map(facts) };
   };

@@ -7,6 +7,7 @@ import { progressDeadlineMsOf } from '../../../apis/machine/v1alpha1/defaults.ts
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { messageOf } from '../../../driver/errno.ts';
 import { ApiError, REFUSAL_PATIENCE_MS } from '../../../kube/client/errors.ts';
+import { ChangedTemplateError } from '../sets/create-set.ts';
 import { conditionOf } from '../../../work/reconcile/conditions.ts';
 
 /** What of condition `Progressing` is decided anew in a pass; cluster-autoscalers read these very reasons. */
@@ -163,7 +164,7 @@ export function creationFailed(newSet: string, err: unknown): ProgressingUpdate 
  * then. Replicas and rollbacks wait for that set no longer: nobody knows when it may be created.
  */
 export function isCreationStuck(error: unknown, deployment: MachineDeployment, nowMs: number): boolean {
-  if (!(error instanceof ApiError)) return false;
+  if (!(error instanceof ApiError || error instanceof ChangedTemplateError)) return false;
   const current = progressingOf(deployment);
   // Not its transition: that is of the status, which a missed deadline has made False before.
   const sinceMs = current?.reason === SET_CREATE_ERROR ? fromTimestamp(current.lastUpdateTime) : undefined;

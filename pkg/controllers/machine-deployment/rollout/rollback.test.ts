@@ -4,6 +4,7 @@ import {
   DELETION_POLICY_ANNOTATION,
   PREFER_NO_SCHEDULE_KEY,
   REVISION_ANNOTATION,
+  TEMPLATE_HASH_LABEL,
   UPDATE_ORDER_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import { machine, machineDeployment, machineSet, node } from '../../../../test/builders.ts';
@@ -11,6 +12,7 @@ import { DeploymentWorld, passOver } from '../../../../test/fakes/replicas-world
 import { ApiError } from '../../../kube/client/errors.ts';
 import { controllerReference } from '../../../work/reconcile/ownership.ts';
 import { stop } from '../../../work/reconcile/result.ts';
+import { templateHash } from '../sets/template-hash.ts';
 import { rollBack, rollbackChange, rollbackTarget } from './rollback.ts';
 import { AGAIN } from './rollout.ts';
 
@@ -32,8 +34,26 @@ test.each([
   { present: undefined, old: [], to: 0, target: undefined },
 ])('from revision $present a rollback to $to finds $target among $old', ({ present, old, to, target }) => {
   const newSet = present === undefined ? undefined : revision(present);
-  expect(rollbackTarget({ newSet, oldSets: old.map(revision) }, to)?.metadata.name).toBe(target);
+  const deployment = machineDeployment();
+  expect(rollbackTarget({ deployment, newSet, oldSets: old.map(revision) }, to)?.metadata.name).toBe(target);
 });
+
+test.each([
+  { to: 0, target: 's-1' },
+  { to: 2, target: 's-2' },
+])(
+  'a set of the present template that was changed on its creation is no revision that a rollback to $to goes to unnamed',
+  ({ to, target }) => {
+    const deployment = machineDeployment();
+    const changed = revision('2');
+    changed.metadata.labels = { [TEMPLATE_HASH_LABEL]: templateHash(deployment.spec.template, undefined) };
+    changed.spec.template.spec = { class: { kind: 'MachineClass', name: 'by a webhook' } };
+
+    const found = rollbackTarget({ deployment, newSet: undefined, oldSets: [revision('1'), changed] }, to);
+
+    expect(found?.metadata.name).toBe(target);
+  },
+);
 
 test('a rollback brings no deletion policy and no update order back, and takes none away', () => {
   const target = machineSet((s) => {

@@ -15,20 +15,26 @@ import type { Observed } from '../observed.ts';
 import type { DeploymentPass, DeploymentStep, MachineDeploymentDeps } from '../step.ts';
 import { rolledBackAnnotations } from '../sets/annotation-copies.ts';
 import { orderHoldOf, type OrderDeps } from './update-order.ts';
+import { isChangedCopy } from '../sets/changed-copy.ts';
 import { revisionOf } from '../sets/revision.ts';
 import { AGAIN, createSet, type RolloutDeps } from './rollout.ts';
 import { EMPTY_SET } from '../sets/set-facts.ts';
 import { isCreationStuck } from './progressing-condition.ts';
 import { grownSize } from '../scaling/size-rule.ts';
 
-/** The set of `revision`; of revision 0 the last one before the present template, which may have no set yet. */
+/**
+ * The set of `revision`; of revision 0 the last one before the present template, which may have no set yet, or none but sets that were changed on their
+ * creation.
+ */
 export function rollbackTarget(
-  { newSet, oldSets }: Pick<Observed, 'newSet' | 'oldSets'>,
+  { deployment, newSet, oldSets }: Pick<Observed, 'deployment' | 'newSet' | 'oldSets'>,
   revision: number,
 ): MachineSet | undefined {
   const sets = newSet === undefined || revision === 0 ? oldSets : [newSet, ...oldSets];
   const latestFirst = sets.filter((set) => revisionOf(set) > 0).toSorted((a, b) => revisionOf(b) - revisionOf(a));
-  return revision === 0 ? latestFirst[0] : latestFirst.find((set) => revisionOf(set) === revision);
+  return revision === 0
+    ? latestFirst.find((set) => !isChangedCopy(deployment, set))
+    : latestFirst.find((set) => revisionOf(set) === revision);
 }
 
 type Deps = RolloutDeps & OrderDeps;

@@ -13,12 +13,13 @@ import { failedToCreateSet, scaledSet } from '../events.ts';
 import { sizeNotes } from './new-set.ts';
 import { newSetAnnotations } from './revision.ts';
 import type { MachineDeploymentDeps } from '../step.ts';
+import { hashesOf, isChangedCopy } from './changed-copy.ts';
 import { claimsOn } from './set-claims.ts';
 import { hashInName, templateHash } from './template-hash.ts';
 import { claimedSets } from '../observed.ts';
 
 /** What is stored as MachineSets of the present template never has that template. */
-class ChangedTemplateError extends Error {
+export class ChangedTemplateError extends Error {
   override readonly name = 'ChangedTemplateError';
 
   constructor(set: string) {
@@ -61,7 +62,7 @@ export async function createNewSet(
     if (claimed.length > 0) return live;
     if (adopt.length > 0) return undefined; // let go by somebody meanwhile: the next pass takes it back
   }
-  if (wasChangedTwice(deps, deployment, live, wanted.metadata.labels?.[TEMPLATE_HASH_LABEL])) {
+  if (wasChangedTwice(deps, deployment, live)) {
     const err = new ChangedTemplateError(name);
     deps.recorder.event(failedToCreateSet(deployment, name, err));
     throw err;
@@ -80,19 +81,13 @@ function wasChangedTwice(
   deps: Pick<MachineDeploymentDeps, 'machineSets'>,
   deployment: MachineDeployment,
   live: MachineSet,
-  hash: string | undefined,
 ): boolean {
-  const { spec, status } = deployment;
-  const collisions = status?.collisionCount ?? 0;
-  const hashBefore = templateHash(spec.template, collisions > 1 ? collisions - 1 : undefined);
-  const isChanged = (set: MachineSet, made: string | undefined): boolean =>
-    set.metadata.labels?.[TEMPLATE_HASH_LABEL] === made && !equalTemplate(set.spec.template, spec.template);
-  const sets = claimedSets(deps, deployment);
+  const { now, before } = hashesOf(deployment);
   return (
-    collisions > 0 &&
-    isChanged(live, hash) &&
+    (deployment.status?.collisionCount ?? 0) > 0 &&
+    isChangedCopy(deployment, live, [now]) &&
     claimsOn(deployment, [live]).claimed.length > 0 &&
-    sets.some((set) => isChanged(set, hashBefore))
+    claimedSets(deps, deployment).some((set) => isChangedCopy(deployment, set, [before]))
   );
 }
 

@@ -15,7 +15,7 @@ import { firstVictim, isDeletedBefore, rolloutVictimCriteria, victimCriteria } f
 export interface SetFacts {
   readonly name: string;
   readonly createdMs: number;
-  /** Of its template: that of a rollback is the latest, however old its set is. */
+  /** Of its template: that of a rollback is the latest, however old its set is. 0 if it was changed on its creation: nobody has asked for it. */
   readonly revision: number;
   /** How many Machines it should have. */
   readonly size: number;
@@ -67,6 +67,8 @@ export type Resizes = ReadonlyMap<string, number>;
 interface Role {
   /** It has another template, so that its Machines are replaced. */
   readonly isReplaced: boolean;
+  /** It was made from the present template, and is stored with another one. */
+  readonly isChanged?: boolean;
   /** Names of its Machines that an autoscaler wants gone. */
   readonly named: ReadonlySet<string>;
 }
@@ -74,7 +76,7 @@ interface Role {
 export function factsOf(
   set: MachineSet,
   machines: readonly Machine[],
-  { isReplaced, named }: Role,
+  { isReplaced, isChanged = false, named }: Role,
   nowMs: number,
 ): SetFacts {
   const size = replicasOf(set);
@@ -99,7 +101,7 @@ export function factsOf(
   return {
     name: set.metadata.name,
     createdMs: fromTimestamp(set.metadata.creationTimestamp) ?? 0,
-    revision: revisionOf(set),
+    revision: isChanged ? 0 : revisionOf(set),
     size,
     existing: machines.length,
     living: machines.filter((machine) => !isTerminating(machine)).length,
