@@ -89,7 +89,7 @@ export function maintenanceOf(machine: Pick<Machine, 'metadata' | 'status'>): Re
   }
   if (emptied === GIVEN_BACK) {
     if (mirrored?.reason === 'UncordonFailed') return told('UncordonFailed', mirrored.message ?? '');
-    return told('NotInMaintenance', leavesNodeUntouched(mirrored?.reason) ? ENDED : RETURNING);
+    return told('NotInMaintenance', mirrored?.reason === 'NotInMaintenance' ? ENDED : RETURNING);
   }
   if (emptied === WITHOUT_NODE)
     return told('InMaintenance', `There is no Node to drain. ${howMaintenanceEnds(machine)}`);

@@ -64,7 +64,7 @@ export function machineConditions(machine: Machine, nowMs: number, recordRefused
 export function showsMaintenanceOf({ status }: Machine, after: Machine): boolean {
   const shown = conditionOf(status?.machineConditions, MAINTENANCE);
   const wanted = maintenanceOf(after);
-  if (wanted === undefined) return true;
+  if (wanted === undefined) return shown === undefined;
   if (shown === undefined) return wanted.reason === 'NotInMaintenance';
   return shown.reason === wanted.reason && shown.message === wanted.message;
 }

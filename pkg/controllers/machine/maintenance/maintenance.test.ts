@@ -50,6 +50,16 @@ const on = (kept: KeptMachine): Record<string, string> => {
 };
 const record = (kept: KeptMachine): string[] =>
   ANNOTATIONS.filter((key) => kept.machine.metadata.annotations?.[key] !== undefined);
+/** A policy keeps us from setting condition Maintenance of Nodes, and from nothing else. */
+const refuseCondition = ({ world: { nodes } }: KeptMachine): void => {
+  const patchStatus = nodes.patchStatus.bind(nodes);
+  nodes.patchStatus = async (node, status) => {
+    const { conditions = [] } = status as { conditions?: { type: string }[] };
+    if (conditions.some(({ type }) => type === 'Maintenance'))
+      throw new ApiError(403, 'Forbidden', 'a policy denies it');
+    await patchStatus(node, status);
+  };
+};
 const isCordoned = (kept: KeptMachine): boolean => kept.node.spec?.unschedulable === true;
 
 describe('maintenance', () => {
@@ -563,6 +573,58 @@ describe('a machine in maintenance', () => {
     kept.world.nodes.failure = undefined;
     await kept.rest();
     expect(shown(kept)).toBe('False Draining');
+  });
+
+  test.each([
+    { what: 'shows it', isShown: true },
+    { what: 'never showed it', isShown: false },
+  ])('ends although the API server refuses the condition of the Node, which $what', async ({ isShown }) => {
+    const kept = isShown ? await inMaintenance() : new KeptMachine();
+    const { clock } = kept.world;
+    refuseCondition(kept);
+    if (!isShown) {
+      kept.annotateMachine(ASKED, 'true');
+      await kept.rest();
+      await kept.endDrains();
+      await kept.rest();
+    }
+    kept.setReady(false);
+    await kept.rest();
+    clock.advance(3 * HOUR);
+    expect([kept.phase, record(kept), isCordoned(kept)]).toEqual(['Unknown', [ASKED, SINCE, EMPTIED], true]);
+
+    kept.annotateMachine(ASKED, undefined);
+    await kept.rest();
+    expect([record(kept), isCordoned(kept), on(kept), ofMachine(kept)]).toEqual([
+      [],
+      false,
+      {},
+      isShown ? 'False NotInMaintenance' : undefined,
+    ]);
+    expect(told(kept.world).filter((reason) => reason === 'MaintenanceEnded')).toHaveLength(1);
+    await kept.rest();
+    expect(kept.phase).toBe('Unknown');
+    clock.advance(HOUR);
+    await kept.pass();
+    expect(kept.phase).toBe('Failed');
+  });
+
+  test('does not say that it is over while neither the Node can be uncordoned nor its condition be set', async () => {
+    const kept = new KeptMachine();
+    refuseCondition(kept);
+    kept.annotateMachine(ASKED, 'true');
+    await kept.rest();
+    const message = (): string | undefined =>
+      kept.machine.status?.machineConditions?.find(({ type }) => type === 'Maintenance')?.message;
+    kept.world.nodes.failure = new ApiError(403, 'Forbidden', 'a webhook denies it');
+    kept.annotateMachine(ASKED, undefined);
+    for (let i = 0; i < 4; i++) await kept.pass();
+    expect(record(kept)).toEqual([SINCE, EMPTIED]);
+    expect(message()).toMatch(/Uncordoning the Node\.$/);
+
+    kept.world.nodes.failure = undefined;
+    await kept.rest();
+    expect([record(kept), isCordoned(kept), message()]).toEqual([[], false, undefined]);
   });
 
   test('stays until its Node can be given back', async () => {

@@ -64,14 +64,17 @@ export const maintenance = (deps: HoldDeps & Pick<Collaborators, 'machines'>): M
   },
 });
 
-function planOf({ ctx: { machine, observed }, on }: NodeHold): MaintenancePlan {
+function planOf(
+  { ctx: { machine, observed }, on }: NodeHold,
+  shown = on && nodeConditionOf(on.node, MAINTENANCE)?.reason,
+): MaintenancePlan {
   const { [EMPTIED]: emptied, [SINCE]: since } = observed.metadata.annotations ?? {};
   return planMaintenance({
     isRequested: isMaintenanceRequested(machine, on?.node),
     isRecorded: since !== undefined,
     emptied,
     nodeUID: on?.node.metadata.uid,
-    shown: on && nodeConditionOf(on.node, MAINTENANCE)?.reason,
+    shown,
     isCordoned: on?.node.spec?.unschedulable === true,
     isClockRestarted: !TIMED.has(phaseOf(machine)) || observed.status?.currentStatus?.lastUpdateTime === since,
   });
@@ -155,7 +158,9 @@ async function giveBack(hold: NodeHold): Promise<void> {
       if (scaleDown === undefined && cordon === undefined) return undefined;
       return { ...cordon, metadata: { annotations: { ...scaleDown, ...cordon?.metadata?.annotations } } };
     });
-  await hold.giveBack(release, ENDED);
+  const { refused, isSaid } = await hold.giveBack(release, ENDED);
+  // The Node is as before, and only cannot be told so: else the maintenance would never end.
+  if (refused === undefined && !isSaid) await carryOut(hold, planOf(hold, 'NotInMaintenance'));
 }
 
 /** A request that means nothing, on the Machine or else on its Node, is shown on the Node until it is corrected. */
@@ -164,6 +169,6 @@ async function showWrongValue(hold: NodeHold): Promise<void> {
   if (on === undefined) return;
   const ofNode = problemWith(MAINTENANCE_RULE, on.node, `Node ${on.node.metadata.name}`);
   const wrong = problemWith(MAINTENANCE_RULE, ctx.machine, 'the Machine') ?? ofNode;
-  if (wrong !== undefined) return await hold.say('InvalidValue', wrong);
-  if (nodeConditionOf(on.node, MAINTENANCE)?.reason === 'InvalidValue') await hold.say('Over', ENDED);
+  if (wrong !== undefined) await hold.say('InvalidValue', wrong);
+  else if (nodeConditionOf(on.node, MAINTENANCE)?.reason === 'InvalidValue') await hold.say('Over', ENDED);
 }

@@ -128,12 +128,15 @@ export class NodeHold<D extends HoldDeps = HoldDeps> {
 
   /**
    * Makes the Node as it was before, and then says that it is over, or why that is refused, which it resolves with. That comes last: it also
-   * makes requests of an aborted drain fail that were sent and not answered yet.
+   * makes requests of an aborted drain fail that were sent and not answered yet. `isSaid`: whether the Node, if it tells of that, could be told.
    */
-  async giveBack(release: () => Promise<unknown>, over = ''): Promise<string | undefined> {
-    const why = await this.attempt(release);
-    await this.say(why === undefined ? 'Over' : 'Refused', why ?? over);
-    return why;
+  async giveBack(
+    release: () => Promise<unknown>,
+    over = '',
+  ): Promise<{ refused: string | undefined; isSaid: boolean }> {
+    const refused = await this.attempt(release);
+    const unsaid = await this.say(refused === undefined ? 'Over' : 'Refused', refused ?? over);
+    return { refused, isSaid: unsaid === undefined };
   }
 
   /** Forgets it when everything is as before. */
@@ -142,8 +145,9 @@ export class NodeHold<D extends HoldDeps = HoldDeps> {
     this.#turn(this.kind.ended, text);
   }
 
-  async say(stage: HoldStage, text: string): Promise<void> {
-    await this.attempt(async () => this.kind.say(this, stage, text));
+  /** Resolves with the reason if the API server refuses it. */
+  async say(stage: HoldStage, text: string): Promise<string | undefined> {
+    return await this.attempt(async () => this.kind.say(this, stage, text));
   }
 
   /** Does something that may be refused, which delays nothing else; resolves with the reason. */
@@ -231,8 +235,9 @@ export const onNode = (type: string, reasons: Partial<Record<HoldStage, string>>
     const { on, deps, ctx } = hold;
     if (record?.progress === undefined) {
       const { reason } = (on && nodeConditionOf(on.node, type)) ?? {};
-      if (OF_DRAINS.has(reason)) return;
-      return await hold.say('Draining', `Node ${on?.node.metadata.name} is cordoned, and its pods are being evicted.`);
+      const text = `Node ${on?.node.metadata.name} is cordoned, and its pods are being evicted.`;
+      if (!OF_DRAINS.has(reason)) await hold.say('Draining', text);
+      return;
     }
     const nowMs = deps.clock.monotonicMs();
     const waitMs = nextReportInMs(record, nowMs);

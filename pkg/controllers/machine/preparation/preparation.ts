@@ -223,7 +223,7 @@ async function abort(hold: NodeHold<Deps>): Promise<StepResult> {
   }
   // What it has sent may still cordon the Node.
   if (deps.activities.get(uid, 'drain')?.state === 'running') return waitFor('the drain to stop');
-  const refused = await hold.giveBack(() => uncordon(hold));
+  const { refused } = await hold.giveBack(() => uncordon(hold));
   if (refused !== undefined) return requeue(REFUSED_RETRY_MS, UNCORDONED);
   hold.end('The prepared deletion was aborted: the machine is kept.');
   return requeue(0, RECORDED);
