@@ -15,6 +15,17 @@ const PRETTIER_CACHE = [
   'node_modules/.cache/prettier/check',
 ];
 
+const JEST = [
+  '--experimental-vm-modules',
+  '--disable-warning=ExperimentalWarning',
+  'node_modules/jest/bin/jest.js',
+  '--selectProjects=unit',
+  '--runInBand',
+  '--silent',
+];
+/** Tests of the sources themselves: any change may need another line there. */
+const TESTS = ['hack/check/', 'hack/mutations/list.test.ts', 'test/simulation/known-defects/defects.test.ts'];
+
 const checks: readonly { readonly name: string; readonly argv: readonly string[] }[] = [
   { name: 'format', argv: ['prettier', '--check', '--log-level', 'warn', ...PRETTIER_CACHE, '.'] },
   { name: 'types', argv: ['tsc', '--noEmit'] },
@@ -23,6 +34,7 @@ const checks: readonly { readonly name: string; readonly argv: readonly string[]
   { name: 'unused code', argv: ['knip', '--no-progress'] },
   { name: 'generated files', argv: ['node', 'hack/generate/main.ts', '--check'] },
   ...CONTRACT_CHECKS,
+  { name: 'names, texts and lists', argv: ['node', ...JEST, ...TESTS] },
 ];
 
 /** Resolves with its exit code and all that it printed. */
@@ -42,8 +54,8 @@ function run(argv: readonly string[]): Promise<{ readonly code: number; readonly
 
 const results = await Promise.all(checks.map(async (check) => ({ ...check, ...(await run(check.argv)) })));
 for (const { name, argv, code, output } of results) {
-  process.stderr.write(output);
   if (code !== 0) {
+    process.stderr.write(output);
     console.error(`check "${name}" failed: ${argv.join(' ')}`);
     process.exit(code);
   }

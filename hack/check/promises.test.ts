@@ -25,7 +25,7 @@ function tagged(): { readonly tag: string; readonly isOfTest: boolean }[] {
     return lines.flatMap((line, i) => {
       const [, tag] = /^ *\/\/ promise: (.+)$/.exec(line) ?? [];
       const next = lines.slice(i).find((one) => !/^ *\/\//.test(one)) ?? '';
-      return tag === undefined ? [] : [{ tag, isOfTest: /^ *(test|describe)\b/.test(next) }];
+      return tag === undefined ? [] : [{ tag, isOfTest: /^ *(test|testInTurn|describe)\b/.test(next) }];
     });
   });
 }

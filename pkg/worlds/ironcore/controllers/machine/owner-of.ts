@@ -47,7 +47,7 @@ export function wokenBy(machine: RuntimeMachine, byID: ByID): string {
 }
 
 /** The Machine of a machine, by what it says of itself, or else by its id; undefined: it is not there. */
-export function machineOf(
+export function presentOwner(
   machines: Lister<IronCoreMachine>,
   machine: RuntimeMachine,
   byID: ByID,

@@ -8,7 +8,7 @@ import { deleteRuntimeMachine } from './carry-out.ts';
 import { formerUIDsOf, poolUIDOf } from './former-pools.ts';
 import { MACHINE_NAMESPACE_LABEL, NAME_LABEL, UID_LABEL } from './keys.ts';
 import { MachineClaims } from './machine-claims.ts';
-import { machineKey, machineOf, ownerOf, OWNERS, type ByID } from './owner-of.ts';
+import { machineKey, presentOwner, ownerOf, OWNERS, type ByID } from './owner-of.ts';
 import { judgeOwnerless, OWNERLESS_MS, type Ownerless } from './ownerless.ts';
 import type { RelistDeps } from './relist.ts';
 
@@ -52,7 +52,7 @@ export class OwnerlessMachines {
     const [none, unknown, other] = [owners.get('none') ?? [], owners.get('former') ?? [], owners.get('other') ?? []];
     const withMachine = owners.get('machine') ?? [];
     const owned = withMachine.flatMap((machine) => {
-      const owner = machineOf(this.#deps.machines, machine, byID);
+      const owner = presentOwner(this.#deps.machines, machine, byID);
       return owner === undefined ? [] : [{ machine, owner }];
     });
     // Also of a pool that is held: what is used there is no less in use.
