@@ -25,3 +25,17 @@ test.each([
 
   expect(pass.resultOf(result)).toMatchObject(want);
 });
+
+test('what two steps of a pass changed one after the other is as before when the record is refused', () => {
+  using pass = new PassNotes<never>();
+  let status = 'as before';
+  for (const changed of ['changed', 'changed again']) {
+    const found = status;
+    status = changed;
+    pass.undoUnlessRecorded(() => void (status = found));
+  }
+
+  pass.unrecorded();
+
+  expect(status).toBe('as before');
+});

@@ -36,9 +36,9 @@ export class PassNotes<Event> {
     this.#undo.push(undo);
   }
 
-  /** The API server refuses the record: what needs it is taken back. */
+  /** The API server refuses the record: what needs it is taken back, the last first, since each puts back what it found. */
   unrecorded(): void {
-    for (const undo of this.#undo) undo();
+    for (const undo of this.#undo.toReversed()) undo();
     this.#events = this.#events.filter(({ needs }) => needs === 'status');
     this.#afterWrite = this.#afterWrite.filter(({ needs }) => needs === 'status');
   }
