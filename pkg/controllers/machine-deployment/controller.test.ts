@@ -12,6 +12,7 @@ import {
   SCALE_DOWN_DISABLED_ANNOTATION,
   SCALE_DOWN_DISABLED_BY_US_ANNOTATION,
   SCALE_UP_DISABLED_LABEL,
+  TRIGGER_DELETION_ANNOTATION,
   UPDATE_ORDER_ANNOTATION,
   UPDATE_RESULT_LABEL,
 } from '../../apis/machine/v1alpha1/labels.ts';
@@ -299,6 +300,37 @@ test('of several sets the newest makes what is wanted where a strategy is not su
     ['old', 4],
     ['older', 2],
   ]);
+});
+
+test.each([
+  { what: 'more replicas', replicas: 6, named: {}, sizes: [4, 2] },
+  { what: 'fewer replicas', replicas: 3, named: {}, sizes: [2, 1] },
+  {
+    what: 'a machine that an autoscaler has chosen, and that is replaced',
+    replicas: 4,
+    named: { [TRIGGER_DELETION_ANNOTATION]: 'of-old~2026-01-01T00:00:00Z' },
+    sizes: [3, 1],
+  },
+])('where a strategy is not supported, the new set and an old one obey $what', async ({ replicas, named, sizes }) => {
+  const owner = deployment((d) => {
+    Object.assign(d.metadata.annotations, named, { [REVISION_ANNOTATION]: '2' });
+    d.spec.replicas = replicas;
+    d.spec.strategy = IN_PLACE;
+  });
+  const sets = [noted(setOf(owner, 'now', false, 2), 4, 0), noted(setOf(owner, 'old', true, 2), 4, 0)];
+  for (const { metadata } of sets) metadata.uid = metadata.name;
+  const machines = sets.flatMap((set) => ['of', 'also-of'].map((of) => machineOf(set, `${of}-${set.metadata.name}`)));
+  for (const { metadata } of machines) metadata.uid = metadata.name;
+  const deps = new DeploymentWorld(owner, { sets, machines });
+  deps.targets.all = () => [];
+
+  for (let passes = 0; passes < 4; passes += 1) {
+    await deps.pass();
+    // Its set has deleted it.
+    if (deps.machineSets.get('default/old')?.spec.replicas === 1) deps.machines.remove('default/of-old');
+  }
+
+  expect(['now', 'old'].map((name) => deps.machineSets.get(`default/${name}`)?.spec.replicas)).toEqual(sizes);
 });
 
 test('what is refused is told, with the state of everything else, as a spec that is not obeyed', async () => {

@@ -38,6 +38,7 @@ import { claim } from './sets/claim.ts';
 import { cleanUpSets } from './sets/cleanup.ts';
 import { hashLabel } from './sets/hash-label.ts';
 import { newSetChange } from './sets/new-set.ts';
+import { sumOf } from './sets/set-facts.ts';
 import { status, type Unsupported } from './status.ts';
 
 /** Keeps the Machines of each MachineDeployment at its number and rolls them to its template. */
@@ -272,9 +273,16 @@ async function fillOldSets(deps: RolloutDeps, pass: DeploymentPass): Promise<Ste
   return hasScaled || type !== 'InPlaceUpdate' ? stop : await endBegunUpdates(deps, pass, false);
 }
 
-/** Obeys the replicas as while it is paused: sets of old templates grow. Returns whether anything was written. */
+/**
+ * Obeys the replicas where there is no rollout, as while it is paused: sets of old templates grow. A new one that is there gets what all lack, also in
+ * place, where the rollout would make that. Returns whether anything was written.
+ */
 function scaleOldSets(deps: RolloutDeps, { observed, signal }: DeploymentPass): Promise<boolean> {
-  return resizeSets(deps, observed, scale({ ...scalingFactsOf(observed), isPaused: true }), signal);
+  const facts = { ...scalingFactsOf(observed), isPaused: true };
+  const { newSet, oldSets, limits } = facts;
+  const staying = sumOf(newSet === undefined ? oldSets : [newSet, ...oldSets], ({ size, named }) => size - named);
+  const filled = { ...facts, strategy: 'RollingUpdate', limits: { ...limits, surge: 0 } };
+  return resizeSets(deps, observed, scale(staying < limits.replicas ? filled : facts), signal);
 }
 
 /** Without a target cluster, and without Machines of another template, an update in place is a rollout like any other. */
