@@ -26,7 +26,7 @@ import { sumUp } from './summary.ts';
 import { waitingFor } from './turns.ts';
 
 /**
- * The test command: `main.ts [level] [--all-rows] [jest arguments…]`. Builds the control plane when a level needs it, runs the levels in two
+ * The test command: `main.ts [level] [--all-files] [--all-rows] [jest arguments…]`. Builds the control plane when a level needs it, runs the levels in two
  * jests side by side, and prints the sum as the last line. Exit code 1 when anything failed or nothing ran. Of tables that something
  * cheaper explores, the commit decides which rows are run, and without a level also which files: see sample.ts and turns.ts.
  */
@@ -38,26 +38,29 @@ const root = path.resolve(import.meta.dirname, '../..');
  */
 const FRUGAL = { GOGC: '400', GOMAXPROCS: '1' };
 
-/** Takes every row of every table. */
+/** Takes every row of every table, and every file. */
 const ALL_ROWS = '--all-rows';
+/** Takes every file, with a sample of the rows. */
+const ALL_FILES = '--all-files';
 
 async function main(argv: readonly string[]): Promise<number> {
   const named = LEVELS.filter((level) => level === argv[0]);
   const levels = await possibleOf(named.length === 0 ? LEVELS : named);
   if (levels.length === 0) return 0;
   const runs = runsOf(levels);
-  const jestArguments = argv.slice(named.length).filter((argument) => argument !== ALL_ROWS);
+  const jestArguments = argv.slice(named.length).filter((argument) => argument !== ALL_ROWS && argument !== ALL_FILES);
   const withoutChromium = await whyNoChromium(levels, jestArguments);
   if (withoutChromium !== undefined && process.env['CI'] !== undefined) {
     console.error(`The tests of the status page cannot run: ${withoutChromium}.`);
     return 1;
   }
   const sample = argv.includes(ALL_ROWS) ? 'all' : (process.env[SAMPLE_VARIABLE] ?? presentCommit(root));
-  const isWhole = named.length === 0 && jestArguments.every((argument) => argument.startsWith('-'));
-  const waiting = isWhole ? waitingFor(choiceOf({ ...process.env, [SAMPLE_VARIABLE]: sample })) : [];
+  const takesTurns =
+    named.length === 0 && !argv.includes(ALL_FILES) && jestArguments.every((argument) => argument.startsWith('-'));
+  const waiting = takesTurns ? waitingFor(choiceOf({ ...process.env, [SAMPLE_VARIABLE]: sample })) : [];
   if (waiting.length > 0) {
     console.log(
-      `\n# without ${waiting.length} files that take turns; ${ALL_ROWS}, or the name of their level, takes them:`,
+      `\n# without ${waiting.length} files that take turns; ${ALL_FILES}, or the name of their level, takes them:`,
     );
     for (const file of waiting) console.log(`  ${file}`);
   }
