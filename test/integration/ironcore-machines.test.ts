@@ -342,6 +342,39 @@ test('of two Machines that want one volume the first has it, and the second when
   expect(runtime.asked('DeleteMachine')).toHaveLength(1);
 });
 
+test('two Machines that change their Volumes and addresses with each other have them so', async () => {
+  const sides = ['left', 'right'] as const;
+  const volumesWith = (data: string) => [
+    { name: 'root', device: 'oda', localDisk: { image: 'os' } },
+    { name: 'data', device: 'odb', volumeRef: { name: `data-${data}` } },
+  ];
+  const addresses = { left: [{ value: '10.0.0.21' }], right: [{ value: '10.0.0.22' }] };
+  for (const side of sides) {
+    await createVolume(`data-${side}`);
+    await create('NetworkInterface', `nic-${side}`, { networkRef: { name: 'network' }, ips: addresses[side] });
+    const networkInterfaces = [{ name: 'eth', networkInterfaceRef: { name: `nic-${side}` } }];
+    await createMachine(side, { volumes: volumesWith(side), networkInterfaces });
+    await running(side);
+  }
+
+  for (const [side, other] of [sides, sides.toReversed()] as const) {
+    await edit('Machine', side, { spec: { volumes: volumesWith(other) } });
+    await edit('NetworkInterface', `nic-${side}`, { spec: { ips: addresses[other] } });
+  }
+
+  for (const [side, other] of [sides, sides.toReversed()] as const) {
+    await eventually(() => {
+      const { volumes, networkInterfaces } = runtime.store.named(side).spec ?? {};
+      expect([volumes?.[1]?.connection?.handle, networkInterfaces?.[0]?.ips]).toEqual([
+        `handle-data-${other}`,
+        [addresses[other][0]?.value],
+      ]);
+    });
+  }
+  for (const side of sides) await remove('Machine', side);
+  for (const side of sides) await gone(side);
+});
+
 // promise: ironcore/machines/ephemeral-owned-foreign-name
 test('what is made for a Machine is its own, and what was there before is not taken', async () => {
   const networkInterfaceTemplate = { spec: { networkRef: { name: 'network' }, ips: [{ value: '10.0.0.7' }] } };

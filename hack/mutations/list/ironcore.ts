@@ -45,10 +45,10 @@ export const IRONCORE: readonly Mutation[] = [
     why: 'A creation without an answer is repeated at once: two machines.',
   },
   {
-    in: 'isKept',
-    from: "('why' in want || isSame(want.ready)",
-    to: "'ready' in want && isSame(want.ready",
-    why: 'A network interface is detached because its Network is not seen for a moment.',
+    in: 'wantedOf',
+    from: 'want.ready : want.held',
+    to: 'want.ready : undefined',
+    why: 'Two Machines that change their volumes with each other wait for ever.',
   },
   {
     in: 'MissingMachines.wrongRuntime',

@@ -25,7 +25,7 @@ type Deps = SurroundingsDeps &
 export const act = (deps: Deps): IronCoreStep => ({
   name: 'act',
   async run(pass) {
-    const { downwardAPI, uncertainty, claims, reports } = deps;
+    const { downwardAPI, uncertainty, claims, keptUses, reports } = deps;
     const { observed, isGoing, poolName, poolUID, existing, signal } = pass;
     const { uid } = observed.metadata;
     if (!isGoing) await claimUsed(deps, observed, existing, uncertainty.leftMs(uid) === 0, signal);
@@ -40,6 +40,7 @@ export const act = (deps: Deps): IronCoreStep => ({
       claim: claims.ownOf(poolName),
       desired,
       networkInterfaceUIDs: networkInterfaceUIDs(deps, observed),
+      isAwaited: (handle) => keptUses.isAwaited(handle, observed),
       existing,
       uncertainMs: uncertainty.leftMs(uid),
     });

@@ -87,6 +87,7 @@ function situationOf(part: Partial<Situation> = {}): Situation {
     networkInterfaceUIDs: new Map([['nic', 'uid-nic']]),
     existing: [],
     uncertainMs: 0,
+    isAwaited: () => false,
     ...part,
   };
 }
@@ -186,6 +187,8 @@ describe('with a machine at the runtime', () => {
     readonly machine?: IronCoreMachine;
     readonly changes: readonly Partial<RuntimeChange>[];
     readonly waits?: readonly unknown[];
+    /** What other Machines wait for. */
+    readonly awaited?: string;
   }[] = [
     { what: 'nothing is done that is as it should be', changes: [] },
     {
@@ -305,6 +308,41 @@ describe('with a machine at the runtime', () => {
       wanted: { volumes: new Map<string, Needed<Volume>>([...ready(disk('root', 'oda')), ['data', { why: 'no' }]]) },
       changes: [],
     },
+    ...[
+      { handle: 'i', ip: '10.0.0.2', isAwaited: true, stays: false },
+      { handle: 'i', ip: '10.0.0.2', isAwaited: false, stays: true },
+      { handle: 'h', ip: '10.0.0.1', isAwaited: true, stays: true },
+    ].flatMap(({ handle, ip, isAwaited, stays }) => {
+      const is = `in the place of which ${handle === 'h' ? 'the same' : 'another'} is wanted that another Machine has`;
+      const ends = `${stays ? 'stays' : 'makes way'}${isAwaited ? ', where a Machine waits for it' : ''}`;
+      return [
+        {
+          what: `a volume ${is} ${ends}`,
+          wanted: {
+            volumes: new Map<string, Needed<Volume>>([
+              ...ready(disk('root', 'oda')),
+              ['data', { why: 'held', held: remote('data', 'odb', handle) }],
+            ]),
+          },
+          ...(isAwaited && { awaited: 'volume ceph h' }),
+          changes: stays ? [] : [{ kind: 'detachVolume' as const, name: 'data' }],
+        },
+        {
+          what: `a network interface ${is} ${ends}`,
+          wanted: { networkInterfaces: new Map([['eth', { why: 'held', held: nic('eth', ip) }]]) },
+          ...(isAwaited && { awaited: 'address net 10.0.0.1' }),
+          changes: stays ? [] : [{ kind: 'detachNetworkInterface' as const, name: 'eth' }],
+        },
+      ];
+    }),
+    {
+      what: 'a network interface stays whose address somebody waits for, and which is to have it beside one that another Machine has',
+      wanted: {
+        networkInterfaces: new Map([['eth', { why: 'held', held: { ...nic('eth'), ips: ['10.0.0.1', '10.0.0.2'] } }]]),
+      },
+      awaited: 'address net 10.0.0.1',
+      changes: [],
+    },
     {
       what: 'a disk of the pool is never taken away for a Volume, which is told',
       wanted: { volumes: ready(remote('root', 'oda', 'r'), remote('data', 'odb', 'h')) },
@@ -396,10 +434,11 @@ describe('with a machine at the runtime', () => {
       changes: [],
     },
   ];
-  test.each(rows)('$what', ({ has, wanted, machine = machineOf(), changes, waits }) => {
+  test.each(rows)('$what', ({ has, wanted, machine = machineOf(), changes, waits, awaited }) => {
     const kept = existing('a', has);
 
-    const decision = decideMachine(situationOf({ machine, existing: [kept], desired: { ...WANTED, ...wanted } }));
+    const situation = { machine, existing: [kept], desired: { ...WANTED, ...wanted } };
+    const decision = decideMachine(situationOf({ ...situation, isAwaited: (handle) => handle === awaited }));
 
     expect(decision).toMatchObject({ kind: 'keep', machine: kept, duplicates: [], changes, ...(waits && { waits }) });
   });

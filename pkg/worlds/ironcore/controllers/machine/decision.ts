@@ -1,6 +1,6 @@
 import { networkInterfaceNameOf, type IronCoreMachine } from '../../api/machine.ts';
 import { isBeingDeleted } from '../../../../apis/meta.ts';
-import { Power, type Volume } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import { Power, type NetworkInterface, type Volume } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeChange, RuntimeMachine, DesiredRuntimeMachine } from '../../runtime/runtime.ts';
 import { claimText, type PoolClaim } from '../pool-claims.ts';
 import {
@@ -13,6 +13,7 @@ import {
   RUNTIME_GENERATION,
   UID_LABEL,
 } from './keys.ts';
+import { handlesOfNetworkInterface, handlesOfVolume } from './kept-uses.ts';
 import { isMadeAnew, isSameNetworkInterface, volumeLikeness } from './same.ts';
 import type { Needed, DesiredMachine, WaitReason } from './desired-machine.ts';
 
@@ -51,6 +52,8 @@ export interface Situation {
   readonly claim: PoolClaim | undefined;
   readonly desired: DesiredMachine;
   readonly networkInterfaceUIDs: ReadonlyMap<string, string>;
+  /** Whether another Machine waits for what one has. */
+  readonly isAwaited: (handle: string) => boolean;
   /** All machines at the runtime with the label of its UID, as of now. */
   readonly existing: readonly RuntimeMachine[];
   /** Before that, none is made and it is not certain that none is left: an answer is missing, or a machine has vanished. */
@@ -142,7 +145,8 @@ function disksInPlaceOfVolumes({ spec }: RuntimeMachine, { desired }: Pick<Situa
 function isFormerDisk(has: Volume, want: Needed<Volume> | undefined, { spec }: IronCoreMachine): boolean {
   const isEphemeral =
     spec.volumes?.some(({ name, ephemeral }) => name === has.name && ephemeral !== undefined) === true;
-  return isEphemeral && want !== undefined && 'ready' in want && isMadeAnew(has, want.ready);
+  const wanted = wantedOf(want);
+  return isEphemeral && wanted !== undefined && isMadeAnew(has, wanted);
 }
 
 /** Volumes that are not attached because the machine has the disks of those before them. */
@@ -195,22 +199,24 @@ function newMachine({ machine, desired, poolUID, downward, claim, ...situation }
 /** What takes a machine from how it is to how it should be. What is taken away goes first; what takes its place follows when it is gone. */
 function changesOf(
   kept: RuntimeMachine,
-  { machine, desired, downward, networkInterfaceUIDs }: Situation,
+  { machine, desired, downward, networkInterfaceUIDs, isAwaited }: Situation,
 ): readonly RuntimeChange[] {
   const { spec, metadata } = kept;
   const power = machine.spec.power === 'Off' ? Power.POWER_OFF : Power.POWER_ON;
   const changes: RuntimeChange[] = [];
   for (const has of spec.networkInterfaces) {
     const want = desired.networkInterfaces.get(has.name);
-    if (isKept(want, (ready) => isSameNetworkInterface(has, ready))) continue;
+    if (isKept(has, want, NETWORK_INTERFACES, isAwaited)) continue;
     changes.push({ kind: 'detachNetworkInterface', name: has.name });
   }
   for (const has of spec.volumes) {
     const want = desired.volumes.get(has.name);
-    const likeness = want !== undefined && 'ready' in want ? volumeLikeness(has, want.ready) : undefined;
     if (isFormerDisk(has, want, machine)) continue;
-    if (want === undefined || likeness === 'other') changes.push({ kind: 'detachVolume', name: has.name });
-    else if (likeness === 'size' && 'ready' in want) changes.push({ kind: 'updateVolume', volume: want.ready });
+    if (!isKept(has, want, VOLUMES, isAwaited)) {
+      changes.push({ kind: 'detachVolume', name: has.name });
+    } else if (want !== undefined && 'ready' in want && volumeLikeness(has, want.ready) === 'size') {
+      changes.push({ kind: 'updateVolume', volume: want.ready });
+    }
   }
   for (const volume of readyOf(desired.volumes)) {
     if (spec.volumes.some(({ name }) => name === volume.name)) continue;
@@ -232,9 +238,42 @@ function changesOf(
   return changes;
 }
 
-/** What is attached stays while what should take its place, or the same, is not ready. */
-function isKept<T>(want: Needed<T> | undefined, isSame: (ready: T) => boolean): boolean {
-  return want !== undefined && ('why' in want || isSame(want.ready));
+interface Kind<T> {
+  readonly isSame: (has: T, wanted: T) => boolean;
+  /** What only one machine can have. */
+  readonly handlesOf: (one: T) => readonly string[];
+}
+
+const VOLUMES: Kind<Volume> = {
+  isSame: (has, wanted) => volumeLikeness(has, wanted) !== 'other',
+  handlesOf: (volume) => handlesOfVolume(volume),
+};
+const NETWORK_INTERFACES: Kind<NetworkInterface> = {
+  isSame: isSameNetworkInterface,
+  handlesOf: (networkInterface) => handlesOfNetworkInterface(networkInterface),
+};
+
+/**
+ * What is attached stays while what should take its place, or the same, is not ready; unless that is another one, which another Machine has,
+ * and somebody waits for what is not wanted any more: two that change with each other would wait for ever.
+ */
+function isKept<T>(
+  has: T,
+  want: Needed<T> | undefined,
+  { isSame, handlesOf }: Kind<T>,
+  isAwaited: Situation['isAwaited'],
+): boolean {
+  const wanted = wantedOf(want);
+  if (want === undefined || wanted === undefined) return want !== undefined;
+  if (isSame(has, wanted)) return true;
+  const still = handlesOf(wanted);
+  return 'why' in want && !handlesOf(has).some((handle) => !still.includes(handle) && isAwaited(handle));
+}
+
+/** What it should be, as far as that is known. */
+function wantedOf<T>(want: Needed<T> | undefined): T | undefined {
+  if (want === undefined) return undefined;
+  return 'ready' in want ? want.ready : want.held;
 }
 
 function readyOf<T>(all: ReadonlyMap<string, Needed<T>>): T[] {

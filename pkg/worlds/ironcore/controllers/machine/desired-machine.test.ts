@@ -3,7 +3,8 @@ import { describe, expect, test } from '@jest/globals';
 import type { IronCoreMachine } from '../../api/machine.ts';
 import { NetworkInterface, Volume } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import { NO_DOWNWARD_API } from '../../api/downward-api.ts';
-import { desiredRuntimeMachine, type Surroundings } from './desired-machine.ts';
+import { type DesiredMachine, desiredRuntimeMachine, type Surroundings } from './desired-machine.ts';
+import type { Holder } from './kept-uses.ts';
 
 const meta = (name: string) => ({
   name,
@@ -297,7 +298,7 @@ describe('what a Machine waits for', () => {
     });
 
     const needed = [runtimeClass, ignition, ...volumes.values(), ...networkInterfaces.values()];
-    expect(needed.filter((one) => 'why' in one)).toEqual([{ why }]);
+    expect(needed.flatMap((one) => ('why' in one ? [one.why] : []))).toEqual([why]);
   });
 });
 
@@ -327,4 +328,14 @@ test('fields that flags name are labels of volumes and network interfaces, too, 
     rawNICLabels: expect.stringMatching(ofNic),
     rawNetworkLabels: expect.stringMatching(ofNic),
   });
+});
+
+test('what the machine of another Machine uses is known all the same, and what one without a Machine uses is not looked at', () => {
+  const free = desiredRuntimeMachine(documentMachine(), AROUND);
+  const heldBy = (keeper: Holder) => desiredRuntimeMachine(documentMachine(), { ...AROUND, keeperOf: () => keeper });
+  const heldIn = ({ volumes, networkInterfaces }: DesiredMachine): readonly unknown[] =>
+    [...volumes.values(), ...networkInterfaces.values()].map((one) => ('ready' in one ? one.ready : one.held));
+
+  expect(heldIn(heldBy({ id: 'x', pool: 'q', machine: 'ns/other' }))).toEqual(heldIn(free));
+  expect(heldIn(heldBy({ id: 'x', pool: 'q' }))).toEqual([undefined, undefined]);
 });

@@ -11,7 +11,11 @@ import type { IronCoreNetwork, IronCoreNetworkInterface } from '../../api/networ
 import type { IronCoreVolume } from '../../api/volume.ts';
 import { controllerOf, type KubeObject } from '../../../../apis/meta.ts';
 import { quantityAsNumber } from '../../../../apis/quantity.ts';
-import { NetworkInterface, Volume } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import {
+  NetworkInterface,
+  Volume,
+  type VolumeConnection,
+} from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeClass } from '../../runtime/runtime.ts';
 import { runtimeClassFor } from '../runtime-class.ts';
 import { addressHandle, volumeHandle, type Holder } from './kept-uses.ts';
@@ -20,8 +24,8 @@ import { NETWORK_LABELS_ATTRIBUTE, NIC_LABELS_ATTRIBUTE, objectLabels, VOLUME_LA
 /** Reasons why a Machine waits, as IronCore has them. */
 export type WaitReason = 'MachineClassNotReady' | 'IgnitionNotReady' | 'NetworkInterfaceNotReady' | 'VolumeNotReady';
 
-/** Something that is needed: there it is, or why it is not. */
-export type Needed<T> = { readonly ready: T } | { readonly why: string };
+/** Something that is needed: there it is, or why it is not. `held`: there it is, but the machine of another Machine still uses it. */
+export type Needed<T> = { readonly ready: T } | { readonly why: string; readonly held?: T };
 
 /** Contents of a Secret; undefined: there is none. */
 export type OptionalSecretData = Readonly<Record<string, Uint8Array>> | undefined;
@@ -109,9 +113,11 @@ function volumeOf(
   const foreign = notMadeFor(machine, 'Volume', entry.ephemeral, around.volume(objectName));
   if (foreign !== undefined) return { why: foreign };
   const connection = connectionOf(machine, objectName, around);
-  if ('why' in connection) return connection;
   // A volume has one source at a runtime: what is on a Volume at first is said by that.
-  return { ready: Volume.fromPartial({ name, device, connection: connection.ready }) };
+  const connected = (to: VolumeConnection): Volume => Volume.fromPartial({ name, device, connection: to });
+  if ('ready' in connection) return { ready: connected(connection.ready) };
+  const { why, held } = connection;
+  return held === undefined ? { why } : { why, held: connected(held) };
 }
 
 /** That the image of the spec is on no disk: the first one is a Volume that was not made of it. */
@@ -128,11 +134,7 @@ function ignoredImage(machine: IronCoreMachine, around: Surroundings): string | 
   );
 }
 
-function connectionOf(
-  machine: IronCoreMachine,
-  name: string,
-  around: Surroundings,
-): Needed<NonNullable<Volume['connection']>> {
+function connectionOf(machine: IronCoreMachine, name: string, around: Surroundings): Needed<VolumeConnection> {
   const volume = around.volume(name);
   if (volume === undefined) return { why: `Volume ${name} does not exist` };
   const { claimRef, encryption, resources = {} } = volume.spec ?? {};
@@ -142,24 +144,21 @@ function connectionOf(
   if (state !== 'Available') return { why: `Volume ${name} is not available: its state is ${state ?? 'not known'}` };
   if (access === undefined) return { why: `Volume ${name} has no status.access` };
   const keeper = around.keeperOf(volumeHandle(access));
-  if (keeper !== undefined) return { why: keptBy(`Volume ${name}`, keeper) };
   const secretData = secretOf(access.secretRef?.name, 'access', around);
   if ('why' in secretData) return { why: `Volume ${name}: ${secretData.why}` };
   const encryptionData = secretOf(encryption?.secretRef?.name, 'encryption', around);
   if ('why' in encryptionData) return { why: `Volume ${name}: ${encryptionData.why}` };
-  return {
-    ready: {
-      driver: access.driver ?? '',
-      handle: access.handle ?? '',
-      attributes: {
-        ...access.volumeAttributes,
-        [VOLUME_LABELS_ATTRIBUTE]: objectLabels('volume', volume.metadata, around.downwardAPI.volumeLabels),
-      },
-      secretData: secretData.ready,
-      encryptionData: encryptionData.ready,
-      effectiveStorageBytes: bytesOf(present['storage'] ?? 0),
+  return unlessKept(`Volume ${name}`, keeper, {
+    driver: access.driver ?? '',
+    handle: access.handle ?? '',
+    attributes: {
+      ...access.volumeAttributes,
+      [VOLUME_LABELS_ATTRIBUTE]: objectLabels('volume', volume.metadata, around.downwardAPI.volumeLabels),
     },
-  };
+    secretData: secretData.ready,
+    encryptionData: encryptionData.ready,
+    effectiveStorageBytes: bytesOf(present['storage'] ?? 0),
+  });
 }
 
 function secretOf(name: string | undefined, what: string, around: Surroundings): Needed<Record<string, Uint8Array>> {
@@ -188,26 +187,33 @@ function networkInterfaceOf(
   if (network === undefined) return { why: `NetworkInterface ${name}: Network ${networkName} does not exist` };
   if (ips.length === 0) return { why: `NetworkInterface ${name} has no IP address: add one to spec.ips` };
   const addresses: string[] = [];
+  let kept: { readonly address: string; readonly by: Holder } | undefined;
   for (const [at, { value }] of ips.entries()) {
     const prefix = `${name}-${at}`;
     const address = value ?? around.prefixAddress(prefix);
     if (address === undefined) return { why: `NetworkInterface ${name}: Prefix ${prefix} is not allocated yet` };
     const keeper = around.keeperOf(addressHandle(network.spec?.providerID ?? '', address));
-    if (keeper !== undefined) return { why: keptBy(`NetworkInterface ${name}: ${address}`, keeper) };
+    if (keeper !== undefined) kept ??= { address, by: keeper };
     addresses.push(address);
   }
-  return {
-    ready: NetworkInterface.fromPartial({
-      name: entry.name,
-      networkId: network.spec?.providerID ?? '',
-      ips: addresses,
-      attributes: {
-        ...attributes,
-        [NIC_LABELS_ATTRIBUTE]: objectLabels('nic', nic.metadata, around.downwardAPI.networkInterfaceLabels),
-        [NETWORK_LABELS_ATTRIBUTE]: objectLabels('network', network.metadata, around.downwardAPI.networkLabels),
-      },
-    }),
-  };
+  const wanted = NetworkInterface.fromPartial({
+    name: entry.name,
+    networkId: network.spec?.providerID ?? '',
+    ips: addresses,
+    attributes: {
+      ...attributes,
+      [NIC_LABELS_ATTRIBUTE]: objectLabels('nic', nic.metadata, around.downwardAPI.networkInterfaceLabels),
+      [NETWORK_LABELS_ATTRIBUTE]: objectLabels('network', network.metadata, around.downwardAPI.networkLabels),
+    },
+  });
+  return unlessKept(`NetworkInterface ${name}: ${kept?.address ?? ''}`, kept?.by, wanted);
+}
+
+/** What is wanted, unless a machine uses it. */
+function unlessKept<T>(what: string, keeper: Holder | undefined, wanted: T): Needed<T> {
+  if (keeper === undefined) return { ready: wanted };
+  const why = keptBy(what, keeper);
+  return keeper.machine === undefined ? { why } : { why, held: wanted };
 }
 
 function keptBy(what: string, { id, pool, machine }: Holder): string {

@@ -1,5 +1,6 @@
 import { keyOf } from '../../../../apis/meta.ts';
 import type { IronCoreMachine } from '../../api/machine.ts';
+import type { NetworkInterface, Volume } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../runtime/runtime.ts';
 
 /** What is used once: a volume, as its provider calls it. */
@@ -105,6 +106,16 @@ export class KeptUses {
     return holder;
   }
 
+  /** The Machine is about to ask anew for what it needs. */
+  asksAnew({ metadata }: IronCoreMachine): void {
+    for (const waiting of this.#waiting.values()) waiting.delete(metadata.uid);
+  }
+
+  /** Whether another Machine waits for something. */
+  isAwaited(handle: string, { metadata }: IronCoreMachine): boolean {
+    return [...(this.#waiting.get(handle)?.keys() ?? [])].some((uid) => uid !== metadata.uid);
+  }
+
   #otherThan(uid: string, handle: string): Holder | undefined {
     for (const [pool, uses] of this.#uses) {
       const use = uses.get(handle)?.find((one) => one.uid !== uid);
@@ -142,14 +153,23 @@ function usesOf(
 
 type IsName = (name: string) => boolean;
 
-function volumesOf({ spec }: RuntimeMachine, isName: IsName = () => true): readonly string[] {
-  return spec.volumes.flatMap(({ connection }) =>
-    connection !== undefined && isName(connection.handle) ? [volumeHandle(connection)] : [],
-  );
+function volumesOf({ spec }: RuntimeMachine, isName?: IsName): readonly string[] {
+  return spec.volumes.flatMap((volume) => handlesOfVolume(volume, isName));
 }
 
-function addressesOf({ spec }: RuntimeMachine, isName: IsName = () => true): readonly string[] {
-  return spec.networkInterfaces.flatMap(({ networkId, ips }) =>
-    isName(networkId) ? ips.map((ip) => addressHandle(networkId, ip)) : [],
-  );
+function addressesOf({ spec }: RuntimeMachine, isName?: IsName): readonly string[] {
+  return spec.networkInterfaces.flatMap((networkInterface) => handlesOfNetworkInterface(networkInterface, isName));
+}
+
+/** What a volume at a runtime is, as others may wait for it. */
+export function handlesOfVolume({ connection }: Volume, isName: IsName = () => true): readonly string[] {
+  return connection !== undefined && isName(connection.handle) ? [volumeHandle(connection)] : [];
+}
+
+/** The addresses of a network interface at a runtime, as others may wait for them. */
+export function handlesOfNetworkInterface(
+  { networkId, ips }: NetworkInterface,
+  isName: IsName = () => true,
+): readonly string[] {
+  return isName(networkId) ? ips.map((ip) => addressHandle(networkId, ip)) : [];
 }

@@ -652,6 +652,25 @@ describe('what machines use', () => {
     expect(keptUses.holderOf('address  10.0.0.1', machineOf('x'))).toBeUndefined();
   });
 
+  test('is waited for by a Machine that was told who has it, until that asks anew or it is free', async () => {
+    const { store, look, add, keptUses } = world([machineOf('a')]);
+    const a = add('a');
+    store.get(a).spec.volumes = [volume('h')];
+    await look();
+    const isAwaited = (): readonly boolean[] =>
+      ['a', 'x'].map((name) => keptUses.isAwaited('volume ceph h', machineOf(name)));
+
+    keptUses.holderOf('volume ceph h', machineOf('x'));
+    expect(isAwaited()).toEqual([true, false]);
+    keptUses.asksAnew(machineOf('x'));
+    expect(isAwaited()).toEqual([false, false]);
+
+    keptUses.holderOf('volume ceph h', machineOf('x'));
+    store.get(a).spec.volumes = [];
+    await look();
+    expect(isAwaited()).toEqual([false, false]);
+  });
+
   test('wakes the Machine that waits for it when no other machine has it any more, once', async () => {
     const { store, look, add, keptUses } = world([machineOf('a'), machineOf('b'), machineOf('x')]);
     const [a, b] = [add('a'), add('b')];
