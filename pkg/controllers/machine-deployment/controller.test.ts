@@ -169,6 +169,26 @@ test.each([
   expect(deps.machineSets.get('default/old')?.spec.replicas).toBe(row.size);
 });
 
+test('why a new set cannot be created is told anew when a minute has passed, and since when it is so stays', async () => {
+  const deps = new DeploymentWorld(deployment(), { sets: [noted(setOf(deployment(), 'old', true, 1), 1)] });
+  let tries = 0;
+  deps.client.create = async () => await Promise.reject(new ApiError(500, 'InternalError', `cause ${++tries}`));
+  const told: unknown[] = [];
+
+  for (const ms of [1_000, MINUTE_MS, 0]) {
+    await deps.pass();
+    const { conditions = [] } = deps.machineDeployments.get('default/deployment-1')?.status ?? {};
+    told.push(conditions.find(({ type }) => type === 'Progressing'));
+    deps.clock.advance(ms);
+  }
+
+  const first = told[0];
+  const message = expect.stringMatching(/cause 1$/);
+  expect(first).toMatchObject({ reason: 'MachineSetCreateError', message });
+  expect(told[1]).toEqual(first);
+  expect(told[2]).toEqual({ ...(first as object), message: expect.stringMatching(/cause 3$/) });
+});
+
 describe('while a webhook changes each new set,', () => {
   const changing = (change: (d: BuiltMachineDeployment) => void): DeploymentWorld => {
     const owner = deployment((d) => {

@@ -21,6 +21,7 @@ import { selectsAll } from './events.ts';
 import { refusedCleanUp } from './sets/cleanup.ts';
 import { maintenanceHold } from './rollout/maintenance-hold.ts';
 import {
+  creationFailureOf,
   initialProgressOf,
   maintenanceProgress,
   orderProgress,
@@ -39,6 +40,8 @@ export const status = ({ statuses, recorder, ...deps }: Deps): DeploymentStep =>
     const { key, object, invalid, unsupported, isCutShort = false } = pass;
     pass.refusal ??= refusedCleanUp(deps, pass.observed);
     const refusal = statuses.failureOf(key, pass.refusal)?.text;
+    const failed = statuses.failureOf(key, creationFailureOf(pass.announced), 'creation', 'Progressing');
+    if (failed !== undefined) pass.announced &&= { ...pass.announced, message: failed.text };
     const nowMs = deps.clock.now();
     const patchOf = (deployment: MachineDeployment) => {
       const observed = observeDeployment(deps, deployment, pass.observed);
@@ -178,6 +181,10 @@ function conditionsOf(
   if (progress !== undefined) {
     const { refresh, ...condition } = progress;
     set('Progressing', condition, refresh);
+    // Of a creation that goes on failing the times tell since when, and the message why it does now.
+    const told = conditionOf(conditions, 'Progressing');
+    const message = creationFailureOf(progress);
+    if (told !== undefined && message !== undefined) conditions = withCondition(conditions, { ...told, message });
   }
   set('ReplicaFailure', replicaFailure(sets, facts));
   const machines = sets.flatMap(machinesOf);

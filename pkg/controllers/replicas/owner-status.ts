@@ -30,6 +30,9 @@ export interface ToldFailure {
 /** Machines could not be created or deleted, or another change was rejected. */
 export type FailureKind = 'creation' | 'deletion' | 'refusal';
 
+const FAILURE_CONDITIONS = ['ReplicaFailure', 'Progressing'] as const;
+type FailureCondition = (typeof FAILURE_CONDITIONS)[number];
+
 /** A status is written at most once in this time; what changes meanwhile goes into the next write. */
 const PACE_MS = 250;
 /** So long the same failure is told of. */
@@ -77,17 +80,23 @@ export class OwnerStatuses<T extends Owner> {
   }
 
   /** What a condition says of a failure: one that has another text in each pass must not become a write in each pass. */
-  failureOf(key: string, text: string | undefined, kind: FailureKind = 'refusal'): ToldFailure | undefined {
+  failureOf(
+    key: string,
+    text: string | undefined,
+    kind: FailureKind = 'refusal',
+    condition: FailureCondition = 'ReplicaFailure',
+  ): ToldFailure | undefined {
+    const id = `${condition} ${key}`;
     if (text === undefined) {
-      this.#failures.delete(key);
+      this.#failures.delete(id);
       return undefined;
     }
     const nowMs = this.#deps.clock.monotonicMs();
-    const before = this.#failures.get(key);
+    const before = this.#failures.get(id);
     if (before !== undefined && nowMs - before.sinceMs < FAILURE_PACE_MS) return before.told;
     if (before?.told.text === text && before.told.kind === kind) return before.told;
     const told = { text, kind };
-    this.#failures.set(key, { told, sinceMs: nowMs });
+    this.#failures.set(id, { told, sinceMs: nowMs });
     return told;
   }
 
@@ -103,7 +112,7 @@ export class OwnerStatuses<T extends Owner> {
 
   forget(key: string): void {
     this.#writtenAtMs.delete(key);
-    this.#failures.delete(key);
+    for (const condition of FAILURE_CONDITIONS) this.#failures.delete(`${condition} ${key}`);
     this.#toldAtMs.delete(key);
   }
 

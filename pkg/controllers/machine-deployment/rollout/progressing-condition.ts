@@ -159,6 +159,11 @@ export function creationFailed(newSet: string, err: unknown): ProgressingUpdate 
   return { status: 'False', reason: SET_CREATE_ERROR, message, refresh: false };
 }
 
+/** The message of an update that says that the new set could not be created; undefined of any other. */
+export function creationFailureOf(update: ProgressingUpdate | undefined): string | undefined {
+  return update?.reason === SET_CREATE_ERROR ? update.message : undefined;
+}
+
 /**
  * Whether the new set cannot be created, as `error` of this pass says, for as long as an API server that is just starting refuses what it grants
  * then. Replicas and rollbacks wait for that set no longer: nobody knows when it may be created.
