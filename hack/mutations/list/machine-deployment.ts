@@ -64,8 +64,8 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   },
   {
     in: 'rollbackTarget',
-    from: 'latestFirst.find((set) => !isChangedCopy(deployment, set))',
-    to: 'latestFirst.filter((set) => !isChangedCopy(deployment, set))[1]',
+    from: 'latestFirst.find((set) => isOtherTemplate(deployment, set))',
+    to: 'latestFirst.filter((set) => isOtherTemplate(deployment, set))[1]',
     why: 'A rollback without revision goes back one revision too far.',
   },
   {

@@ -20,6 +20,7 @@ const revision = (text: string): ReturnType<typeof machineSet> =>
   machineSet((s) => {
     s.metadata.name = `s-${text}`;
     s.metadata.annotations[REVISION_ANNOTATION] = text;
+    s.spec.template.spec = { class: { kind: 'MachineClass', name: `class-of-${text}` } };
   });
 
 test.each([
@@ -36,6 +37,18 @@ test.each([
   const newSet = present === undefined ? undefined : revision(present);
   const deployment = machineDeployment();
   expect(rollbackTarget({ deployment, newSet, oldSets: old.map(revision) }, to)?.metadata.name).toBe(target);
+});
+
+test('a rollback without a revision passes over a second set of the present template', () => {
+  const deployment = machineDeployment();
+  const second = machineSet((s) => {
+    s.metadata.annotations[REVISION_ANNOTATION] = '2';
+    s.spec.template.spec = { ...deployment.spec.template.spec };
+  });
+
+  const found = rollbackTarget({ deployment, newSet: machineSet(), oldSets: [revision('1'), second] }, 0);
+
+  expect(found?.metadata.name).toBe('s-1');
 });
 
 test.each([

@@ -22,10 +22,7 @@ import { EMPTY_SET } from '../sets/set-facts.ts';
 import { isCreationStuck } from './progressing-condition.ts';
 import { grownSize } from '../scaling/size-rule.ts';
 
-/**
- * The set of `revision`; of revision 0 the last one before the present template, which may have no set yet, or none but sets that were changed on their
- * creation.
- */
+/** The set of `revision`; of revision 0 the last one before the present template, which may have no set yet, or several. */
 export function rollbackTarget(
   { deployment, newSet, oldSets }: Pick<Observed, 'deployment' | 'newSet' | 'oldSets'>,
   revision: number,
@@ -33,8 +30,13 @@ export function rollbackTarget(
   const sets = newSet === undefined || revision === 0 ? oldSets : [newSet, ...oldSets];
   const latestFirst = sets.filter((set) => revisionOf(set) > 0).toSorted((a, b) => revisionOf(b) - revisionOf(a));
   return revision === 0
-    ? latestFirst.find((set) => !isChangedCopy(deployment, set))
+    ? latestFirst.find((set) => isOtherTemplate(deployment, set))
     : latestFirst.find((set) => revisionOf(set) === revision);
+}
+
+/** Whether its template is another one, also than what the present one was made on the creation of a set. */
+function isOtherTemplate(deployment: MachineDeployment, set: MachineSet): boolean {
+  return !equalTemplate(set.spec.template, deployment.spec.template) && !isChangedCopy(deployment, set);
 }
 
 type Deps = RolloutDeps & OrderDeps;
