@@ -274,6 +274,24 @@ describe('progress', () => {
     expect(rolloutProgressOf(deployment(change), counts(next), 'd-1', NOW)?.reason).toBe(reason);
   });
 
+  test.each([
+    { newSet: undefined, replicas: 3, reason: 'MachineSetUpdated' },
+    { newSet: undefined, replicas: 0, reason: undefined },
+    { newSet: 'd-1', replicas: 3, reason: undefined },
+  ])(
+    'without any machine of $replicas, where the new set is $newSet, a rollout that was complete is $reason',
+    ({ newSet, replicas, reason }) => {
+      const d = deployment((built) => {
+        progressing('NewMachineSetAvailable')(built);
+        Object.assign(built.spec, { replicas });
+        built.status = { ...built.status, updatedReplicas: 0 };
+      });
+      const none = counts({ replicas: 0, updatedReplicas: 0, readyReplicas: 0, availableReplicas: 0 });
+
+      expect(rolloutProgressOf(d, none, newSet, NOW)?.reason).toBe(reason);
+    },
+  );
+
   test('each step moves the time from which the deadline counts, though nothing else of the condition changes', () => {
     const d = deployment(rolling);
     const step = rolloutProgressOf(d, counts({ replicas: 4, updatedReplicas: 2 }), 'd-1', NOW);

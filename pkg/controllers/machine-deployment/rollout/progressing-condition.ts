@@ -116,7 +116,9 @@ export function rolloutProgressOf(
   newSet: string | undefined,
   nowMs: number,
 ): ProgressingUpdate | undefined {
-  if (wasRolledOut(deployment, next)) return undefined;
+  // Between the old machines of a Recreate and the new ones, of which a freeze makes no set, there are none: that is no end.
+  const isBetween = newSet === undefined && (deployment.spec.replicas ?? 0) > 0;
+  if (!isBetween && wasRolledOut(deployment, next)) return undefined;
 
   const what = newSet === undefined ? `Machine Deployment "${deployment.metadata.name}"` : `MachineSet "${newSet}"`;
   if (isComplete(deployment, next)) {
