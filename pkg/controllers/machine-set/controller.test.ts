@@ -361,6 +361,7 @@ test('a set that is deleted in the middle of a burst stops creating', async () =
 
 test.each([
   { what: 'raised', change: (s: BuiltMachineSet) => void (s.spec.replicas = 3) },
+  { what: 'made smaller', change: (s: BuiltMachineSet) => void (s.spec.replicas = 0) },
   { what: 'such that it cannot be obeyed', change: (s: BuiltMachineSet) => void (s.spec.replicas = -1) },
   { what: 'deleted', change: (s: BuiltMachineSet) => void (s.metadata.deletionTimestamp = 'now') },
 ])('a set that is $what while its Machines are changed deletes none of what it had too much', async ({ change }) => {
@@ -378,7 +379,7 @@ test.each([
   const patch = deps.client.patch.bind(deps.client);
   deps.client.patch = (...args) => {
     const changed = smaller(change);
-    deps.machineSets.put({ ...changed, metadata: { ...changed.metadata, resourceVersion: '9' } });
+    deps.machineSets.put({ ...changed, metadata: { ...changed.metadata, resourceVersion: '9', generation: 2 } });
     return patch(...args);
   };
 
@@ -386,6 +387,37 @@ test.each([
 
   expect(writes).toContain('patch machines/m-3');
   expect(writes.filter((text) => text.startsWith('delete'))).toEqual([]);
+});
+
+test('a set that is made smaller while its Machines are changed deletes those that it has too much when they have the template that came with it', async () => {
+  const sized = (replicas: number, drainTimeout: string, generation: number): BuiltMachineSet =>
+    set((s) => {
+      s.spec.replicas = replicas;
+      s.spec.template.spec = { ...s.spec.template.spec, drainTimeout };
+      Object.assign(s.metadata, { resourceVersion: String(generation), generation });
+    });
+  const names = ['m-1', 'm-2'];
+  const deps = new SetWorld(
+    [sized(2, '10s', 1)],
+    names.map((name) => owned((m) => Object.assign(m.metadata, { name, uid: name }))),
+  );
+  const patch = deps.client.patch.bind(deps.client);
+  deps.client.patch = (...args) => {
+    deps.machineSets.put(sized(1, '7h', 2));
+    return patch(...args);
+  };
+  const timeouts: unknown[] = [];
+  const remove = deps.client.delete.bind(deps.client);
+  deps.client.delete = (...args) => {
+    const { name, namespace } = args[2];
+    timeouts.push(deps.machines.get(`${namespace}/${name}`)?.spec.drainTimeout);
+    return remove(...args);
+  };
+
+  await deps.pass();
+  await deps.pass();
+
+  expect(timeouts).toEqual(['7h']);
 });
 
 test('a set of the same name that comes in the middle of a burst gets no Machines of the first, and no status of it', async () => {

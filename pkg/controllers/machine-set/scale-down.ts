@@ -34,15 +34,16 @@ type ScaleDownDeps = Pick<
 >;
 
 /**
- * Deletes Machines that are too many, chosen or failed, as the set is at this moment: the steps before have written to Machines, and its size may
- * have been raised meanwhile.
+ * Deletes Machines that are too many, chosen or failed, as the set is at this moment. The steps before have written to Machines, and its spec may
+ * have changed meanwhile: raised, it has none too many; made smaller, its Machines first get the template that came with that, or they would be
+ * drained by the one before, for good.
  */
 export const deleteSurplus = (deps: ScaleDownDeps & Pick<Collaborators, 'plans' | 'machineSets'>): SetStep => ({
   name: 'delete-surplus',
   async run(pass) {
     const set = presentSet(deps, pass);
     // Its change has brought another pass, which does all that is said here.
-    if (set === undefined) return next;
+    if (set === undefined || set.metadata.generation !== pass.object.metadata.generation) return next;
     const { notes, signal } = pass;
     const claimed = claimedMachines(deps, set);
     const { create, victims, kept, heldBack } = deps.plans.of(set, claimed, pass);
