@@ -110,7 +110,7 @@ export const MACHINE_EVENTS = {
   UpdateSelected: 'Normal',
   /**
    * the Node was selected to be updated in place, but is not drained while too many machines of its zone, this one among them, are unhealthy →
-   * restore the zone; the update then continues
+   * restore the zone; the update then continues. If the update is to repair the machines, label each Machine `force-drain=True`
    */
   UpdateDelayed: 'Warning',
   /** the Node is drained and may be updated */

@@ -6,6 +6,7 @@ import { KeptMachine } from '../../../../test/kept-machine.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import {
   CANDIDATE_FOR_UPDATE_LABEL,
+  FORCE_DRAIN_LABEL,
   PREPARE_DELETION_ANNOTATION,
   PRESERVE_ANNOTATION,
   SELECTED_FOR_UPDATE_LABEL,
@@ -134,6 +135,23 @@ describe('a machine that is held back at its health timeout', () => {
     expect(before).toEqual(['Unknown', undefined, 'CandidateForUpdate', 1]);
     expect(result).toMatchObject({ kind: 'requeue', waitingFor: 'more machines of its zone to be healthy' });
     expect([drainOf(kept), kept.condition('InPlaceUpdate')?.reason]).toEqual(['running', 'SelectedForUpdate']);
+  });
+
+  test('is updated in place, its pods deleted, when somebody labels it so: the update may be what repairs it', async () => {
+    kept.changeMachine((m) => void (m.spec = { ...m.spec, disableHealthTimeout: true }));
+    await stopZone(kept);
+    kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, 'true');
+    kept.labelNode(SELECTED_FOR_UPDATE_LABEL, 'true');
+    await kept.rest();
+    expect(drainOf(kept)).toBeUndefined();
+
+    kept.changeMachine(({ metadata }) => void (metadata.labels = { ...metadata.labels, [FORCE_DRAIN_LABEL]: 'True' }));
+    await kept.rest();
+    await kept.endDrains();
+    await kept.rest();
+
+    expect(kept.world.drains.requests.map(({ force }) => force)).toEqual([true]);
+    expect([kept.phase, kept.condition('InPlaceUpdate')?.reason]).toEqual(['InPlaceUpdating', 'ReadyForUpdate']);
   });
 
   test('whose drain for an update has ended is not updated before its zone is well', async () => {

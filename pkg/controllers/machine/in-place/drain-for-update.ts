@@ -1,5 +1,9 @@
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
-import { CANDIDATE_FOR_UPDATE_LABEL, SELECTED_FOR_UPDATE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import {
+  CANDIDATE_FOR_UPDATE_LABEL,
+  FORCE_DRAIN_LABEL,
+  SELECTED_FOR_UPDATE_LABEL,
+} from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { next } from '../../../work/reconcile/result.ts';
@@ -63,7 +67,8 @@ type Deps = HoldDeps & Pick<Collaborators, 'machines' | 'zones'>;
  * drained, the machine becomes InPlaceUpdating, and then the condition says that the Node is ready. The phase is recorded before
  * the condition says that the drain is over, so that the timeout counts whenever somebody may be updating the Node. Who gives the
  * Node back to its pods afterwards is the MachineDeployment controller. An unhealthy machine of a stopped zone is not
- * drained; selected meanwhile, it stays a candidate, so that the drain timeout does not count. Never ends the pass.
+ * drained; selected meanwhile, it stays a candidate, so that the drain timeout does not count. The update may be what repairs it, and only a
+ * person knows that: label `force-drain` ends the delay. Never ends the pass.
  *
  * | condition says     | what happens                                            | then it says    |
  * |--------------------|---------------------------------------------------------|-----------------|
@@ -95,7 +100,7 @@ export const inPlaceProgress = (deps: Deps): MachineStep => ({
     reportIgnoredSelection(deps, ctx, node, facts);
     const reason = nextReason(facts);
     // It goes on being what it is: that it is unhealthy tells of its zone, whether it is held back yet or not.
-    const notYet = isUnhealthy(observed) ? zoneStopped(deps, observed) : undefined;
+    const notYet = isUnhealthy(observed) && !isForced(machine) ? zoneStopped(deps, observed) : undefined;
     const isDelayed = notYet !== undefined && (isToDrain || reason === 'SelectedForUpdate');
     reportDelay(hold, isDelayed ? notYet : undefined);
     if (reason !== undefined && !isDelayed) await tell(hold, reason);
@@ -104,13 +109,19 @@ export const inPlaceProgress = (deps: Deps): MachineStep => ({
   },
 });
 
+/** Whether somebody says that its pods may be deleted, whatever it is that broke its Node. */
+function isForced({ metadata }: MachineContext['machine']): boolean {
+  return metadata.labels?.[FORCE_DRAIN_LABEL] === 'True';
+}
+
 /** Says once that the update waits, and for what, and looks again: what the zone's other machines do wakes no pass of this one. */
 function reportDelay({ ctx: { machine, pass }, deps: { reportedOnce } }: NodeHold, notYet: NotYet | undefined): void {
   if (notYet !== undefined) pass.alsoAfter(notYet.afterMs, notYet.waitingFor);
   if (!reportedOnce.becomes(machine.metadata.uid, 'UpdateDelayed', notYet !== undefined)) return;
   pass.event(
     'UpdateDelayed',
-    'The Node was selected for an in-place update, but is not drained yet: too many machines of its zone, this one among them, are unhealthy.',
+    'The Node was selected for an in-place update, but is not drained yet: too many machines of its zone, this one among them, are unhealthy. ' +
+      `If the update is to repair them, set label ${FORCE_DRAIN_LABEL}=True on the Machine: its pods are then deleted, and the Node is updated.`,
   );
 }
 
