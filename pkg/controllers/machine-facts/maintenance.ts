@@ -96,8 +96,9 @@ export function maintenanceOf(machine: Pick<Machine, 'metadata' | 'status'>): Re
   const hooks = emptied === undefined ? hooksOf({ metadata }, 'maintenance') : [];
   if (hooks.length > 0) return told('WaitingForHooks', describeHooks(hooks));
   const reason = MAINTENANCE_REASONS.find((one) => one === mirrored?.reason);
-  // What the mirror says before the Node was told is of another time.
-  if (reason === undefined || leavesNodeUntouched(reason)) return told('Requested', REQUESTED);
+  // What the mirror says before the Node was told is of another time; also of a Node that could not be told how that ended.
+  const isStale = leavesNodeUntouched(reason) || (reason === 'InMaintenance' && emptied === undefined);
+  if (reason === undefined || isStale) return told('Requested', REQUESTED);
   return told(reason, mirrored?.message ?? '');
 }
 

@@ -609,6 +609,26 @@ describe('a machine in maintenance', () => {
     expect(kept.phase).toBe('Failed');
   });
 
+  test('is not said to be there because the Node, whose condition is refused, still shows the last one', async () => {
+    const kept = await inMaintenance();
+    refuseCondition(kept);
+    kept.annotateMachine(ASKED, undefined);
+    await kept.rest();
+    expect([record(kept), shown(kept), ofMachine(kept)]).toEqual([[], 'True InMaintenance', 'False NotInMaintenance']);
+
+    kept.annotateMachine(ASKED, 'true');
+    const said: unknown[] = [];
+    for (let i = 0; i < 4; i++) {
+      await kept.pass();
+      said.push([record(kept), ofMachine(kept)]);
+    }
+    await kept.endDrains();
+    await kept.rest();
+
+    expect(said).toEqual(said.map(() => [[ASKED, SINCE], 'False Requested']));
+    expect(ofMachine(kept)).toBe('True InMaintenance');
+  });
+
   test('does not say that it is over while neither the Node can be uncordoned nor its condition be set', async () => {
     const kept = new KeptMachine();
     refuseCondition(kept);
