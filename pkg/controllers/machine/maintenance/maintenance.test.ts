@@ -629,6 +629,22 @@ describe('a machine in maintenance', () => {
     expect(ofMachine(kept)).toBe('True InMaintenance');
   });
 
+  test('takes no hold of a rollout from a Node that cannot be told that it is over', async () => {
+    const kept = await inMaintenance();
+    const set = { apiVersion: 'machine.sapcloud.io/v1alpha1', kind: 'MachineSet', name: 'set-1', uid: 'uid-of-set-1' };
+    kept.changeMachine((m) => void (m.metadata.ownerReferences = [{ ...set, controller: true }]));
+    refuseCondition(kept);
+    kept.annotateMachine(ASKED, undefined);
+    await kept.rest();
+    expect([record(kept), on(kept)]).toEqual([[], {}]);
+
+    kept.annotateNode(HOLD, 'true');
+    kept.annotateNode(HOLD_IS_OURS, 'true');
+    await kept.rest();
+
+    expect(on(kept)).toEqual({ [HOLD]: 'true', [HOLD_IS_OURS]: 'true' });
+  });
+
   test('does not say that it is over while neither the Node can be uncordoned nor its condition be set', async () => {
     const kept = new KeptMachine();
     refuseCondition(kept);

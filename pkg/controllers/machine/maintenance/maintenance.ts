@@ -152,9 +152,11 @@ async function giveBack(hold: NodeHold): Promise<void> {
   const isPreserved = (machine.status.currentStatus?.preserveExpiryTime ?? '') !== '';
   const release = (): Promise<boolean> =>
     hold.change((live) => {
-      const scaleDown = isPreserved ? undefined : releasedScaleDownHold(live);
       // Of an update in place that began meanwhile: it is lifted with its end.
       const cordon = isEmptyForUpdate(live) ? undefined : withoutOwnCordon(live);
+      // Without record and cordon the Node may only not have been told that it is over, and a rollout keep the autoscaler away.
+      const isOurs = hold.since !== undefined || cordon !== undefined;
+      const scaleDown = isPreserved || !isOurs ? undefined : releasedScaleDownHold(live);
       if (scaleDown === undefined && cordon === undefined) return undefined;
       return { ...cordon, metadata: { annotations: { ...scaleDown, ...cordon?.metadata?.annotations } } };
     });
