@@ -9,6 +9,7 @@ import {
   PREFER_NO_SCHEDULE_KEY,
   REVISION_ANNOTATION,
   TRIGGER_DELETION_ANNOTATION,
+  UPDATE_RESULT_LABEL,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { ApiError } from '../../kube/client/errors.ts';
@@ -161,6 +162,33 @@ test('what an autoscaler has chosen, and takes back while the first is marked, i
   expect(await deps.reconcile()).toMatchObject({ kind: 'requeue', afterMs: 0 });
 
   expect(deps.client.writes.map(({ what }) => what)).toContain('machines/now-0');
+  expect(sizes(deps)).toEqual({ now: 3 });
+});
+
+test('replicas that are raised back while the mark of a moved machine may not be taken off are not given up', async () => {
+  const deps = world({
+    now: 3,
+    as: (d) => {
+      d.spec.strategy = STRATEGIES.InPlaceUpdate;
+      d.spec.replicas = 1;
+    },
+  });
+  const moved = deps.machines.get('default/now-0');
+  if (moved === undefined) throw new Error('it is there');
+  const labels = { ...moved.metadata.labels, [UPDATE_RESULT_LABEL]: 'successful' };
+  deps.machines.put({ ...moved, metadata: { ...moved.metadata, labels, resourceVersion: '800' } });
+  const patch = deps.client.patch.bind(deps.client);
+  let refusals = 0;
+  deps.client.patch = async (intent, resource, ...args) => {
+    if (resource.plural !== 'machines') return await patch(intent, resource, ...args);
+    refusals += 1;
+    change(deps, { replicas: 3 });
+    throw new ApiError(422, 'Invalid', 'by a webhook');
+  };
+
+  expect(await deps.reconcile()).toMatchObject({ kind: 'requeue', afterMs: 0 });
+
+  expect(refusals).toBe(1);
   expect(sizes(deps)).toEqual({ now: 3 });
 });
 

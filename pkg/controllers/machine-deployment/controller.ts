@@ -212,9 +212,9 @@ const scaleSets = (deps: RolloutDeps & OrderDeps): DeploymentStep => ({
   async run(pass) {
     const { observed, signal } = pass;
     const { spec } = observed.deployment;
-    // The steps before have written: to machines that were chosen, for example, and that are not any more.
-    if (observeAgain(deps, observed) === undefined) return AGAIN;
     if (await countMoved(deps, observed, signal)) return AGAIN;
+    // That and the steps before have written: to machines that were chosen, for example, and that are not any more.
+    if (observeAgain(deps, observed) === undefined) return AGAIN;
     const hold = orderHoldOf(deps, observed);
     const isHeld = spec.paused === true || hold !== undefined;
     // What has no rollout is scaled where that is told: else that would come and go with each change of replicas.
