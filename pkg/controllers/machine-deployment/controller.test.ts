@@ -310,7 +310,8 @@ test('of several sets the newest makes what is wanted where a strategy is not su
     const set = noted(setOf(owner, name, true, 2), 4);
     return { ...set, metadata: { ...set.metadata, uid: name, creationTimestamp: `2026-01-0${2 - i}T00:00:00Z` } };
   });
-  const deps = new DeploymentWorld(owner, { sets });
+  const machines = sets.flatMap((set) => ['m', 'n'].map((of) => machineOf(set, `${of}-of-${set.metadata.name}`)));
+  const deps = new DeploymentWorld(owner, { sets, machines });
   deps.targets.all = () => [];
 
   await deps.pass();
@@ -325,29 +326,33 @@ test('of several sets the newest makes what is wanted where a strategy is not su
 test.each([
   { what: 'more replicas', replicas: 6, named: {}, sizes: [4, 2] },
   { what: 'fewer replicas', replicas: 3, named: {}, sizes: [2, 1] },
+  { what: 'fewer replicas, without a surge,', replicas: 3, named: {}, maxSurge: 1, sizes: [2, 1] },
+  { what: 'the loss of a machine that the old one does not replace', replicas: 4, lost: true, sizes: [3, 1] },
   {
     what: 'a machine that an autoscaler has chosen, and that is replaced',
     replicas: 4,
     named: { [TRIGGER_DELETION_ANNOTATION]: 'of-old~2026-01-01T00:00:00Z' },
     sizes: [3, 1],
   },
-])('where a strategy is not supported, the new set and an old one obey $what', async ({ replicas, named, sizes }) => {
+])('where a strategy is not supported, the new set and an old one obey $what', async (row) => {
+  const { replicas, named = {}, maxSurge = 0, lost = false, sizes } = row;
   const owner = deployment((d) => {
     Object.assign(d.metadata.annotations, named, { [REVISION_ANNOTATION]: '2' });
     d.spec.replicas = replicas;
-    d.spec.strategy = IN_PLACE;
+    d.spec.strategy = { ...IN_PLACE, inPlaceUpdate: { maxSurge, maxUnavailable: 1, orchestrationType: 'Auto' } };
   });
   const sets = [noted(setOf(owner, 'now', false, 2), 4, 0), noted(setOf(owner, 'old', true, 2), 4, 0)];
   for (const { metadata } of sets) metadata.uid = metadata.name;
   const machines = sets.flatMap((set) => ['of', 'also-of'].map((of) => machineOf(set, `${of}-${set.metadata.name}`)));
   for (const { metadata } of machines) metadata.uid = metadata.name;
-  const deps = new DeploymentWorld(owner, { sets, machines });
+  if (lost) Object.assign(sets[1]?.metadata.labels ?? {}, { [SCALE_UP_DISABLED_LABEL]: 'true' });
+  const deps = new DeploymentWorld(owner, { sets, machines: lost ? machines.slice(0, -1) : machines });
   deps.targets.all = () => [];
 
   for (let passes = 0; passes < 4; passes += 1) {
     await deps.pass();
     // Its set has deleted it.
-    if (deps.machineSets.get('default/old')?.spec.replicas === 1) deps.machines.remove('default/of-old');
+    if (!lost && deps.machineSets.get('default/old')?.spec.replicas === 1) deps.machines.remove('default/of-old');
   }
 
   expect(['now', 'old'].map((name) => deps.machineSets.get(`default/${name}`)?.spec.replicas)).toEqual(sizes);

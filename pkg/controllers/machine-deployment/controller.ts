@@ -251,9 +251,10 @@ const rollOut = (deps: RolloutDeps): DeploymentStep => ({
     const { observed } = pass;
     const strategy = strategyFor(observed, deps.targets.all().length > 0);
     if (strategy === undefined) {
-      await scaleOldSets(deps, pass);
       pass.unsupported = NOTHING_IN_PLACE;
-      return stop;
+      // There is no rollout that the surge is for.
+      if (await scaleOldSets(deps, pass, 0)) return stop;
+      return await endBegunUpdates(deps, pass, observed.newSet !== undefined && !isToBegin(observed));
     }
     // Also if a set may not be changed: its progress has a deadline.
     pass.isRollout = true;
@@ -269,17 +270,18 @@ async function fillOldSets(deps: RolloutDeps, pass: DeploymentPass): Promise<Ste
   const type = now?.deployment.spec.strategy?.type;
   if (now === undefined || now.newSet !== undefined || type === 'Recreate') return stop;
   pass.observed = now;
-  const hasScaled = await scaleOldSets(deps, pass);
+  const hasScaled = await scaleOldSets(deps, pass, now.limits.surge);
   return hasScaled || type !== 'InPlaceUpdate' ? stop : await endBegunUpdates(deps, pass, false);
 }
 
 /**
  * Obeys the replicas where there is no rollout, as while it is paused: sets of old templates grow. A new one that is there gets what all lack, also in
- * place, where the rollout would make that. Returns whether anything was written.
+ * place, where the rollout would make that. At most `surge` exist beyond the replicas. Returns whether anything was written.
  */
-function scaleOldSets(deps: RolloutDeps, { observed, signal }: DeploymentPass): Promise<boolean> {
-  const facts = { ...scalingFactsOf(observed), isPaused: true };
-  const { newSet, oldSets, limits } = facts;
+function scaleOldSets(deps: RolloutDeps, { observed, signal }: DeploymentPass, surge: number): Promise<boolean> {
+  const limits = { ...observed.limits, surge };
+  const facts = { ...scalingFactsOf(observed), limits, isPaused: true };
+  const { newSet, oldSets } = facts;
   const staying = sumOf(newSet === undefined ? oldSets : [newSet, ...oldSets], ({ size, named }) => size - named);
   const filled = { ...facts, strategy: 'RollingUpdate', limits: { ...limits, surge: 0 } };
   return resizeSets(deps, observed, scale(staying < limits.replicas ? filled : facts), signal);
