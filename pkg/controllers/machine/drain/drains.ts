@@ -178,6 +178,15 @@ export class Drains {
     return this.open().get(uid)?.purpose === purpose && this.#deps.activities.get(uid, 'drain')?.state === 'running';
   }
 
+  /** Whether a drain for this purpose has emptied the Node, which is not recorded yet. */
+  hasEmptied({ machine: { metadata } }: MachineContext, purpose: DrainPurpose): boolean {
+    const { uid } = metadata;
+    const record = this.open().get(uid);
+    const activity = this.#deps.activities.get(uid, 'drain');
+    if (record?.purpose !== purpose || record.isSuperseded) return false;
+    return activity?.state === 'done' && activity.result.kind !== 'incomplete';
+  }
+
   /** Whether a drain for another purpose is under way, or about to be. */
   isTaken({ machine: { metadata } }: MachineContext, purpose: DrainPurpose): boolean {
     const record = this.open().get(metadata.uid);

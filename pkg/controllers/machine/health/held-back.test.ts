@@ -154,6 +154,35 @@ describe('a machine that is held back at its health timeout', () => {
     expect([kept.phase, kept.condition('InPlaceUpdate')?.reason]).toEqual(['InPlaceUpdating', 'ReadyForUpdate']);
   });
 
+  test.each<{ what: string; meanwhile: (one: KeptMachine) => void | Promise<unknown> }>([
+    { what: 'runs', meanwhile: () => undefined },
+    {
+      what: 'is to be tried again',
+      meanwhile: (one) => one.endDrains({ kind: 'incomplete', progress: { remainingPods: 1, blocked: [] } }),
+    },
+    { what: 'a restart has lost', meanwhile: (one) => one.world.restart() },
+  ])(
+    'whose drain for an update $what as its zone fails is drained anew when it is well, in its whole time',
+    async ({ meanwhile }) => {
+      kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, 'true');
+      kept.labelNode(SELECTED_FOR_UPDATE_LABEL, 'true');
+      await kept.rest();
+      await stopZone(kept);
+      await meanwhile(kept);
+      await kept.rest();
+      const before = [drainOf(kept), kept.condition('InPlaceUpdate')?.reason, kept.node.spec?.unschedulable];
+
+      kept.world.clock.advance(3 * HOUR);
+      kept.setReady(true);
+      putOthers(kept, { phase: 'Running' });
+      await kept.rest();
+
+      expect(before).toEqual([undefined, 'CandidateForUpdate', true]);
+      expect([drainOf(kept), kept.condition('InPlaceUpdate')?.reason]).toEqual(['running', 'SelectedForUpdate']);
+      expect(kept.world.drains.requests.map(({ force }) => force)).toEqual([false, false]);
+    },
+  );
+
   test('whose drain for an update has ended is not updated before its zone is well', async () => {
     kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, 'true');
     kept.labelNode(SELECTED_FOR_UPDATE_LABEL, 'true');

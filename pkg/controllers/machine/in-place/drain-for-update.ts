@@ -67,7 +67,7 @@ type Deps = HoldDeps & Pick<Collaborators, 'machines' | 'zones'>;
  * drained, the machine becomes InPlaceUpdating, and then the condition says that the Node is ready. The phase is recorded before
  * the condition says that the drain is over, so that the timeout counts whenever somebody may be updating the Node. Who gives the
  * Node back to its pods afterwards is the MachineDeployment controller. An unhealthy machine of a stopped zone is not
- * drained; selected meanwhile, it stays a candidate, so that the drain timeout does not count. The update may be what repairs it, and only a
+ * drained; selected meanwhile, it stays a candidate, and becomes one again if its drain has begun: the drain timeout does not count. The update may be what repairs it, and only a
  * person knows that: label `force-drain` ends the delay. Never ends the pass.
  *
  * | condition says     | what happens                                            | then it says    |
@@ -103,7 +103,8 @@ export const inPlaceProgress = (deps: Deps): MachineStep => ({
     const notYet = isUnhealthy(observed) && !isForced(machine) ? zoneStopped(deps, observed) : undefined;
     const isDelayed = notYet !== undefined && (isToDrain || reason === 'SelectedForUpdate');
     reportDelay(hold, isDelayed ? notYet : undefined);
-    if (reason !== undefined && !isDelayed) await tell(hold, reason);
+    if (isDelayed) await putOff(hold, isToDrain);
+    else if (reason !== undefined) await tell(hold, reason);
     else if (UPDATABLE.has(phase) && notYet === undefined) await act(hold, facts.reason, facts.result !== undefined);
     return next;
   },
@@ -123,6 +124,14 @@ function reportDelay({ ctx: { machine, pass }, deps: { reportedOnce } }: NodeHol
     'The Node was selected for an in-place update, but is not drained yet: too many machines of its zone, this one among them, are unhealthy. ' +
       `If the update is to repair them, set label ${FORCE_DRAIN_LABEL}=True on the Machine: its pods are then deleted, and the Node is updated.`,
   );
+}
+
+/** The time of a drain that is broken off does not go on: when the zone is back, its pods would be deleted at once. What is empty stays so. */
+async function putOff(hold: NodeHold, isToDrain: boolean): Promise<void> {
+  const { deps, ctx } = hold;
+  if (!isToDrain || deps.drains.hasEmptied(ctx, 'in-place-update')) return;
+  cancelDrain(deps, ctx);
+  await tell(hold, 'CandidateForUpdate');
 }
 
 /** What holds a drain up is no failure of a machine whose Node is not drained. */
