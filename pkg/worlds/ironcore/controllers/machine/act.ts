@@ -3,7 +3,7 @@ import { ignoreNotFound } from '../../../../kube/client/errors.ts';
 import { requeue, stop, type StepResult } from '../../../../work/reconcile/result.ts';
 import { claimUsed, networkInterfaceUIDs, releaseClaims, type ClaimDeps } from './claiming.ts';
 import { createMachine, type CreateDeps } from './create-machine.ts';
-import { decideMachine } from './decision.ts';
+import { decideMachine, exchangesOf, type Situation } from './decision.ts';
 import { deleteRuntimeMachines, type DeleteDeps } from './delete-machines.ts';
 import { keepMachine, type KeepingDeps } from './keep-machine.ts';
 import { downwardOf } from './keys.ts';
@@ -19,18 +19,18 @@ type Deps = SurroundingsDeps &
   DeleteDeps &
   ClaimDeps &
   WaitDeps &
-  Pick<PassCollaborators, 'runtimeClasses' | 'claims' | 'finalizer'>;
+  Pick<PassCollaborators, 'runtimeClasses' | 'claims' | 'rivals' | 'finalizer'>;
 
 /** Claims what the Machine uses, decides on one thing, and does it. */
 export const act = (deps: Deps): IronCoreStep => ({
   name: 'act',
   async run(pass) {
-    const { downwardAPI, uncertainty, claims, keptUses, reports } = deps;
+    const { downwardAPI, uncertainty, claims, keptUses, rivals, reports } = deps;
     const { observed, isGoing, poolName, poolUID, existing, signal } = pass;
     const { uid } = observed.metadata;
     if (!isGoing) await claimUsed(deps, observed, existing, uncertainty.leftMs(uid) === 0, signal);
     const desired = isGoing ? NOTHING : await desiredOf(deps, pass, existing.length > 0);
-    const decision = decideMachine({
+    const situation: Situation = {
       machine: observed,
       poolUID,
       downward: {
@@ -40,10 +40,12 @@ export const act = (deps: Deps): IronCoreStep => ({
       claim: claims.ownOf(poolName),
       desired,
       networkInterfaceUIDs: networkInterfaceUIDs(deps, observed),
-      isAwaited: (handle) => keptUses.isAwaited(handle, observed),
+      isExchange: (exchange) => keptUses.isExchange(observed, exchange, (pool) => rivals.whyNot(pool) === undefined),
       existing,
       uncertainMs: uncertainty.leftMs(uid),
-    });
+    };
+    keptUses.offers(observed, exchangesOf(situation));
+    const decision = decideMachine(situation);
     switch (decision.kind) {
       case 'wait':
         return await reportWait(deps, pass, decision.waits);

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util';
+
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
@@ -7,6 +9,7 @@ import { Machine, NetworkInterface, Power, Volume } from '../../runtime/gen/iron
 import type { RuntimeChange, RuntimeMachine } from '../../runtime/runtime.ts';
 import { decideMachine, type Situation } from './decision.ts';
 import type { Needed, DesiredMachine } from './desired-machine.ts';
+import type { Exchange } from './kept-uses.ts';
 
 const IGNITION = Buffer.from('{}');
 const LABELS = {
@@ -87,7 +90,7 @@ function situationOf(part: Partial<Situation> = {}): Situation {
     networkInterfaceUIDs: new Map([['nic', 'uid-nic']]),
     existing: [],
     uncertainMs: 0,
-    isAwaited: () => false,
+    isExchange: () => false,
     ...part,
   };
 }
@@ -187,8 +190,8 @@ describe('with a machine at the runtime', () => {
     readonly machine?: IronCoreMachine;
     readonly changes: readonly Partial<RuntimeChange>[];
     readonly waits?: readonly unknown[];
-    /** What other Machines wait for. */
-    readonly awaited?: string;
+    /** What other Machines give something for. */
+    readonly exchanged?: Exchange;
   }[] = [
     { what: 'nothing is done that is as it should be', changes: [] },
     {
@@ -309,12 +312,12 @@ describe('with a machine at the runtime', () => {
       changes: [],
     },
     ...[
-      { handle: 'i', ip: '10.0.0.2', isAwaited: true, stays: false },
-      { handle: 'i', ip: '10.0.0.2', isAwaited: false, stays: true },
-      { handle: 'h', ip: '10.0.0.1', isAwaited: true, stays: true },
-    ].flatMap(({ handle, ip, isAwaited, stays }) => {
+      { handle: 'i', ip: '10.0.0.2', isExchanged: true, stays: false },
+      { handle: 'i', ip: '10.0.0.2', isExchanged: false, stays: true },
+      { handle: 'h', ip: '10.0.0.1', isExchanged: true, stays: true },
+    ].flatMap(({ handle, ip, isExchanged, stays }) => {
       const is = `in the place of which ${handle === 'h' ? 'the same' : 'another'} is wanted that another Machine has`;
-      const ends = `${stays ? 'stays' : 'makes way'}${isAwaited ? ', where a Machine waits for it' : ''}`;
+      const ends = `${stays ? 'stays' : 'makes way'}${isExchanged ? ', where that gives it for this' : ''}`;
       return [
         {
           what: `a volume ${is} ${ends}`,
@@ -324,24 +327,30 @@ describe('with a machine at the runtime', () => {
               ['data', { why: 'held', held: remote('data', 'odb', handle) }],
             ]),
           },
-          ...(isAwaited && { awaited: 'volume ceph h' }),
+          ...(isExchanged && { exchanged: { gives: ['volume ceph h'], wants: [`volume ceph ${handle}`] } }),
           changes: stays ? [] : [{ kind: 'detachVolume' as const, name: 'data' }],
         },
         {
           what: `a network interface ${is} ${ends}`,
           wanted: { networkInterfaces: new Map([['eth', { why: 'held', held: nic('eth', ip) }]]) },
-          ...(isAwaited && { awaited: 'address net 10.0.0.1' }),
+          ...(isExchanged && { exchanged: { gives: ['address net 10.0.0.1'], wants: [`address net ${ip}`] } }),
           changes: stays ? [] : [{ kind: 'detachNetworkInterface' as const, name: 'eth' }],
         },
       ];
     }),
     {
-      what: 'a network interface stays whose address somebody waits for, and which is to have it beside one that another Machine has',
-      wanted: {
-        networkInterfaces: new Map([['eth', { why: 'held', held: { ...nic('eth'), ips: ['10.0.0.1', '10.0.0.2'] } }]]),
+      what: 'a network interface gives no address that it is to have beside one that another Machine has, nor one that another of its Machine is to have',
+      has: {
+        spec: { networkInterfaces: [{ ...nic('eth'), ips: ['10.0.0.1', '10.0.0.2', '10.0.0.3'] }] },
       },
-      awaited: 'address net 10.0.0.1',
-      changes: [],
+      wanted: {
+        networkInterfaces: new Map<string, Needed<NetworkInterface>>([
+          ['eth', { why: 'held', held: { ...nic('eth'), ips: ['10.0.0.1', '10.0.0.4'] } }],
+          ['other', { why: 'held', held: nic('other', '10.0.0.2') }],
+        ]),
+      },
+      exchanged: { gives: ['address net 10.0.0.3'], wants: ['address net 10.0.0.1', 'address net 10.0.0.4'] },
+      changes: [{ kind: 'detachNetworkInterface', name: 'eth' }],
     },
     {
       what: 'a disk of the pool is never taken away for a Volume, which is told',
@@ -434,11 +443,13 @@ describe('with a machine at the runtime', () => {
       changes: [],
     },
   ];
-  test.each(rows)('$what', ({ has, wanted, machine = machineOf(), changes, waits, awaited }) => {
+  test.each(rows)('$what', ({ has, wanted, machine = machineOf(), changes, waits, exchanged }) => {
     const kept = existing('a', has);
 
     const situation = { machine, existing: [kept], desired: { ...WANTED, ...wanted } };
-    const decision = decideMachine(situationOf({ ...situation, isAwaited: (handle) => handle === awaited }));
+    const decision = decideMachine(
+      situationOf({ ...situation, isExchange: (one) => isDeepStrictEqual(one, exchanged) }),
+    );
 
     expect(decision).toMatchObject({ kind: 'keep', machine: kept, duplicates: [], changes, ...(waits && { waits }) });
   });

@@ -13,7 +13,7 @@ import {
   RUNTIME_GENERATION,
   UID_LABEL,
 } from './keys.ts';
-import { handlesOfNetworkInterface, handlesOfVolume } from './kept-uses.ts';
+import { handlesOfNetworkInterface, handlesOfVolume, type Exchange } from './kept-uses.ts';
 import { isMadeAnew, isSameNetworkInterface, volumeLikeness } from './same.ts';
 import type { Needed, DesiredMachine, WaitReason } from './desired-machine.ts';
 
@@ -52,8 +52,8 @@ export interface Situation {
   readonly claim: PoolClaim | undefined;
   readonly desired: DesiredMachine;
   readonly networkInterfaceUIDs: ReadonlyMap<string, string>;
-  /** Whether another Machine waits for what one has. */
-  readonly isAwaited: (handle: string) => boolean;
+  /** Whether it gets something for what it gives. */
+  readonly isExchange: (exchange: Exchange) => boolean;
   /** All machines at the runtime with the label of its UID, as of now. */
   readonly existing: readonly RuntimeMachine[];
   /** Before that, none is made and it is not certain that none is left: an answer is missing, or a machine has vanished. */
@@ -197,22 +197,20 @@ function newMachine({ machine, desired, poolUID, downward, claim, ...situation }
 }
 
 /** What takes a machine from how it is to how it should be. What is taken away goes first; what takes its place follows when it is gone. */
-function changesOf(
-  kept: RuntimeMachine,
-  { machine, desired, downward, networkInterfaceUIDs, isAwaited }: Situation,
-): readonly RuntimeChange[] {
+function changesOf(kept: RuntimeMachine, situation: Situation): readonly RuntimeChange[] {
+  const { machine, desired, downward, networkInterfaceUIDs } = situation;
   const { spec, metadata } = kept;
   const power = machine.spec.power === 'Off' ? Power.POWER_OFF : Power.POWER_ON;
   const changes: RuntimeChange[] = [];
   for (const has of spec.networkInterfaces) {
     const want = desired.networkInterfaces.get(has.name);
-    if (isKept(has, want, NETWORK_INTERFACES, isAwaited)) continue;
+    if (isKept(has, want, NETWORK_INTERFACES, situation)) continue;
     changes.push({ kind: 'detachNetworkInterface', name: has.name });
   }
   for (const has of spec.volumes) {
     const want = desired.volumes.get(has.name);
     if (isFormerDisk(has, want, machine)) continue;
-    if (!isKept(has, want, VOLUMES, isAwaited)) {
+    if (!isKept(has, want, VOLUMES, situation)) {
       changes.push({ kind: 'detachVolume', name: has.name });
     } else if (want !== undefined && 'ready' in want && volumeLikeness(has, want.ready) === 'size') {
       changes.push({ kind: 'updateVolume', volume: want.ready });
@@ -254,20 +252,52 @@ const NETWORK_INTERFACES: Kind<NetworkInterface> = {
 };
 
 /**
- * What is attached stays while what should take its place, or the same, is not ready; unless that is another one, which another Machine has,
- * and somebody waits for what is not wanted any more: two that change with each other would wait for ever.
+ * What is attached stays while what should take its place, or the same, is not ready; unless that is another one, which another Machine gives
+ * for this: two that change with each other would wait for ever.
  */
 function isKept<T>(
   has: T,
   want: Needed<T> | undefined,
-  { isSame, handlesOf }: Kind<T>,
-  isAwaited: Situation['isAwaited'],
+  kind: Kind<T>,
+  { desired, isExchange }: Pick<Situation, 'desired' | 'isExchange'>,
 ): boolean {
-  const wanted = wantedOf(want);
-  if (want === undefined || wanted === undefined) return want !== undefined;
-  if (isSame(has, wanted)) return true;
-  const still = handlesOf(wanted);
-  return 'why' in want && !handlesOf(has).some((handle) => !still.includes(handle) && isAwaited(handle));
+  if (want === undefined) return false;
+  if ('ready' in want) return kind.isSame(has, want.ready);
+  const exchange = exchangeOf(has, want, kind, desired);
+  return exchange === undefined || !isExchange(exchange);
+}
+
+/** What would be changed if others did not use what is wanted. */
+export function exchangesOf({ machine, desired, existing }: Situation): readonly Exchange[] {
+  const [kept, ...others] = existing;
+  if (kept === undefined || others.length > 0 || !isLeft(kept)) return [];
+  const { networkInterfaces, volumes } = kept.spec;
+  return [
+    ...networkInterfaces.map((has) =>
+      exchangeOf(has, desired.networkInterfaces.get(has.name), NETWORK_INTERFACES, desired),
+    ),
+    ...volumes
+      .filter((has) => !isFormerDisk(has, desired.volumes.get(has.name), machine))
+      .map((has) => exchangeOf(has, desired.volumes.get(has.name), VOLUMES, desired)),
+  ].filter((one) => one !== undefined);
+}
+
+function exchangeOf<T>(
+  has: T,
+  want: Needed<T> | undefined,
+  { isSame, handlesOf }: Kind<T>,
+  desired: DesiredMachine,
+): Exchange | undefined {
+  if (want === undefined || 'ready' in want || want.held === undefined || isSame(has, want.held)) return undefined;
+  const still = handlesIn(desired);
+  return { gives: handlesOf(has).filter((handle) => !still.has(handle)), wants: handlesOf(want.held) };
+}
+
+/** All that a machine is to have, whichever entry it is of. */
+function handlesIn({ networkInterfaces, volumes }: DesiredMachine): ReadonlySet<string> {
+  const of = <T>(all: Iterable<Needed<T>>, { handlesOf }: Kind<T>): readonly string[] =>
+    [...all].flatMap((one) => wantedOf(one) ?? []).flatMap(handlesOf);
+  return new Set([...of(networkInterfaces.values(), NETWORK_INTERFACES), ...of(volumes.values(), VOLUMES)]);
 }
 
 /** What it should be, as far as that is known. */

@@ -26,6 +26,12 @@ export interface Holder {
   readonly machine?: string;
 }
 
+/** What the machine of a Machine has and its Machine does not want any more, and what that wants in its place. */
+export interface Exchange {
+  readonly gives: readonly string[];
+  readonly wants: readonly string[];
+}
+
 /** A machine at a runtime that has a Machine. */
 export interface Owned {
   readonly machine: RuntimeMachine;
@@ -48,6 +54,8 @@ export class KeptUses {
   readonly #failures = new Map<string, string>();
   /** Keys of Machines that wait for what another machine uses, by its handle and their UID. */
   readonly #waiting = new Map<string, Map<string, string>>();
+  /** By key and with the UID of a Machine, as of its last pass. */
+  readonly #exchanges = new Map<string, { readonly uid: string; readonly all: readonly Exchange[] }>();
 
   /**
    * These machines at the runtime of a pool have no Machine, and those have one; all that there are. `others` are of somebody else, whose
@@ -106,22 +114,51 @@ export class KeptUses {
     return holder;
   }
 
-  /** The Machine is about to ask anew for what it needs. */
-  asksAnew({ metadata }: IronCoreMachine): void {
-    for (const waiting of this.#waiting.values()) waiting.delete(metadata.uid);
+  /** The Machine would change these if what it wants were free. */
+  offers(machine: IronCoreMachine, all: readonly Exchange[]): void {
+    if (all.length > 0) this.#exchanges.set(keyOf(machine), { uid: machine.metadata.uid, all });
   }
 
-  /** Whether another Machine waits for something. */
-  isAwaited(handle: string, { metadata }: IronCoreMachine): boolean {
-    return [...(this.#waiting.get(handle)?.keys() ?? [])].some((uid) => uid !== metadata.uid);
+  /** Nobody knows whether the Machine of this key will change anything: it is looked at anew, or not at all. */
+  withdraw(key: string): void {
+    this.#exchanges.delete(key);
+  }
+
+  /**
+   * Whether a Machine gets what it wants if it gives first: each machine that has something of it would give that for something that
+   * is given likewise, and one of them wants what this one gives. One that ends elsewhere, as at a pool where nothing `isTouched`, is none.
+   */
+  isExchange({ metadata }: IronCoreMachine, exchange: Exchange, isTouched: (pool: string) => boolean): boolean {
+    const found = [{ uid: metadata.uid, ...exchange }];
+    // Grows meanwhile.
+    for (const { uid, wants } of found) {
+      for (const handle of wants) {
+        for (const [pool, { uid: holder }] of this.#usesBut(uid, handle)) {
+          const given = this.#exchangesOf(holder).find(({ gives }) => gives.includes(handle));
+          if (given === undefined || this.#failures.has(pool) || !isTouched(pool)) return false;
+          if (!found.some((one) => one.uid === holder && one.gives === given.gives))
+            found.push({ uid: holder, ...given });
+        }
+      }
+    }
+    return found.some(({ wants }) => wants.some((handle) => exchange.gives.includes(handle)));
+  }
+
+  #exchangesOf(holder: string): readonly Exchange[] {
+    return [...this.#exchanges.values()].find(({ uid }) => uid === holder)?.all ?? [];
   }
 
   #otherThan(uid: string, handle: string): Holder | undefined {
-    for (const [pool, uses] of this.#uses) {
-      const use = uses.get(handle)?.find((one) => one.uid !== uid);
-      if (use !== undefined) return { id: use.id, pool, ...(use.machine !== undefined && { machine: use.machine }) };
-    }
-    return undefined;
+    const [first] = this.#usesBut(uid, handle);
+    if (first === undefined) return undefined;
+    const [pool, { id, machine }] = first;
+    return { id, pool, ...(machine !== undefined && { machine }) };
+  }
+
+  #usesBut(uid: string, handle: string): readonly (readonly [pool: string, use: Use])[] {
+    return [...this.#uses].flatMap(([pool, uses]) =>
+      (uses.get(handle) ?? []).filter((one) => one.uid !== uid).map((use) => [pool, use] as const),
+    );
   }
 
   #takeFreed(): readonly string[] {

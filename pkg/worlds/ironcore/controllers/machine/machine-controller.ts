@@ -64,7 +64,8 @@ export class IronCoreMachineController {
   }
 
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
-    const { machines, pools, runtimes, served } = this.#deps;
+    const { machines, pools, runtimes, served, keptUses } = this.#deps;
+    keptUses.withdraw(key);
     const observed = machines.get(key);
     const poolName = observed?.spec.machinePoolRef?.name ?? '';
     const runtime = runtimes.get(poolName);

@@ -652,23 +652,62 @@ describe('what machines use', () => {
     expect(keptUses.holderOf('address  10.0.0.1', machineOf('x'))).toBeUndefined();
   });
 
-  test('is waited for by a Machine that was told who has it, until that asks anew or it is free', async () => {
-    const { store, look, add, keptUses } = world([machineOf('a')]);
-    const a = add('a');
-    store.get(a).spec.volumes = [volume('h')];
-    await look();
-    const isAwaited = (): readonly boolean[] =>
-      ['a', 'x'].map((name) => keptUses.isAwaited('volume ceph h', machineOf(name)));
+  describe('is given for something else', () => {
+    const uses = async ({ isOwned = true } = {}) => {
+      const it = world(['a', 'c', ...(isOwned ? ['b'] : [])].map((name) => machineOf(name)));
+      for (const name of ['a', 'b', 'c']) it.store.get(it.add(name)).spec.volumes = [volume(name)];
+      await it.look();
+      const offers = (name: string, gives: string, wants: string): void =>
+        it.keptUses.offers(machineOf(name), [{ gives: [`volume ceph ${gives}`], wants: [`volume ceph ${wants}`] }]);
+      const isExchange = ({ isTouched = true } = {}): boolean => {
+        offers('a', 'a', 'b');
+        const exchange = { gives: ['volume ceph a'], wants: ['volume ceph b'] };
+        return it.keptUses.isExchange(machineOf('a'), exchange, () => isTouched);
+      };
+      return { ...it, offers, isExchange };
+    };
 
-    keptUses.holderOf('volume ceph h', machineOf('x'));
-    expect(isAwaited()).toEqual([true, false]);
-    keptUses.asksAnew(machineOf('x'));
-    expect(isAwaited()).toEqual([false, false]);
+    test('where whoever has that wants what it gives, itself or by others', async () => {
+      const { offers, isExchange } = await uses();
 
-    keptUses.holderOf('volume ceph h', machineOf('x'));
-    store.get(a).spec.volumes = [];
-    await look();
-    expect(isAwaited()).toEqual([false, false]);
+      offers('b', 'b', 'a');
+      expect(isExchange()).toBe(true);
+      offers('b', 'b', 'c');
+      offers('c', 'c', 'a');
+      expect(isExchange()).toBe(true);
+    });
+
+    test('by nobody who only waits: whoever has what is wanted keeps it, or does not need what is given', async () => {
+      const { keptUses, offers, isExchange } = await uses();
+
+      keptUses.holderOf('volume ceph a', machineOf('c'));
+      offers('c', 'c', 'a');
+      expect(isExchange()).toBe(false);
+      offers('b', 'other', 'a');
+      expect(isExchange()).toBe(false);
+      offers('b', 'b', 'free');
+      expect(isExchange()).toBe(false);
+    });
+
+    test('by nobody who was not looked at since, whose pool is not touched, or whose runtime does not answer', async () => {
+      const { keptUses, offers, isExchange } = await uses();
+      offers('b', 'b', 'a');
+
+      expect(isExchange({ isTouched: false })).toBe(false);
+      keptUses.withdraw('ns/b');
+      expect(isExchange()).toBe(false);
+      offers('b', 'b', 'a');
+      expect(isExchange()).toBe(true);
+      keptUses.failed('p', 'no such socket');
+      expect(isExchange()).toBe(false);
+    });
+
+    test('by no machine without a Machine', async () => {
+      const { offers, isExchange } = await uses({ isOwned: false });
+      offers('b', 'b', 'a');
+
+      expect(isExchange()).toBe(false);
+    });
   });
 
   test('wakes the Machine that waits for it when no other machine has it any more, once', async () => {

@@ -295,4 +295,34 @@ describe('a Volume of which a restore has forgotten that another Machine has it'
     expect(it.store.all().map(({ spec }) => spec?.volumes.map(({ name }) => name))).toEqual([['data']]);
     expect(JSON.stringify(it.client.writes.at(-1)?.body)).toContain('in use by machine x of Machine ns/other');
   });
+
+  describe('takes the place of another one that is given for it', () => {
+    const CASES = [
+      { what: 'by a Machine that was looked at since', stays: false },
+      { what: 'not by one that is gone, or no longer looked at', isLookedAt: false, stays: true },
+      { what: 'not by one in a pool that another cluster claims', isContested: true, stays: true },
+    ];
+
+    test.each(CASES)('$what', async ({ isLookedAt = true, isContested = false, stays }) => {
+      const it = world(machineOf({}, { volumes }), [claimed]);
+      const former = {
+        ...user.spec,
+        class: 'c',
+        volumes: [{ name: 'data', device: 'oda', connection: { handle: 'g' } }],
+      };
+      const made = Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: former });
+      const own = it.store.create(made);
+      it.sightings.saw('p', { machines: [own], connection: 0 });
+      it.keptUses.saw('p', [], [], [{ machine: own, owner: machineOf() }]);
+      it.keptUses.saw('q', [], [], [{ machine: user, owner: other }]);
+      it.keptUses.offers(other, [{ gives: ['volume ceph h'], wants: ['volume  g'] }]);
+      if (!isLookedAt) await it.pass('other');
+      const rival = shownAs('z', { annotations: { [CLAIM]: 'rival:9' } });
+      if (isContested) it.rivals.saw('q', undefined, [rival]);
+
+      await it.pass();
+
+      expect(it.store.get(own.metadata.id).spec.volumes).toHaveLength(stays ? 1 : 0);
+    });
+  });
 });

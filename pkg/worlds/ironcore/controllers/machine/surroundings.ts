@@ -36,7 +36,6 @@ export async function surroundingsOf(
     const found = await read(ironCorePrefixes, prefix).catch(unlessServed);
     if (found !== undefined && controllerOf(found)?.uid === nic.metadata.uid) addresses.set(prefix, addressOf(found));
   }
-  keptUses.asksAnew(machine);
   return {
     downwardAPI,
     machineClass: classes.get(machine.spec.machineClassRef.name),
