@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machineDeployment, machineSet } from '../../../test/builders.ts';
 import type { BuiltMachineSet } from '../../../test/builders.ts';
-import { REVISION_ANNOTATION } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
+import { CHANGED_ON_CREATION_ANNOTATION, REVISION_ANNOTATION } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import { historyTable, revisionDetails, revisionDiff, revisionsOf, undoOf } from './history.ts';
 
 const pool = machineDeployment((d) => {
@@ -133,6 +133,18 @@ describe('an undo', () => {
     { of: revisions.slice(0, 2), revision: 2 },
   ])('of a template that has no revision yet comes to the last one', ({ of, revision }) => {
     expect(undoOf(pool, of, 0)).toEqual({ kind: 'to', revision });
+  });
+
+  test('passes over a set that was changed on its creation, unless its revision is named', () => {
+    const changed = set('9', 'by a webhook', (s) => {
+      s.metadata.annotations[CHANGED_ON_CREATION_ANNOTATION] = 'true';
+    });
+    const of = [...revisions.slice(0, 2), ...revisionsOf(pool, [changed])];
+
+    expect([0, 9].map((wanted) => undoOf(pool, of, wanted))).toEqual([
+      { kind: 'to', revision: 2 },
+      { kind: 'to', revision: 9 },
+    ]);
   });
 
   test.each([

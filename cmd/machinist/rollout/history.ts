@@ -2,7 +2,11 @@ import { dump } from 'js-yaml';
 
 import { equalTemplate } from '../../../pkg/apis/machine/v1alpha1/template-equality.ts';
 import { classNameOf } from '../../../pkg/apis/machine/v1alpha1/defaults.ts';
-import { REVISION_ANNOTATION, TEMPLATE_HASH_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
+import {
+  CHANGED_ON_CREATION_ANNOTATION,
+  REVISION_ANNOTATION,
+  TEMPLATE_HASH_LABEL,
+} from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../../pkg/apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf } from '../../../pkg/apis/meta.ts';
@@ -95,15 +99,17 @@ export function revisionDetails(name: string, revisions: readonly Revision[], nu
 export type Undo = { readonly kind: 'to'; readonly revision: number } | { readonly kind: 'skip' };
 
 /**
- * To which revision an undo goes: `wanted`, or with 0 the latest one that has not the present template, of which there may be no set yet. Throws
- * CommandError when there is none.
+ * To which revision an undo goes: `wanted`, or with 0 the latest one that has not the present template, of which there may be no set yet, nor was
+ * changed on its creation. Throws CommandError when there is none.
  */
 export function undoOf(deployment: MachineDeployment, revisions: readonly Revision[], wanted: number): Undo {
   const { name } = deployment.metadata;
   const isPresent = ({ set }: Revision): boolean => equalTemplate(set.spec.template, deployment.spec.template);
+  const isAskedFor = ({ set }: Revision): boolean =>
+    set.metadata.annotations?.[CHANGED_ON_CREATION_ANNOTATION] === undefined;
   const target =
     wanted === 0
-      ? revisions.findLast((revision) => !isPresent(revision))
+      ? revisions.findLast((revision) => !isPresent(revision) && isAskedFor(revision))
       : revisions.find(({ number }) => number === wanted);
   if (target === undefined) {
     throw new CommandError(

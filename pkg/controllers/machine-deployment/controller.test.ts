@@ -17,6 +17,7 @@ import {
   UPDATE_RESULT_LABEL,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { MINUTE_MS } from '../../base/clock/clock.ts';
 import { GateClosedError } from '../../kube/gate/gate.ts';
@@ -227,6 +228,31 @@ describe('while a webhook changes each new set,', () => {
 
     expect(deps.events).toContain('MachineSetCreateError');
     expect(deps.machineSets.list().map(({ spec }) => spec.replicas)).toEqual([2, 1, 0]);
+  });
+
+  test('a rollback passes over the sets of all templates that it has changed, also when anything else was changed since', async () => {
+    const deps = changing((d) => void (d.spec.replicas = 1));
+    const change = (by: (spec: MachineDeployment['spec']) => Partial<MachineDeployment['spec']>, version: string) => {
+      const now = deps.machineDeployments.get('default/deployment-1');
+      if (now === undefined) throw new Error('it is there');
+      const metadata = { ...now.metadata, resourceVersion: version };
+      deps.machineDeployments.put({ ...now, metadata, spec: { ...now.spec, ...by(now.spec) } });
+    };
+    const withSpec = (spec: object, version: string): void =>
+      change(({ template }) => ({ template: { ...template, spec: { ...template.spec, ...spec } } }), version);
+    await pass(deps, 6);
+    withSpec({ drainTimeout: '3h' }, '7000');
+    await pass(deps, 6);
+    withSpec({ class: { kind: 'MachineClass', name: 'class-3' } }, '8000');
+    await pass(deps, 6);
+    const copies = deps.machineSets.list().length - 1;
+    change(() => ({ rollbackTo: { revision: 0 } }), '9000');
+
+    await pass(deps, 2);
+
+    expect(copies).toBe(6);
+    const { spec } = deps.machineDeployments.get('default/deployment-1') ?? {};
+    expect(spec?.template.spec?.class?.name).toBe('class-0');
   });
 
   test.each([{ revision: 0 }, { revision: 1 }])(

@@ -203,6 +203,8 @@ export const MADE_MACHINE_ANNOTATION = 'machine.sapcloud.io/made-machine-uid';
 export const FRONT_END_REPLICAS_ANNOTATION = 'machine.sapcloud.io/front-end-replicas';
 /** On MachineDeployments: `true` if Machinist has paused them, for the maintenance of a Cluster of another API. */
 export const PAUSED_BY_FRONT_END_ANNOTATION = 'machine.sapcloud.io/paused-by-front-end';
+/** On MachineSets: `true` if their template was changed as they were created. A rollback without a revision ignores them. */
+export const CHANGED_ON_CREATION_ANNOTATION = 'machine.sapcloud.io/changed-on-creation';
 /** On bootstrap token Secrets: UID of the Machine that the token is for. */
 export const MACHINE_UID_ANNOTATION = 'machine.sapcloud.io/machine-uid';
 /** On Machines that are deleted: since when no hook blocks the drain, RFC 3339; the drain timeout starts there. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import {
+  CHANGED_ON_CREATION_ANNOTATION,
   DELETION_POLICY_ANNOTATION,
   PREFER_NO_SCHEDULE_KEY,
   REVISION_ANNOTATION,
@@ -67,6 +68,19 @@ test.each([
     expect(found?.metadata.name).toBe(target);
   },
 );
+
+test.each([
+  { to: 0, target: 's-1' },
+  { to: 2, target: 's-2' },
+])('nor is one of an earlier template, that is noted, a revision that a rollback to $to goes to', ({ to, target }) => {
+  const changed = revision('2');
+  changed.metadata.annotations[CHANGED_ON_CREATION_ANNOTATION] = 'true';
+  const oldSets = [revision('1'), changed];
+
+  const found = rollbackTarget({ deployment: machineDeployment(), newSet: revision('4'), oldSets }, to);
+
+  expect(found?.metadata.name).toBe(target);
+});
 
 test('a rollback brings no deletion policy and no update order back, and takes none away', () => {
   const target = machineSet((s) => {

@@ -34,7 +34,7 @@ export function rollbackTarget(
     : latestFirst.find((set) => revisionOf(set) === revision);
 }
 
-/** Whether its template is another one, also than what the present one was made on the creation of a set. */
+/** Whether its template is another one, and none that the present or an earlier one was made on the creation of a set. */
 function isOtherTemplate(deployment: MachineDeployment, set: MachineSet): boolean {
   return !equalTemplate(set.spec.template, deployment.spec.template) && !isChangedCopy(deployment, set);
 }

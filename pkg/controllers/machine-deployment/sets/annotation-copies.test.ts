@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import {
+  CHANGED_ON_CREATION_ANNOTATION,
   DELETION_POLICY_ANNOTATION,
   EFFECTIVE_CREATION_TIMEOUT_ANNOTATION,
   FRONT_END_REPLICAS_ANNOTATION,
@@ -29,6 +30,7 @@ test.each([
   { key: TRIGGER_DELETION_ANNOTATION, reachesSets: false, comesBack: false },
   { key: FRONT_END_REPLICAS_ANNOTATION, reachesSets: false, comesBack: false },
   { key: PAUSED_BY_FRONT_END_ANNOTATION, reachesSets: false, comesBack: false },
+  { key: CHANGED_ON_CREATION_ANNOTATION, reachesSets: false, comesBack: false },
   { key: DELETION_POLICY_ANNOTATION, reachesSets: false, comesBack: false },
   { key: UPDATE_ORDER_ANNOTATION, reachesSets: false, comesBack: false },
   { key: LAST_SCALER_CHANGE_ANNOTATION, reachesSets: true, comesBack: false },

@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import { machineDeployment } from '../../../../test/builders.ts';
 import { DeploymentWorld } from '../../../../test/fakes/replicas-world.ts';
+import { CHANGED_ON_CREATION_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import { GateClosedError } from '../../../kube/gate/gate.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { machineSets } from '../../../kube/client/resource.ts';
@@ -45,6 +46,22 @@ test.each([
     what: 'machinedeployments/deployment-1/status',
     body: { status: { collisionCount: 1 } },
   });
+});
+
+test.each([
+  { what: 'is noted', refusal: [] },
+  { what: 'is one all the same when the note is refused', refusal: [new ApiError(403, 'Forbidden', 'by a webhook')] },
+])('a set that was changed on its creation $what: the next pass tries another name', async ({ refusal }) => {
+  const metadata = { creationTimestamp: '', ...wanted.metadata, uid: 'of the set', resourceVersion: '3' };
+  const changed = { ...wanted, metadata, spec: { ...wanted.spec, template: {} } };
+  const deps = new DeploymentWorld(deployment, { sets: [changed] });
+  deps.client.failures.push(taken, ...refusal);
+
+  await createNewSet(deps, deployment, [], 1, signal);
+
+  const annotations = deps.machineSets.list()[0]?.metadata.annotations ?? {};
+  expect(annotations[CHANGED_ON_CREATION_ANNOTATION]).toBe(refusal.length === 0 ? 'true' : undefined);
+  expect(deps.client.writes.at(-1)).toMatchObject({ body: { status: { collisionCount: 1 } } });
 });
 
 test('a set of that name that somebody let go is no collision: the next pass takes it back', async () => {

@@ -13,7 +13,7 @@ import { failedToCreateSet, scaledSet } from '../events.ts';
 import { sizeNotes } from './new-set.ts';
 import { newSetAnnotations } from './revision.ts';
 import type { MachineDeploymentDeps } from '../step.ts';
-import { hashesOf, isChangedCopy } from './changed-copy.ts';
+import { hashesOf, isCopyOfPresent, noteChangedCopies } from './changed-copy.ts';
 import { claimsOn } from './set-claims.ts';
 import { hashInName, templateHash } from './template-hash.ts';
 import { claimedSets } from '../observed.ts';
@@ -62,6 +62,7 @@ export async function createNewSet(
     if (claimed.length > 0) return live;
     if (adopt.length > 0) return undefined; // let go by somebody meanwhile: the next pass takes it back
   }
+  await noteChangedCopies(deps, deployment, claimedSets(deps, deployment), signal);
   if (wasChangedTwice(deps, deployment, live)) {
     const err = new ChangedTemplateError(name);
     deps.recorder.event(failedToCreateSet(deployment, name, err));
@@ -85,9 +86,9 @@ function wasChangedTwice(
   const { now, before } = hashesOf(deployment);
   return (
     (deployment.status?.collisionCount ?? 0) > 0 &&
-    isChangedCopy(deployment, live, [now]) &&
+    isCopyOfPresent(deployment, live, [now]) &&
     claimsOn(deployment, [live]).claimed.length > 0 &&
-    claimedSets(deps, deployment).some((set) => isChangedCopy(deployment, set, [before]))
+    claimedSets(deps, deployment).some((set) => isCopyOfPresent(deployment, set, [before]))
   );
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import {
+  CHANGED_ON_CREATION_ANNOTATION,
   DESIRED_REPLICAS_ANNOTATION,
   LAST_APPLIED_CONFIGURATION_ANNOTATION,
   LAST_SCALER_CHANGE_ANNOTATION,
@@ -50,6 +51,17 @@ test.each([
   expect(newSetChange(d, known, [], isScaling)).toEqual(
     told === undefined ? undefined : { metadata: { annotations: { [LAST_SCALER_CHANGE_ANNOTATION]: told } } },
   );
+});
+
+test('a set that was changed on its creation, and whose template is wanted now, is a revision like any other', () => {
+  const known = set('s', (s) => {
+    s.metadata.annotations[REVISION_ANNOTATION] = '1';
+    s.metadata.annotations[CHANGED_ON_CREATION_ANNOTATION] = 'true';
+  });
+
+  expect(newSetChange(deployment(), known, [])).toEqual({
+    metadata: { annotations: { [CHANGED_ON_CREATION_ANNOTATION]: null } },
+  });
 });
 
 describe('the new set', () => {

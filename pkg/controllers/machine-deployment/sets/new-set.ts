@@ -1,4 +1,5 @@
 import {
+  CHANGED_ON_CREATION_ANNOTATION,
   DESIRED_REPLICAS_ANNOTATION,
   LAST_SCALER_CHANGE_ANNOTATION,
   MAX_REPLICAS_ANNOTATION,
@@ -38,6 +39,10 @@ export function newSetChange(
   const annotations = {
     ...others,
     ...(isNews && !isScaling ? { [LAST_SCALER_CHANGE_ANNOTATION]: scalerTime } : {}),
+    // Its template is asked for now.
+    ...(newSet.metadata.annotations?.[CHANGED_ON_CREATION_ANNOTATION] === undefined
+      ? {}
+      : { [CHANGED_ON_CREATION_ANNOTATION]: null }),
   };
   const template = inPlaceChange(deployment.spec.template.spec ?? {}, newSet.spec.template?.spec ?? {});
   const spec: MergePatch<MachineSetSpec> = template === undefined ? {} : { template: { spec: template } };

@@ -67,7 +67,7 @@ export type Resizes = ReadonlyMap<string, number>;
 interface Role {
   /** It has another template, so that its Machines are replaced. */
   readonly isReplaced: boolean;
-  /** It was made from the present template, and is stored with another one. */
+  /** It was made from a template, the present or an earlier one, and is stored with another one. */
   readonly isChanged?: boolean;
   /** Names of its Machines that an autoscaler wants gone. */
   readonly named: ReadonlySet<string>;
