@@ -294,6 +294,8 @@ export const MIRANTIS: WorldKind = {
   adapt: ({ otherNodeIDs: _otherNodeIDs, ...options }) => ({
     ...options,
     flags: {
+      // As the pools of the other worlds: with fewer pods allowed to leave than there are Nodes, a drain may last as long.
+      'machine-drain-timeout': '5m',
       ...options.flags,
       controllers: '*,mirantis',
       driver: 'OpenStack=unix:///nowhere',
