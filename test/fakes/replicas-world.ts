@@ -11,6 +11,7 @@ import { Moves } from '../../pkg/controllers/machine-deployment/in-place/moves.t
 import { NodeMarker } from '../../pkg/controllers/machine-deployment/node-marks/node-marker.ts';
 import { observeDeployment, type Observed } from '../../pkg/controllers/machine-deployment/observed.ts';
 import { machineSetController } from '../../pkg/controllers/machine-set/controller.ts';
+import { CreationFailures } from '../../pkg/controllers/machine-deployment/sets/creation-failures.ts';
 import { DeletionTurns } from '../../pkg/controllers/machine-set/deletion-turns.ts';
 import type { MachineSetDeps } from '../../pkg/controllers/machine-set/step.ts';
 import { machineSetMetrics } from '../../pkg/controllers/machine-set/metrics.ts';
@@ -145,6 +146,7 @@ export class DeploymentWorld extends ControllerWorld implements MachineDeploymen
   readonly marker = new NodeMarker(this);
   readonly moves = new Moves(this);
   readonly changes = new PatientChanges(this);
+  readonly creations = new CreationFailures(this);
   #controller: ReturnType<typeof machineDeploymentController> | undefined;
 
   constructor(deployment: MachineDeployment, others: Omit<WorldObjects, 'deployments'> = {}) {

@@ -151,7 +151,8 @@ test.each([
 test.each([
   { what: 'waits at first', afterMs: 1_000, setMs: 0, size: 1 },
   { what: 'does not wait for long', afterMs: 10_000, setMs: 0, size: 3 },
-  { what: 'does not wait for a clock that was set back', afterMs: 1_000, setMs: -60 * MINUTE_MS, size: 3 },
+  { what: 'waits at first, also if the clock is set forward', afterMs: 1_000, setMs: 60 * MINUTE_MS, size: 1 },
+  { what: 'does not wait for a clock that was set back', afterMs: 10_000, setMs: -60 * MINUTE_MS, size: 3 },
 ])('what is wanted more while the new set is refused, after a missed deadline, $what', async (row) => {
   const since = '2025-12-31T23:00:00Z';
   const owner = deployment((d) => {
@@ -168,6 +169,34 @@ test.each([
   await deps.pass();
 
   expect(deps.machineSets.get('default/old')?.spec.replicas).toBe(row.size);
+});
+
+test('what is wanted more when a new set is refused again waits, although it was refused before its strategy was not supported', async () => {
+  const owner = deployment((d) => void (d.spec.replicas = 1));
+  const deps = new DeploymentWorld(owner, { sets: [noted(setOf(owner, 'old', true, 1), 1)] });
+  deps.client.create = async () => await Promise.reject(new ApiError(403, 'Forbidden', 'exceeded quota'));
+  const targets = deps.targets.all();
+  const become = (spec: Partial<MachineDeployment['spec']>, version: string): void => {
+    const now = deps.machineDeployments.get('default/deployment-1') ?? owner;
+    const metadata = { ...now.metadata, resourceVersion: version };
+    deps.machineDeployments.put({ ...now, metadata, spec: { ...now.spec, ...spec } });
+  };
+  await deps.pass();
+  deps.targets.all = () => [];
+  become({ strategy: IN_PLACE }, '8000');
+  await deps.pass();
+  deps.clock.advance(60 * MINUTE_MS);
+  deps.targets.all = () => targets;
+  become({ strategy: owner.spec.strategy, replicas: 3 }, '9000');
+  const sizes: unknown[] = [];
+
+  for (let passes = 0; passes < 2; passes += 1) {
+    await deps.pass();
+    sizes.push(deps.machineSets.get('default/old')?.spec.replicas);
+    deps.clock.advance(10_000);
+  }
+
+  expect(sizes).toEqual([1, 3]);
 });
 
 test('why a new set cannot be created is told anew when a minute has passed, and since when it is so stays', async () => {

@@ -26,7 +26,7 @@ import { NodeMarker } from './node-marks/node-marker.ts';
 import { Replacements } from './node-marks/replacements.ts';
 import { observeAgain, observeDeployment, type Observed } from './observed.ts';
 import { nodeMarks } from './rollout/node-marks.ts';
-import { deadlineCheckMs, isCreationStuck } from './rollout/progressing-condition.ts';
+import { deadlineCheckMs } from './rollout/progressing-condition.ts';
 import { rollBackOnRequest } from './rollout/rollback.ts';
 import { isToBegin, hasOldMachines } from './rollout/rollout-begin.ts';
 import { AGAIN, type RolloutDeps, recreate, rollingUpdate } from './rollout/rollout.ts';
@@ -36,6 +36,7 @@ import { resizeSets } from './scaling/resize.ts';
 import { isScalingEvent, scalingFactsOf, replaceNamed, scale } from './scaling/scaling.ts';
 import { claim } from './sets/claim.ts';
 import { cleanUpSets } from './sets/cleanup.ts';
+import { CreationFailures } from './sets/creation-failures.ts';
 import { hashLabel } from './sets/hash-label.ts';
 import { newSetChange } from './sets/new-set.ts';
 import { sumOf } from './sets/set-facts.ts';
@@ -53,7 +54,8 @@ export function machineDeploymentController(
   const moves = new Moves(deps);
   const changes = new PatientChanges(deps);
   const replacements = new Replacements(deps);
-  const given: Collaborators = { ...deps, finalizer, marker, moves, changes, replacements, statuses };
+  const creations = new CreationFailures(deps);
+  const given: Collaborators = { ...deps, finalizer, marker, moves, changes, replacements, creations, statuses };
   const shown = status(given);
   return new OwnerController<MachineDeployment, DeploymentPass>({
     objects: deps.machineDeployments,
@@ -85,7 +87,8 @@ export function machineDeploymentController(
       changes.dueInMs(key),
       replacements.dueInMs(key),
     ],
-    forget(key) {
+    forget(key, uid) {
+      creations.forget(uid);
       replacements.forget(key);
       statuses.forget(key);
     },
@@ -222,6 +225,7 @@ const scaleSets = (deps: RolloutDeps & OrderDeps): DeploymentStep => ({
     // Old sets of an update in place do not grow: the new one does, paused or not.
     const hasBegun = spec.strategy?.type === 'InPlaceUpdate' && observed.newSet !== undefined && !isToBegin(observed);
     const facts = { ...scalingFactsOf(observed), isPaused: isHeld && !hasBegun };
+    if (isHeld) deps.creations.forget(observed.deployment.metadata.uid);
     if (isHeld || isScalingEvent(facts)) {
       const hasScaled = await resizeSets(deps, observed, scale(facts), signal);
       if (isHeld) {
@@ -249,7 +253,10 @@ const rollOut = (deps: RolloutDeps): DeploymentStep => ({
   name: 'rollout',
   async run(pass) {
     const { observed } = pass;
+    const { uid } = observed.deployment.metadata;
     const strategy = strategyFor(observed, deps.targets.all().length > 0);
+    // No set is to be made.
+    if (strategy === undefined || observed.newSet !== undefined || observed.isFrozen) deps.creations.forget(uid);
     if (strategy === undefined) {
       pass.unsupported = NOTHING_IN_PLACE;
       // There is no rollout that the surge is for.
@@ -259,8 +266,7 @@ const rollOut = (deps: RolloutDeps): DeploymentStep => ({
     // Also if a set may not be changed: its progress has a deadline.
     pass.isRollout = true;
     const result = await strategy(deps, pass);
-    const isStuck = isCreationStuck(pass.error, observed.deployment, deps.clock.now());
-    return isStuck ? await fillOldSets(deps, pass) : result;
+    return deps.creations.isStuck(uid, pass.error) ? await fillOldSets(deps, pass) : result;
   },
 });
 

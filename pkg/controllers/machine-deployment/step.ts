@@ -12,6 +12,7 @@ import type { Moves } from './in-place/moves.ts';
 import type { NodeMarker } from './node-marks/node-marker.ts';
 import type { Replacements } from './node-marks/replacements.ts';
 import type { Observed } from './observed.ts';
+import type { CreationFailures } from './sets/creation-failures.ts';
 import type { ProgressingUpdate } from './rollout/progressing-condition.ts';
 import type { Unsupported } from './status.ts';
 
@@ -34,6 +35,7 @@ export interface Collaborators extends MachineDeploymentDeps {
   /** Of what may be refused without consequence for anything else. */
   readonly changes: PatientChanges;
   readonly replacements: Replacements;
+  readonly creations: CreationFailures;
   readonly statuses: OwnerStatuses<MachineDeployment>;
 }
 

@@ -6,8 +6,6 @@ import type {
 import { progressDeadlineMsOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { messageOf } from '../../../driver/errno.ts';
-import { ApiError, REFUSAL_PATIENCE_MS } from '../../../kube/client/errors.ts';
-import { ChangedTemplateError } from '../sets/create-set.ts';
 import { conditionOf } from '../../../work/reconcile/conditions.ts';
 
 /** What of condition `Progressing` is decided anew in a pass; cluster-autoscalers read these very reasons. */
@@ -164,19 +162,6 @@ export function creationFailed(newSet: string, err: unknown): ProgressingUpdate 
 /** The message of an update that says that the new set could not be created; undefined of any other. */
 export function creationFailureOf(update: ProgressingUpdate | undefined): string | undefined {
   return update?.reason === SET_CREATE_ERROR ? update.message : undefined;
-}
-
-/**
- * Whether the new set cannot be created, as `error` of this pass says, for as long as an API server that is just starting refuses what it grants
- * then. Replicas and rollbacks wait for that set no longer: nobody knows when it may be created.
- */
-export function isCreationStuck(error: unknown, deployment: MachineDeployment, nowMs: number): boolean {
-  if (!(error instanceof ApiError || error instanceof ChangedTemplateError)) return false;
-  const current = progressingOf(deployment);
-  // Not its transition: that is of the status, which a missed deadline has made False before.
-  const sinceMs = current?.reason === SET_CREATE_ERROR ? fromTimestamp(current.lastUpdateTime) : undefined;
-  // A clock that was set back makes nobody wait.
-  return sinceMs !== undefined && Math.abs(nowMs - sinceMs) >= REFUSAL_PATIENCE_MS;
 }
 
 function found(newSet: string): ProgressingUpdate {

@@ -19,7 +19,6 @@ import { isChangedCopy } from '../sets/changed-copy.ts';
 import { revisionOf } from '../sets/revision.ts';
 import { AGAIN, createSet, type RolloutDeps } from './rollout.ts';
 import { EMPTY_SET } from '../sets/set-facts.ts';
-import { isCreationStuck } from './progressing-condition.ts';
 import { grownSize } from '../scaling/size-rule.ts';
 
 /** The set of `revision`; of revision 0 the last one before the present template, which may have no set yet, or several. */
@@ -55,7 +54,7 @@ export const rollBackOnRequest = (deps: Deps): DeploymentStep => ({
     const grows = deployment.spec.strategy?.type !== 'Recreate' && orderHoldOf(deps, observed) === undefined;
     pass.isRollout = true;
     const result = await createSet(deps, pass, grows ? grownSize(EMPTY_SET, facts.oldSets, limits) : 0);
-    if (!isDenial(pass.error) && !isCreationStuck(pass.error, deployment, deps.clock.now())) return result;
+    if (!isDenial(pass.error) && !deps.creations.isStuck(deployment.metadata.uid, pass.error)) return result;
     Object.assign(pass, { error: undefined, announced: undefined });
     return await rollBack(deps, pass);
   },

@@ -35,6 +35,7 @@ export type RolloutDeps = Pick<
   | 'marker'
   | 'moves'
   | 'changes'
+  | 'creations'
 >;
 
 export const AGAIN = requeue(0, 'the rest of the rollout');
@@ -87,7 +88,10 @@ export async function createSet(deps: RolloutDeps, pass: DeploymentPass, replica
     pass.announced = created(set.metadata.name);
   } catch (error) {
     const { name } = newSetFor(deployment, oldSets, replicas).metadata;
-    if (isFailedCreation(error, signal)) pass.announced = creationFailed(name, error);
+    if (isFailedCreation(error, signal)) {
+      pass.announced = creationFailed(name, error);
+      deps.creations.failed(deployment.metadata.uid);
+    }
     pass.error = error;
   }
   return stop;
