@@ -12,6 +12,7 @@ import { mergePatchIfUnchanged } from '../../../../kube/client/patch.ts';
 import type { Resource } from '../../../../apis/resource.ts';
 import { ironCoreNetworkInterfaces, ironCoreVolumes } from '../../api/resources.ts';
 import { claimBy, networkInterfaceClaims, volumeClaims, type Claimable, type ResourceClaims } from './claims.ts';
+import { volumeHandle } from './kept-uses.ts';
 import type { PassCollaborators } from './machine-pass.ts';
 
 export type Used = IronCoreVolume | IronCoreNetworkInterface;
@@ -36,10 +37,23 @@ export async function claimUsed(
   const [volumeNames, nicNames] = [names(spec.volumes), names(spec.networkInterfaces)];
   const uses = (kind: 'volumes' | 'networkInterfaces', named: Set<string>): boolean =>
     existing.some((one) => [...one.spec[kind], ...one.status[kind]].some(({ name }) => !named.has(name)));
+  // What an entry was before it was changed is in use until the machine has it no more.
+  const hasFormer = existing.some(
+    ({ metadata, spec: { volumes: has }, status: { volumes: shows, observedGeneration } }) =>
+      shows.some(({ name }) => !has.some((one) => one.name === name)) ||
+      (shows.length > 0 && observedGeneration < metadata.generation),
+  );
+  const isAttached = ({ status: { access } = {} }: IronCoreVolume): boolean =>
+    (access?.handle ?? '') !== '' &&
+    existing.some((one) =>
+      one.spec.volumes.some(
+        ({ connection }) => connection !== undefined && volumeHandle(connection) === volumeHandle(access ?? {}),
+      ),
+    );
   const ofVolumes = volumeClaims(
     observed,
     classes.get(spec.machineClassRef.name),
-    claimable(observed, volumes, isCertain && !uses('volumes', volumeNames)),
+    claimable(observed, volumes, isCertain && !hasFormer && !uses('volumes', volumeNames), isAttached),
   );
   await carryOutClaims(deps, observed, ironCoreVolumes, ofVolumes, signal);
   const mayRelease = isCertain && !uses('networkInterfaces', nicNames);
@@ -158,7 +172,12 @@ export function resourceClaimantOf({ spec }: Used): OwnedReference | undefined {
   return of?.claimRef ?? of?.machineRef;
 }
 
-function claimable<T extends KubeObject>(observed: IronCoreMachine, all: Lister<T>, mayRelease: boolean): Claimable<T> {
-  const own = all.byIndex('user', observed.metadata.uid);
+function claimable<T extends KubeObject>(
+  observed: IronCoreMachine,
+  all: Lister<T>,
+  mayRelease: boolean,
+  isAttached: (object: T) => boolean = () => false,
+): Claimable<T> {
+  const own = all.byIndex('user', observed.metadata.uid).filter((object) => !isAttached(object));
   return { get: (name) => all.get(keyBeside(observed, name)), own, mayRelease };
 }

@@ -30,7 +30,7 @@ export interface ResourceClaims<T extends KubeObject> {
 
 export interface Claimable<T extends KubeObject> {
   readonly get: (name: string) => T | undefined;
-  /** Those that it has claimed, and those that were made for it. */
+  /** Those that it has claimed, and those that were made for it, but for what its machine is known to have. */
   readonly own: readonly T[];
   /** Whether the machine at the runtime has nothing any more that its Machine does not name. */
   readonly mayRelease: boolean;

@@ -330,6 +330,25 @@ test('fields that flags name are labels of volumes and network interfaces, too, 
   });
 });
 
+test('a Volume that another Machine has claimed, and its machine uses, is known without its keys', () => {
+  const dataOf = (user: string) => {
+    const keeperOf = (): Holder => ({ id: 'x', pool: 'q', machine: user });
+    const claimRef = { name: 'other', uid: 'u' };
+    const [volume] = desiredRuntimeMachine(documentMachine(), {
+      ...AROUND,
+      volume: () => ({ ...VOLUME, spec: { claimRef } }),
+      keeperOf,
+    }).volumes.values();
+    return volume;
+  };
+
+  expect(dataOf('ns/other')).toMatchObject({
+    why: 'Volume my-volume is in use by Machine other',
+    held: { connection: { driver: 'ceph', handle: 'h', secretData: {}, encryptionData: {} } },
+  });
+  expect(dataOf('ns/third')).toEqual({ why: 'Volume my-volume is in use by Machine other' });
+});
+
 test('what the machine of another Machine uses is known all the same, and what one without a Machine uses is not looked at', () => {
   const free = desiredRuntimeMachine(documentMachine(), AROUND);
   const heldBy = (keeper: Holder) => desiredRuntimeMachine(documentMachine(), { ...AROUND, keeperOf: () => keeper });

@@ -9,13 +9,9 @@ import type { DownwardAPI } from '../../api/downward-api.ts';
 import type { IronCoreMachineClass } from '../../api/machine-class.ts';
 import type { IronCoreNetwork, IronCoreNetworkInterface } from '../../api/network-interface.ts';
 import type { IronCoreVolume } from '../../api/volume.ts';
-import { controllerOf, type KubeObject } from '../../../../apis/meta.ts';
+import { controllerOf, keyOf, type KubeObject } from '../../../../apis/meta.ts';
 import { quantityAsNumber } from '../../../../apis/quantity.ts';
-import {
-  NetworkInterface,
-  Volume,
-  type VolumeConnection,
-} from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import { NetworkInterface, Volume, VolumeConnection } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeClass } from '../../runtime/runtime.ts';
 import { runtimeClassFor } from '../runtime-class.ts';
 import { addressHandle, volumeHandle, type Holder } from './kept-uses.ts';
@@ -139,8 +135,14 @@ function connectionOf(machine: IronCoreMachine, name: string, around: Surroundin
   if (volume === undefined) return { why: `Volume ${name} does not exist` };
   const { claimRef, encryption, resources = {} } = volume.spec ?? {};
   if (claimRef === undefined) return { why: `Volume ${name} is not claimed yet` };
-  if (claimRef.uid !== machine.metadata.uid) return { why: `Volume ${name} is in use by Machine ${claimRef.name}` };
   const { state, access, resources: present = resources } = volume.status ?? {};
+  if (claimRef.uid !== machine.metadata.uid) {
+    const why = `Volume ${name} is in use by Machine ${claimRef.name}`;
+    const user = access && around.keeperOf(volumeHandle(access));
+    const isUser = user?.machine === keyOf({ metadata: { ...machine.metadata, name: claimRef.name } });
+    // Its keys are none of ours to read.
+    return isUser && access !== undefined ? { why, held: connectionTo(volume, access, around) } : { why };
+  }
   if (state !== 'Available') return { why: `Volume ${name} is not available: its state is ${state ?? 'not known'}` };
   if (access === undefined) return { why: `Volume ${name} has no status.access` };
   const keeper = around.keeperOf(volumeHandle(access));
@@ -149,16 +151,22 @@ function connectionOf(machine: IronCoreMachine, name: string, around: Surroundin
   const encryptionData = secretOf(encryption?.secretRef?.name, 'encryption', around);
   if ('why' in encryptionData) return { why: `Volume ${name}: ${encryptionData.why}` };
   return unlessKept(`Volume ${name}`, keeper, {
-    driver: access.driver ?? '',
-    handle: access.handle ?? '',
-    attributes: {
-      ...access.volumeAttributes,
-      [VOLUME_LABELS_ATTRIBUTE]: objectLabels('volume', volume.metadata, around.downwardAPI.volumeLabels),
-    },
+    ...connectionTo(volume, access, around),
     secretData: secretData.ready,
     encryptionData: encryptionData.ready,
     effectiveStorageBytes: bytesOf(present['storage'] ?? 0),
   });
+}
+
+/** Without keys, and without its size. */
+function connectionTo(
+  { metadata }: IronCoreVolume,
+  { driver = '', handle = '', volumeAttributes }: NonNullable<NonNullable<IronCoreVolume['status']>['access']>,
+  { downwardAPI }: Surroundings,
+): VolumeConnection {
+  const labels = objectLabels('volume', metadata, downwardAPI.volumeLabels);
+  const attributes = { ...volumeAttributes, [VOLUME_LABELS_ATTRIBUTE]: labels };
+  return VolumeConnection.fromPartial({ driver, handle, attributes });
 }
 
 function secretOf(name: string | undefined, what: string, around: Surroundings): Needed<Record<string, Uint8Array>> {

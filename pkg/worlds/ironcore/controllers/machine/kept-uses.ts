@@ -44,6 +44,13 @@ interface Use extends Omit<Holder, 'pool'> {
   readonly uid: string;
 }
 
+/** Of a machine at a runtime, by the name of its entry there. */
+interface Attached {
+  readonly kind: 'volumes' | 'networkInterfaces';
+  readonly name: string;
+  readonly handle: string;
+}
+
 /**
  * What machines use at the runtimes of all pools of this process. The API server may have forgotten that: a volume that looks free there is
  * given to no other machine while a machine has it, in whatever pool, and neither is an address.
@@ -51,6 +58,8 @@ interface Use extends Omit<Holder, 'pool'> {
 export class KeptUses {
   /** By pool and handle. */
   readonly #uses = new Map<string, ReadonlyMap<string, readonly Use[]>>();
+  /** By pool and id of a machine, what it had in the last list, and what it was still to lose then. */
+  readonly #attached = new Map<string, ReadonlyMap<string, readonly Attached[]>>();
   readonly #failures = new Map<string, string>();
   /** Keys of Machines that wait for what another machine uses, by its handle and their UID. */
   readonly #waiting = new Map<string, Map<string, string>>();
@@ -67,6 +76,16 @@ export class KeptUses {
     others: readonly RuntimeMachine[] = [],
     owned: readonly Owned[] = [],
   ): readonly string[] {
+    const before = this.#attached.get(pool);
+    const attached = new Map<string, readonly Attached[]>();
+    const usesOf = (one: RuntimeMachine, now: readonly Attached[], owner?: IronCoreMachine): readonly Use[] => {
+      const { id } = one.metadata;
+      const leaving = (before?.get(id) ?? []).filter((was) => isLeaving(one, was));
+      const all = [...now, ...leaving.filter(({ handle }) => !now.some((is) => is.handle === handle))];
+      attached.set(id, all);
+      const user = { id, uid: owner?.metadata.uid ?? '', ...(owner !== undefined && { machine: keyOf(owner) }) };
+      return all.map(({ handle }) => ({ handle, ...user }));
+    };
     const uses: readonly Use[] = [
       ...ownerless.flatMap((one) => usesOf(one, [...volumesOf(one), ...addressesOf(one)])),
       ...others.flatMap((one) => usesOf(one, volumesOf(one))),
@@ -76,6 +95,7 @@ export class KeptUses {
         return usesOf(one, [...volumes, ...addresses], owner);
       }),
     ];
+    this.#attached.set(pool, attached);
     this.#uses.set(
       pool,
       Map.groupBy(uses, ({ handle }) => handle),
@@ -95,6 +115,7 @@ export class KeptUses {
 
   forget(pool: string): void {
     this.#uses.delete(pool);
+    this.#attached.delete(pool);
     this.#failures.delete(pool);
   }
 
@@ -175,27 +196,27 @@ export class KeptUses {
   }
 }
 
-function usesOf(
-  { metadata: { id } }: RuntimeMachine,
-  handles: readonly string[],
-  owner?: IronCoreMachine,
-): readonly Use[] {
-  return handles.map((handle) => ({
-    handle,
-    id,
-    uid: owner?.metadata.uid ?? '',
-    ...(owner !== undefined && { machine: keyOf(owner) }),
-  }));
+/** Whether a machine may still have what it is to have no more: a guest that does not react keeps it for minutes. */
+function isLeaving({ metadata, spec, status }: RuntimeMachine, { kind, name }: Attached): boolean {
+  const isOf = (one: { readonly name: string }): boolean => one.name === name;
+  if (!status[kind].some(isOf)) return false;
+  return !spec[kind].some(isOf) || status.observedGeneration < metadata.generation;
 }
 
 type IsName = (name: string) => boolean;
 
-function volumesOf({ spec }: RuntimeMachine, isName?: IsName): readonly string[] {
-  return spec.volumes.flatMap((volume) => handlesOfVolume(volume, isName));
+function volumesOf({ spec }: RuntimeMachine, isName?: IsName): readonly Attached[] {
+  return spec.volumes.flatMap((one) => asAttached('volumes', one.name, handlesOfVolume(one, isName)));
 }
 
-function addressesOf({ spec }: RuntimeMachine, isName?: IsName): readonly string[] {
-  return spec.networkInterfaces.flatMap((networkInterface) => handlesOfNetworkInterface(networkInterface, isName));
+function addressesOf({ spec }: RuntimeMachine, isName?: IsName): readonly Attached[] {
+  return spec.networkInterfaces.flatMap((one) =>
+    asAttached('networkInterfaces', one.name, handlesOfNetworkInterface(one, isName)),
+  );
+}
+
+function asAttached(kind: Attached['kind'], name: string, handles: readonly string[]): readonly Attached[] {
+  return handles.map((handle) => ({ kind, name, handle }));
 }
 
 /** What a volume at a runtime is, as others may wait for it. */

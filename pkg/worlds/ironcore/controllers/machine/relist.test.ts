@@ -629,6 +629,33 @@ describe('what machines use', () => {
     }
   });
 
+  test('is used until the runtime no longer shows its entry, or has taken notice of what is in its place', async () => {
+    const { store, look, add, keptUses } = world([machineOf('a'), machineOf('x')]);
+    const { metadata, spec, status } = store.get(add('a'));
+    const isFree = (): boolean => keptUses.holderOf('volume ceph h', machineOf('x')) === undefined;
+    spec.volumes = [volume('h')];
+    status.volumes = [{ name: 'v', handle: '', state: 1 }];
+    await look();
+
+    spec.volumes = [];
+    await look();
+    await look();
+    expect(isFree()).toBe(false);
+    spec.volumes = [volume('i')];
+    metadata.generation = 5n;
+    await look();
+    expect(isFree()).toBe(false);
+    status.observedGeneration = 5n;
+    expect((await look()).woken).toEqual(['ns/a', 'ns/x']);
+    expect(isFree()).toBe(true);
+
+    spec.volumes = [];
+    await look();
+    status.volumes = [];
+    await look();
+    expect(keptUses.holderOf('volume ceph i', machineOf('x'))).toBeUndefined();
+  });
+
   test('is known of two of them: the Machine of one waits for the other', async () => {
     const { store, look, add, keptUses } = world([machineOf('a'), machineOf('b')]);
     const [a, b] = [add('a'), add('b')];

@@ -9,7 +9,7 @@ import { RuntimeError } from '../../runtime/error.ts';
 import type { PoolRuntime } from '../../runtime/gated-runtime.ts';
 import { Machine } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../runtime/runtime.ts';
-import { ironCoreMachines } from '../../api/resources.ts';
+import { ironCoreMachines, ironCoreVolumes } from '../../api/resources.ts';
 import { CLAIM } from './keys.ts';
 import {
   MINUTE_MS,
@@ -240,6 +240,43 @@ describe('a Machine that has lost the id of its machine in a restore', () => {
 
     expect(it.store.made).toBe(1);
   });
+});
+
+test('a Volume in whose place an entry has got another one is released when the machine no longer has it', async () => {
+  const volumeOf = (name: string): IronCoreVolume => ({
+    metadata: meta(name),
+    spec: { claimRef: { name: 'm', uid: 'uid-m' } },
+    status: { state: 'Available', access: { driver: 'ceph', handle: name } },
+  });
+  const naming = (name: string) => ({ volumes: [{ name: 'data', device: 'oda', volumeRef: { name } }] });
+  const it = world(machineOf({}, naming('before')), [volumeOf('before'), volumeOf('after')]);
+  it.client.put(ironCoreVolumes, volumeOf('before'));
+  await it.pass();
+  const [made] = it.store.all();
+  if (made === undefined) throw new Error('none was made');
+  const { status } = made;
+  const live = await it.client.get(ironCoreMachines, { namespace: 'ns', name: 'm' });
+  const changed = { ...live, spec: { ...live.spec, ...naming('after') } };
+  it.client.put(ironCoreMachines, changed);
+  it.machines.put(changed);
+  const isReleased = (): boolean =>
+    it.client.writes.some(
+      ({ what, body }) => what === 'volumes/before' && JSON.stringify(body).includes('"claimRef":null'),
+    );
+  const shown = [...status.volumes];
+
+  // The guest does not let go of it, and then the runtime has not looked at the other one.
+  await it.pass();
+  status.volumes = shown;
+  expect(isReleased()).toBe(false);
+  await it.pass();
+  status.observedGeneration -= 1n;
+  await it.pass();
+  expect([made.spec.volumes.map(({ connection }) => connection?.handle), isReleased()]).toEqual([['after'], false]);
+
+  status.observedGeneration += 1n;
+  await it.pass();
+  expect(isReleased()).toBe(true);
 });
 
 describe('a Volume of which a restore has forgotten that another Machine has it', () => {
