@@ -8,6 +8,7 @@ import { deleteRuntimeMachines, type DeleteDeps } from './delete-machines.ts';
 import { keepMachine, type KeepingDeps } from './keep-machine.ts';
 import { downwardOf } from './keys.ts';
 import type { PassCollaborators, IronCorePass, IronCoreStep } from './machine-pass.ts';
+import { unseenPool } from './nowhere-else.ts';
 import { desiredOf, NOTHING } from './needs.ts';
 import { RECHECK_MS } from './rechecks.ts';
 import type { SurroundingsDeps } from './surroundings.ts';
@@ -19,7 +20,7 @@ type Deps = SurroundingsDeps &
   DeleteDeps &
   ClaimDeps &
   WaitDeps &
-  Pick<PassCollaborators, 'runtimeClasses' | 'claims' | 'rivals' | 'finalizer'>;
+  Pick<PassCollaborators, 'runtimeClasses' | 'runtimes' | 'served' | 'claims' | 'rivals' | 'finalizer'>;
 
 /** Claims what the Machine uses, decides on one thing, and does it. */
 export const act = (deps: Deps): IronCoreStep => ({
@@ -30,6 +31,7 @@ export const act = (deps: Deps): IronCoreStep => ({
     const { uid } = observed.metadata;
     if (!isGoing) await claimUsed(deps, observed, existing, uncertainty.leftMs(uid) === 0, signal);
     const desired = isGoing ? NOTHING : await desiredOf(deps, pass, existing.length > 0);
+    const unseen = unseenPool(deps, pass.runtime);
     const situation: Situation = {
       machine: observed,
       poolUID,
@@ -40,7 +42,9 @@ export const act = (deps: Deps): IronCoreStep => ({
       claim: claims.ownOf(poolName),
       desired,
       networkInterfaceUIDs: networkInterfaceUIDs(deps, observed),
-      isExchange: (exchange) => keptUses.isExchange(observed, exchange, (pool) => rivals.whyNot(pool) === undefined),
+      isExchange: (exchange) =>
+        unseen === undefined && keptUses.isExchange(observed, exchange, (pool) => rivals.whyNot(pool) === undefined),
+      unseen,
       existing,
       uncertainMs: uncertainty.leftMs(uid),
     };

@@ -91,6 +91,7 @@ function situationOf(part: Partial<Situation> = {}): Situation {
     existing: [],
     uncertainMs: 0,
     isExchange: () => false,
+    unseen: undefined,
     ...part,
   };
 }

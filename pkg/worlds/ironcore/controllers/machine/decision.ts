@@ -54,6 +54,8 @@ export interface Situation {
   readonly networkInterfaceUIDs: ReadonlyMap<string, string>;
   /** Whether it gets something for what it gives. */
   readonly isExchange: (exchange: Exchange) => boolean;
+  /** A pool of whose machines is not known yet what they use; undefined: none. */
+  readonly unseen: string | undefined;
   /** All machines at the runtime with the label of its UID, as of now. */
   readonly existing: readonly RuntimeMachine[];
   /** Before that, none is made and it is not certain that none is left: an answer is missing, or a machine has vanished. */
@@ -71,12 +73,13 @@ export function decideMachine(situation: Situation): MachineDecision {
       return { kind: 'keep', machine: kept, duplicates, changes: [], waits: waitsOf(situation) };
     }
     if (!isLeft(kept)) return { kind: 'look', afterMs: LOOK_MS, why: `machine ${kept.metadata.id} is being deleted` };
+    const known = { ...situation, desired: withoutUnseen(kept, situation) };
     return {
       kind: 'keep',
       machine: kept,
       duplicates: [],
-      changes: changesOf(kept, situation),
-      waits: [...waitsOf(situation), ...disksInPlaceOfVolumes(kept, situation), ...formerDisks(kept, situation)],
+      changes: changesOf(kept, known),
+      waits: [...waitsOf(known), ...disksInPlaceOfVolumes(kept, known), ...formerDisks(kept, known)],
     };
   }
   const waits = waitsOf(situation);
@@ -95,6 +98,33 @@ function decideDeletion({ existing, uncertainMs }: Situation): MachineDecision {
     return { kind: 'look', afterMs: uncertainMs, why: 'a machine may exist that the runtime does not list yet' };
   }
   return { kind: 'finish' };
+}
+
+/** What is new for a machine waits for the list of each pool, as a creation does: a machine that is not seen yet may have it. */
+function withoutUnseen({ spec }: RuntimeMachine, { desired, unseen }: Situation): DesiredMachine {
+  if (unseen === undefined) return desired;
+  const knownOf = <T extends { readonly name: string }>(
+    all: ReadonlyMap<string, Needed<T>>,
+    has: readonly T[],
+    { isSame, handlesOf }: Kind<T>,
+  ): ReadonlyMap<string, Needed<T>> =>
+    new Map(
+      [...all].map(([name, want]) => {
+        const isNew = !('ready' in want) || !has.some((one) => one.name === name && isSame(one, want.ready));
+        const mayBeUsed = 'ready' in want && handlesOf(want.ready).length > 0;
+        return [name, isNew && mayBeUsed ? { why: `${name} waits for ${firstListOf(unseen)}` } : want];
+      }),
+    );
+  return {
+    ...desired,
+    volumes: knownOf(desired.volumes, spec.volumes, VOLUMES),
+    networkInterfaces: knownOf(desired.networkInterfaces, spec.networkInterfaces, NETWORK_INTERFACES),
+  };
+}
+
+/** What is waited for, in words. */
+export function firstListOf(pool: string): string {
+  return `the first list of all machines of the runtime of MachinePool ${pool}`;
 }
 
 /** The one that the Machine has first, then the oldest; those that are going are not kept while there is another one. */

@@ -3,6 +3,7 @@ import { RuntimeError } from '../../runtime/error.ts';
 import type { PoolRuntime } from '../../runtime/gated-runtime.ts';
 import { UID_LABEL } from './keys.ts';
 import type { IronCorePass, IronCoreStep, PassCollaborators } from './machine-pass.ts';
+import { firstListOf } from './decision.ts';
 import { SOON_MS } from './rechecks.ts';
 import { CLAIMED_BY_ANOTHER } from './rivals.ts';
 import { listRuntimeMachines, type Shown } from './sightings.ts';
@@ -27,16 +28,13 @@ type Deps = WaitDeps & Pick<PassCollaborators, 'runtimes' | 'served' | Learnt>;
 export const nowhereElse = (deps: Deps): IronCoreStep => ({
   name: 'nowhere-else',
   async run(pass) {
-    const { runtimes, served, sightings, keptUses, rivals, missing } = deps;
+    const { runtimes, sightings, rivals, missing } = deps;
     const { observed, poolName, existing, runtime: here } = pass;
     if (existing.length > 0) return next;
     // What the runtime has of both pools was shown already.
     const others = [...runtimes].filter(([, { address }]) => address !== here.address);
-    const unseen = others.find(
-      ([pool]) => served.has(pool) && !keptUses.has(pool) && keptUses.whyNot(pool) === undefined,
-    );
-    if (unseen !== undefined)
-      return requeue(SOON_MS, `the first list of all machines of the runtime of MachinePool ${unseen[0]}`);
+    const unseen = unseenPool(deps, here);
+    if (unseen !== undefined) return requeue(SOON_MS, firstListOf(unseen));
     for (const [pool, runtime] of others) {
       if (!sightings.has(pool, observed.metadata.uid)) continue;
       const why = await whyNot(deps, pass, pool, runtime);
@@ -49,6 +47,18 @@ export const nowhereElse = (deps: Deps): IronCoreStep => ({
     return next;
   },
 });
+
+/** A pool at another runtime that was not asked yet what it has since it is served; undefined: none. */
+export function unseenPool(
+  { runtimes, served, keptUses }: Pick<Deps, 'runtimes' | 'served' | 'keptUses'>,
+  here: PoolRuntime,
+): string | undefined {
+  const unseen = [...runtimes].find(
+    ([pool, { address }]) =>
+      address !== here.address && served.has(pool) && !keptUses.has(pool) && keptUses.whyNot(pool) === undefined,
+  );
+  return unseen?.[0];
+}
 
 /** What says that the runtime of another pool has a machine of the Machine, which it has shown; undefined: it is gone there. */
 async function whyNot(

@@ -312,6 +312,23 @@ describe('a Volume of which a restore has forgotten that another Machine has it'
     },
   );
 
+  test('is attached to a machine when all pools have said what they use', async () => {
+    const q = { address: 'unix:///q.sock' } as PoolRuntime;
+    const it = world(machineOf({}, { volumes }), [claimed], undefined, { otherRuntimes: [['q', q]] });
+    const made = Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: { class: 'c' } });
+    const { spec, metadata } = it.store.create(made);
+    it.sightings.saw('p', { machines: [it.store.get(metadata.id)], connection: 0 });
+
+    await it.pass();
+    expect(spec.volumes).toEqual([]);
+    const why = 'data waits for the first list of all machines of the runtime of MachinePool q';
+    expect(JSON.stringify(it.client.writes.at(-1)?.body)).toContain(why);
+
+    it.keptUses.saw('q', []);
+    await it.pass();
+    expect(it.store.get(metadata.id).spec.volumes).toHaveLength(1);
+  });
+
   test('stays with the machine that has it, also when another one has it, too', async () => {
     const it = world(machineOf({}, { volumes }), [claimed]);
     await it.pass();
@@ -338,10 +355,13 @@ describe('a Volume of which a restore has forgotten that another Machine has it'
       { what: 'by a Machine that was looked at since', stays: false },
       { what: 'not by one that is gone, or no longer looked at', isLookedAt: false, stays: true },
       { what: 'not by one in a pool that another cluster claims', isContested: true, stays: true },
+      { what: 'not before all pools have said what they use', isSeen: false, stays: true },
     ];
 
-    test.each(CASES)('$what', async ({ isLookedAt = true, isContested = false, stays }) => {
-      const it = world(machineOf({}, { volumes }), [claimed]);
+    test.each(CASES)('$what', async ({ isLookedAt = true, isContested = false, isSeen = true, stays }) => {
+      const r = { address: 'unix:///r.sock' } as PoolRuntime;
+      const otherRuntimes = isSeen ? [] : ([['r', r]] as const);
+      const it = world(machineOf({}, { volumes }), [claimed], undefined, { otherRuntimes });
       const former = {
         ...user.spec,
         class: 'c',
