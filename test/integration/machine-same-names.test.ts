@@ -71,8 +71,14 @@ async function force(world: MachineWorld, name: string): Promise<void> {
 describe("a Machine with the name of another namespace's healthy Machine", () => {
   test.each<Copied>([
     { what: 'no class', class: 'late', providerID: false, label: false },
-    { what: 'no class, and the provider ID of the other one', class: 'late', providerID: true, label: false },
-    { what: 'the provider ID of the other one', class: 'class-1', providerID: true, label: false },
+    {
+      what: 'no class, and the provider ID of the other one',
+      class: 'late',
+      providerID: true,
+      label: false,
+      waits: true,
+    },
+    { what: 'the provider ID of the other one', class: 'class-1', providerID: true, label: false, waits: true },
     { what: 'provider ID and label of the other one', class: 'class-1', providerID: true, label: true, waits: true },
     {
       what: 'no class, and provider ID and label of the other one',

@@ -368,6 +368,23 @@ describe('departure: a Machine that is younger than its Node, which is Ready, an
     },
   );
 
+  test('is kept, undrained, although it names no Node: the Node of the VM that it records is Ready, or restarts', async () => {
+    const world = startRestored((m) => {
+      m.metadata.labels = {};
+      m.status = {} as typeof m.status;
+    });
+    await runFor(world, 5 * MINUTE);
+    expect(told(world)).toMatchObject({ state: 'Failed', description: OLDER });
+    expect([world.drains.requests, new Set(world.driver.calls)]).toEqual([[], new Set(['status'])]);
+
+    put(world, notReadySince(world.clock.now()));
+    await runFor(world, 3 * MINUTE);
+    expect(isGone(world)).toBe(false);
+    for (const call of ['status', 'delete']) world.driver.failures[call] = [];
+    await runFor(world, MINUTE);
+    expect(world.drains.requests.map(({ nodeName }) => nodeName)).toEqual(['m-1']);
+  });
+
   const notReadySince = (ms: number, change: (n: BuiltNode) => void = () => undefined): ((n: BuiltNode) => void) => {
     const lastTransitionTime = new Date(ms).toISOString();
     return (n) => {

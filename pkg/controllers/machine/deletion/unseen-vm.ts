@@ -3,8 +3,9 @@ import { FORCE_DELETION_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isSameVM } from '../../../apis/machine/v1alpha1/same-vm.ts';
 import type { Node } from '../../../apis/wire.ts';
+import type { NodeAccess } from '../../machine-facts/node-access.ts';
 import { isReady, readySince } from '../../machine-facts/node-health.ts';
-import { isOfOneScheme, isRemovedWith } from '../../machine-facts/node-owner.ts';
+import { belongsTo, isOfOneScheme, isRemovedWith } from '../../machine-facts/node-owner.ts';
 import { fromTimestamp, MINUTE_MS } from '../../../base/clock/clock.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { messageOf } from '../../../driver/errno.ts';
@@ -28,8 +29,9 @@ const RESTART_MS = 5 * MINUTE_MS;
  * | what is known                                                             | the answer      |
  * |---------------------------------------------------------------------------|-----------------|
  * | the deletion is forced by its label, or there is no target cluster        | is believed     |
- * | no Node is recorded, or another Machine has the provider id, too          | is believed     |
+ * | another Machine has the provider id, too                                  | is believed     |
  * | before the drain, an older Node that was Ready in the last 5 minutes      | is not believed |
+ * | no Node is recorded                                                       | is believed     |
  * | the Node is gone, another machine's or VM's, or not Ready, in a live look | is believed     |
  * | the Node is Ready                                                         | is not believed |
  *
@@ -47,9 +49,9 @@ export async function nodeAgainst(
   const { machines, cursor } = deps;
   const { observed, nodes, signal } = ctx;
   const name = nodeNameOf(observed);
-  if (wasFound || isAnothers || nodes === undefined || name === '' || hasForceDeletionLabel(ctx.machine))
-    return undefined;
+  if (wasFound || isAnothers || nodes === undefined || hasForceDeletionLabel(ctx.machine)) return undefined;
   if (sharedWith(observed, machines, nodes) !== undefined) return undefined;
+  if (name === '') return stage === 'vm-status' ? unnamedNode(deps, nodes, observed) : undefined;
   const cached = nodes.get(name);
   // A cache that is old costs a moment; it must not be believed when the VM is given up.
   if (showsVM(deps, cached, observed, stage)) return cached;
@@ -63,6 +65,15 @@ export async function nodeAgainst(
     }
     throw err;
   }
+}
+
+/** The older Node of the recorded VM of a Machine that was created again without its label: it would have named that Node. */
+function unnamedNode(deps: Deps, nodes: NodeAccess, machine: Machine): Node | undefined {
+  const shows = (node: Node): boolean =>
+    isOlder(node, machine.metadata) &&
+    belongsTo(node, machine, deps.machines) &&
+    (isReady(node) || mayRestart(deps, node, machine));
+  return nodes.ofVM(providerIDOf(machine)).find(shows);
 }
 
 /** Backups and copies of Machines are younger than the Nodes that they name. */
