@@ -125,7 +125,7 @@ async function ask(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): Pr
       ctx,
       call,
       error,
-      `the driver to find the VM, or Node ${node.metadata.name} to be no longer Ready`,
+      `the driver to find the VM, or Node ${node.metadata.name} not to be Ready for 5 minutes`,
     );
   }
   found(deps, ctx, progress.answer);

@@ -108,8 +108,9 @@ export function unseenVMError(
   const wrong = isOlder(node, metadata)
     ? `the tags of the VM (UID, namespace and cluster may be those of an earlier Machine; the UID of this one is ${metadata.uid}), MachineClass ${className} or its Secret`
     : `MachineClass ${className} or its Secret`;
+  const readiness = isReady(node) ? 'is Ready' : 'was Ready a few minutes ago';
   return new VMInDoubtError(
-    `the driver found no ${vm}, but Node ${node.metadata.name} is Ready, so the VM is assumed to be running. If it is, correct ${wrong} so that the driver ` +
+    `the driver found no ${vm}, but Node ${node.metadata.name} ${readiness}, so the VM is assumed to be running. If it is, correct ${wrong} so that the driver ` +
       `finds it; to remove the Machine without its VM, set label ${FORCE_DELETION_LABEL}=True`,
     'FailedPrecondition',
     lastKnownState,
