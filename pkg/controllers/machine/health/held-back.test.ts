@@ -198,6 +198,24 @@ describe('a machine that is held back at its health timeout', () => {
     expect([before, kept.phase]).toEqual(['Unknown', 'InPlaceUpdating']);
   });
 
+  test('whose Node is ready for its update says so too when its phase was lost, and it waits for the zone', async () => {
+    kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, 'true');
+    kept.labelNode(SELECTED_FOR_UPDATE_LABEL, 'true');
+    await kept.rest();
+    await kept.endDrains({ kind: 'drained' });
+    await kept.rest();
+    expect(kept.condition('InPlaceUpdate')?.reason).toBe('ReadyForUpdate');
+
+    kept.setPhase('Running');
+    await stopZone(kept);
+    await kept.rest();
+
+    expect([kept.phase, kept.world.events.filter(({ reason }) => reason === 'UpdateDelayed').length]).toEqual([
+      'Unknown',
+      1,
+    ]);
+  });
+
   test('is no more drained for an update whose selection is taken back, and goes on saying why it is held back, once', async () => {
     kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, 'true');
     kept.labelNode(SELECTED_FOR_UPDATE_LABEL, 'true');

@@ -102,7 +102,9 @@ export const inPlaceProgress = (deps: Deps): MachineStep => ({
     // It goes on being what it is: that it is unhealthy tells of its zone, whether it is held back yet or not.
     const notYet = isUnhealthy(observed) && !isForced(machine) ? zoneStopped(deps, observed) : undefined;
     const isDelayed = notYet !== undefined && (isToDrain || reason === 'SelectedForUpdate');
-    reportDelay(hold, isDelayed ? notYet : undefined);
+    // Its phase was lost, as in a restore: that it is ready for its update is not recorded anew yet.
+    const isWaiting = isEmpty(facts.reason) && reason === undefined && facts.result === undefined;
+    reportDelay(hold, isDelayed || isWaiting ? notYet : undefined);
     if (isDelayed) await putOff(hold, isToDrain);
     else if (reason !== undefined) await tell(hold, reason);
     else if (UPDATABLE.has(phase) && notYet === undefined) await act(hold, facts.reason, facts.result !== undefined);
@@ -121,7 +123,7 @@ function reportDelay({ ctx: { machine, pass }, deps: { reportedOnce } }: NodeHol
   if (!reportedOnce.becomes(machine.metadata.uid, 'UpdateDelayed', notYet !== undefined)) return;
   pass.event(
     'UpdateDelayed',
-    'The Node was selected for an in-place update, but is not drained yet: too many machines of its zone, this one among them, are unhealthy. ' +
+    'The Node was selected for an in-place update, which waits: too many machines of its zone, this one among them, are unhealthy. ' +
       `If the update is to repair them, set label ${FORCE_DRAIN_LABEL}=True on the Machine: its pods are then deleted, and the Node is updated.`,
   );
 }
@@ -167,12 +169,17 @@ function reportIgnoredSelection(
 
 async function act(hold: NodeHold, reason: string | undefined, hasResult: boolean): Promise<void> {
   if (reason === 'SelectedForUpdate') return await empty(hold);
-  if (reason !== 'DrainSuccessful' && reason !== 'ReadyForUpdate') return;
+  if (!isEmpty(reason)) return;
 
   // A phase that was lost when the condition was written is made up for: without it no timeout would count.
   const phase = phaseOf(hold.ctx.machine);
   if ((phase === 'Running' || phase === 'Unknown') && !hasResult) beginUpdate(hold);
   else if (reason === 'DrainSuccessful' && phase === 'InPlaceUpdating') await tell(hold, 'ReadyForUpdate');
+}
+
+/** Whether the Node was drained, and nothing has been said of its update yet. */
+function isEmpty(reason: string | undefined): boolean {
+  return reason === 'DrainSuccessful' || reason === 'ReadyForUpdate';
 }
 
 async function empty(hold: NodeHold): Promise<void> {
