@@ -145,9 +145,10 @@ export function world(
     },
   } as unknown as PoolRuntime;
   const machineClass: IronCoreMachineClass = { metadata: meta('c'), capabilities: { cpu: 1 } };
+  const pools = new MemoryInformer([pool]);
   const controller = new IronCoreMachineController({
     machines,
-    pools: new MemoryInformer([pool]),
+    pools,
     classes: { get: () => machineClass } as unknown as MemoryInformer<IronCoreMachineClass>,
     volumes: new MemoryInformer<IronCoreVolume>(volumes, IRONCORE_VOLUME_INDEXES),
     networkInterfaces: new MemoryInformer<IronCoreNetworkInterface>([], IRONCORE_NETWORK_INTERFACE_INDEXES),
@@ -182,6 +183,7 @@ export function world(
     store,
     client,
     machines,
+    pools,
     pass,
     isServed,
     keptUses,

@@ -13,6 +13,7 @@ import { controllerOf, keyOf, type KubeObject } from '../../../../apis/meta.ts';
 import { quantityAsNumber } from '../../../../apis/quantity.ts';
 import { NetworkInterface, Volume, VolumeConnection } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeClass } from '../../runtime/runtime.ts';
+import { giveUpHint } from '../../../../controllers/vms/orphan-release.ts';
 import { runtimeClassFor } from '../runtime-class.ts';
 import { addressHandle, volumeHandle, type Holder } from './kept-uses.ts';
 import { NETWORK_LABELS_ATTRIBUTE, NIC_LABELS_ATTRIBUTE, objectLabels, VOLUME_LABELS_ATTRIBUTE } from './keys.ts';
@@ -37,7 +38,7 @@ export interface Surroundings {
   /** Address of a prefix of a NetworkInterface; undefined: it has none yet. */
   prefixAddress(name: string): string | undefined;
   /** The machine that uses it, and is none of the Machine; undefined: none does. */
-  keeperOf(handle: string): Holder | undefined;
+  keeperOf(handle: string, object?: KubeObject): Holder | undefined;
 }
 
 export interface DesiredMachine {
@@ -145,7 +146,7 @@ function connectionOf(machine: IronCoreMachine, name: string, around: Surroundin
   }
   if (state !== 'Available') return { why: `Volume ${name} is not available: its state is ${state ?? 'not known'}` };
   if (access === undefined) return { why: `Volume ${name} has no status.access` };
-  const keeper = around.keeperOf(volumeHandle(access));
+  const keeper = around.keeperOf(volumeHandle(access), volume);
   const secretData = secretOf(access.secretRef?.name, 'access', around);
   if ('why' in secretData) return { why: `Volume ${name}: ${secretData.why}` };
   const encryptionData = secretOf(encryption?.secretRef?.name, 'encryption', around);
@@ -224,7 +225,14 @@ function unlessKept<T>(what: string, keeper: Holder | undefined, wanted: T): Nee
   return keeper.machine === undefined ? { why } : { why, held: wanted };
 }
 
-function keptBy(what: string, { id, pool, machine }: Holder): string {
+function keptBy(what: string, { id, pool, machine, lost }: Holder): string {
+  if (lost !== undefined) {
+    const hint = giveUpHint(lost, { kind: 'machinepools.compute.ironcore.dev', metadata: { name: pool } });
+    return (
+      `${what} was in use by machine ${id} when the runtime of MachinePool ${pool} last listed its machines; it does not respond now, and the ` +
+      `machine has no Machine. ${hint}`
+    );
+  }
   if (machine !== undefined)
     return (
       `${what} is in use by machine ${id} of Machine ${machine} at the runtime of MachinePool ${pool}: wait until that machine no longer has it, ` +

@@ -1,4 +1,5 @@
 import { keyOf } from '../../../../apis/meta.ts';
+import type { Release } from '../../../../controllers/vms/orphan-release.ts';
 import type { IronCoreMachine } from '../../api/machine.ts';
 import type { NetworkInterface, Volume } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../runtime/runtime.ts';
@@ -24,6 +25,10 @@ export interface Holder {
   readonly pool: string;
   /** Its Machine, by namespace and name; undefined: it has none. */
   readonly machine?: string;
+  /** The UID of that. */
+  readonly uid?: string;
+  /** Its Machine is gone, and its runtime does not answer: what is wrong with the permission to give it up. */
+  readonly lost?: Exclude<Release, 'given'>;
 }
 
 /** What the machine of a Machine has and its Machine does not want any more, and what that wants in its place. */
@@ -38,7 +43,7 @@ export interface Owned {
   readonly owner: IronCoreMachine;
 }
 
-interface Use extends Omit<Holder, 'pool'> {
+interface Use extends Omit<Holder, 'pool' | 'uid' | 'lost'> {
   readonly handle: string;
   /** UID of the Machine of the machine; empty: it has none. */
   readonly uid: string;
@@ -57,7 +62,7 @@ interface Attached {
  */
 export class KeptUses {
   /** By pool and handle. */
-  readonly #uses = new Map<string, ReadonlyMap<string, readonly Use[]>>();
+  readonly #uses = new Map<string, Map<string, readonly Use[]>>();
   /** By pool and id of a machine, what it had in the last list, and what it was still to lose then. */
   readonly #attached = new Map<string, ReadonlyMap<string, readonly Attached[]>>();
   readonly #failures = new Map<string, string>();
@@ -135,6 +140,12 @@ export class KeptUses {
     return holder;
   }
 
+  /** Somebody says that this machine is gone, of which its runtime says nothing any more. */
+  giveUp({ pool, id }: Holder, handle: string): void {
+    const uses = this.#uses.get(pool);
+    uses?.set(handle, uses.get(handle)?.filter((one) => one.id !== id) ?? []);
+  }
+
   /** The Machine would change these if what it wants were free. */
   offers(machine: IronCoreMachine, all: readonly Exchange[]): void {
     if (all.length > 0) this.#exchanges.set(keyOf(machine), { uid: machine.metadata.uid, all });
@@ -172,8 +183,8 @@ export class KeptUses {
   #otherThan(uid: string, handle: string): Holder | undefined {
     const [first] = this.#usesBut(uid, handle);
     if (first === undefined) return undefined;
-    const [pool, { id, machine }] = first;
-    return { id, pool, ...(machine !== undefined && { machine }) };
+    const [pool, { id, machine, uid: owner }] = first;
+    return { id, pool, ...(machine !== undefined && { machine, uid: owner }) };
   }
 
   #usesBut(uid: string, handle: string): readonly (readonly [pool: string, use: Use])[] {

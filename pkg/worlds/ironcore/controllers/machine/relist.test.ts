@@ -603,9 +603,9 @@ describe('what machines use', () => {
     ];
     expect(uses.map((handle) => keptUses.holderOf(handle, machineOf('x')))).toEqual([
       { id: a, pool: 'p' },
-      { id: b, pool: 'p', machine: 'ns/b' },
+      { id: b, pool: 'p', machine: 'ns/b', uid: 'uid-b' },
       { id: a, pool: 'p' },
-      { id: b, pool: 'p', machine: 'ns/b' },
+      { id: b, pool: 'p', machine: 'ns/b', uid: 'uid-b' },
       undefined,
     ]);
     state.isServed = false;

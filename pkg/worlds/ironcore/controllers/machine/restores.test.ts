@@ -312,6 +312,29 @@ describe('a Volume of which a restore has forgotten that another Machine has it'
     },
   );
 
+  test.each([
+    { what: 'its MachinePool', of: 'pool' },
+    { what: 'the Volume', of: 'volume' },
+    { what: 'its MachinePool, although there is another Machine of that name', of: 'pool', uid: 'new' },
+    { what: 'no MachinePool while its Machine is there', of: 'pool', uid: 'uid-other' },
+  ])('is given up with a runtime that does not answer by a permission on $what', async ({ of, uid }) => {
+    const isThere = uid === 'uid-other';
+    const annotations = giveUp(new FakeClock());
+    const withPermission = { ...claimed, metadata: { ...claimed.metadata, annotations } };
+    const it = world(machineOf({}, { volumes }), [of === 'volume' ? withPermission : claimed]);
+    it.keptUses.saw('q', [], [], [{ machine: user, owner: other }]);
+    it.keptUses.failed('q', 'no such host');
+    if (uid !== undefined) it.machines.put({ ...other, metadata: { ...other.metadata, uid } });
+    await it.pass();
+    expect(it.store.made).toBe(of === 'volume' ? 1 : 0);
+    const told = isThere ? 'ns/other' : 'kubectl annotate --overwrite machinepools.compute.ironcore.dev q safety';
+    expect(it.events.filter((event) => event.includes(told))).toHaveLength(of === 'volume' ? 0 : 1);
+
+    if (of === 'pool') it.pools.put({ metadata: { ...meta('q'), namespace: '', annotations } });
+    await it.pass();
+    expect(it.store.made).toBe(isThere ? 0 : 1);
+  });
+
   test('is attached to a machine when all pools have said what they use', async () => {
     const q = { address: 'unix:///q.sock' } as PoolRuntime;
     const it = world(machineOf({}, { volumes }), [claimed], undefined, { otherRuntimes: [['q', q]] });

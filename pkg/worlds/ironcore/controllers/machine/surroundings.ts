@@ -7,20 +7,33 @@ import { ApiError, ignoreNotFound } from '../../../../kube/client/errors.ts';
 import { secrets } from '../../../../kube/client/resource.ts';
 import type { Resource } from '../../../../apis/resource.ts';
 import { ironCorePrefixes } from '../../api/resources.ts';
+import { GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION } from '../../../../apis/machine/v1alpha1/labels.ts';
+import { releaseOf } from '../../../../controllers/vms/orphan-release.ts';
 import type { OptionalSecretData, Surroundings } from './desired-machine.ts';
+import type { Holder } from './kept-uses.ts';
 import type { IronCoreCollaborators } from '../collaborators.ts';
 
 export type SurroundingsDeps = Pick<
   IronCoreCollaborators,
-  'classes' | 'volumes' | 'networkInterfaces' | 'networks' | 'keptUses' | 'downwardAPI' | 'reader'
+  | 'classes'
+  | 'volumes'
+  | 'networkInterfaces'
+  | 'networks'
+  | 'keptUses'
+  | 'downwardAPI'
+  | 'reader'
+  | 'machines'
+  | 'pools'
+  | 'clock'
 >;
 
 export async function surroundingsOf(
   machine: IronCoreMachine,
   runtimeClasses: readonly RuntimeClass[],
-  { classes, volumes, networkInterfaces, networks, keptUses, downwardAPI, reader }: SurroundingsDeps,
+  deps: SurroundingsDeps,
   signal: AbortSignal,
 ): Promise<Surroundings> {
+  const { classes, volumes, networkInterfaces, networks, downwardAPI, reader } = deps;
   const beside = (name: string): string => keyBeside(machine, name);
   const { namespace = '' } = machine.metadata;
   const read = async <T extends KubeObject>(resource: Resource<T>, name: string): Promise<T | undefined> =>
@@ -45,8 +58,31 @@ export async function surroundingsOf(
     networkInterface: (name) => networkInterfaces.get(beside(name)),
     network: (name) => networks.get(beside(name)),
     prefixAddress: (name) => addresses.get(name),
-    keeperOf: (handle) => keptUses.holderOf(handle, machine),
+    keeperOf: (handle, object) => keeperOf(deps, machine, handle, object),
   };
+}
+
+/** A machine whose Machine has gone since its runtime does not answer may be gone with that: somebody must say so. */
+function keeperOf(
+  deps: Pick<SurroundingsDeps, 'keptUses' | 'machines' | 'pools' | 'clock'>,
+  machine: IronCoreMachine,
+  handle: string,
+  object?: KubeObject,
+): Holder | undefined {
+  const { keptUses, machines, pools, clock } = deps;
+  const holder = keptUses.holderOf(handle, machine);
+  if (holder === undefined || keptUses.whyNot(holder.pool) === undefined) return holder;
+  // One that was ever listed without a Machine is kept for somebody to look at: a pause of its runtime must not give it up.
+  if (holder.machine === undefined || machines.get(holder.machine)?.metadata.uid === holder.uid) return holder;
+  const releases = [pools.get(holder.pool), object].map((one) =>
+    one === undefined ? 'none' : releaseOf(one, clock.now(), GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION),
+  );
+  if (!releases.includes('given')) {
+    const [ofPool = 'none', own = 'none'] = releases.filter((one) => one !== 'given');
+    return { ...holder, lost: ofPool === 'none' ? own : ofPool };
+  }
+  keptUses.giveUp(holder, handle);
+  return keeperOf(deps, machine, handle, object);
 }
 
 function secretNames(machine: IronCoreMachine, volumeOf: (name: string) => IronCoreVolume | undefined): Set<string> {
