@@ -20,7 +20,8 @@ async function bindAt(
     const isTaken = await PrivateSocket.bind(path, listen).then(
       () => false,
       (err: unknown) =>
-        String(err).startsWith(`Error: cannot determine whether another process is listening on ${path}: `),
+        String(err).startsWith(`Error: cannot determine whether another process is listening on ${path}: `) &&
+        String(err).endsWith('. Remove it if none is'),
     );
     const found = await lstat(path);
     return { isTaken, is: found.isSocket() ? 'a socket' : 'what was there' };

@@ -48,7 +48,12 @@ async function isListening(path: string): Promise<boolean> {
     socket.once('error', ({ code = '', message }: NodeJS.ErrnoException) => {
       if (NOBODY.has(code)) resolve(false);
       // Whoever listens may be too busy to answer, or may not be asked.
-      else reject(new Error(`cannot determine whether another process is listening on ${path}: ${message}`));
+      else
+        reject(
+          new Error(
+            `cannot determine whether another process is listening on ${path}: ${message}. Remove it if none is`,
+          ),
+        );
     });
   });
 }
