@@ -190,7 +190,7 @@ function formerDisks(
       reason: 'VolumeNotReady',
       message:
         `Volume of ${name} was lost and created again, and is not attached: the machine still has the disk of the former one, with its data. Save ` +
-        `the data, then remove ${name} from the Machine and add it again, or create another Machine`,
+        `the data, then remove ${name} from the Machine, and add it again when it is detached; or create another Machine`,
     }));
 }
 
