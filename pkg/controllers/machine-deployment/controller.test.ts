@@ -333,6 +333,62 @@ test('in place, the newest old set may make what is missing while the new one ma
   ]);
 });
 
+test('a new set without machines makes what a closed old one has lost where a strategy is not supported, and then nothing is written', async () => {
+  const owner = deployment((d) => {
+    d.metadata.annotations[REVISION_ANNOTATION] = '2';
+    d.spec.replicas = 4;
+    d.spec.strategy = IN_PLACE;
+  });
+  const sets = [noted(setOf(owner, 'now', false, 0), 4, 0), noted(setOf(owner, 'old', true, 4), 4, 0)];
+  for (const { metadata } of sets) metadata.uid = metadata.name;
+  Object.assign(sets[1]?.metadata.labels ?? {}, { [SCALE_UP_DISABLED_LABEL]: 'true' });
+  const machines = ['m-1', 'm-2', 'm-3'].map((name) => machineOf(sets[1]!, name));
+  const deps = new DeploymentWorld(owner, { sets, machines });
+  deps.targets.all = () => [];
+
+  const sizes = await settledSizesOf(deps, ['now', 'old']);
+
+  expect(sizes).toEqual([1, 3]);
+});
+
+test('while it is paused, a set without a size whose machine is going gets nothing in the place of one that has lost a machine', async () => {
+  const owner = deployment((d) => {
+    d.spec.replicas = 5;
+    d.spec.paused = true;
+    d.spec.strategy = IN_PLACE;
+  });
+  const sets = [noted(setOf(owner, 'old', true, 5), 5, 0), noted(setOf(owner, 'later', true, 0), 5, 0)];
+  for (const { metadata } of sets) metadata.uid = metadata.name;
+  Object.assign(sets[1]?.metadata.annotations ?? {}, { [REVISION_ANNOTATION]: '3' });
+  const unknown = ['m-1', 'm-2', 'm-3', 'm-4'].map((name) => ({
+    ...machineOf(sets[0]!, name),
+    status: { currentStatus: { phase: 'Unknown' as const } },
+  }));
+  const going = machineOf(sets[1]!, 'm-5');
+  going.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+  going.metadata.finalizers = [MACHINE_FINALIZER];
+  const machines: Machine[] = [...unknown, going];
+  for (const { metadata } of machines) Object.assign(metadata, { uid: metadata.name });
+  const deps = new DeploymentWorld(owner, { sets, machines });
+
+  const sizes = await settledSizesOf(deps, ['old', 'later']);
+
+  expect(sizes).toEqual([5, 0]);
+});
+
+/** What sets have when no set is written any more; fails if that does not come. */
+async function settledSizesOf(deps: DeploymentWorld, names: readonly string[]): Promise<readonly unknown[]> {
+  const written: number[] = [];
+  for (let passes = 0; passes < 12; passes += 1) {
+    const { writes } = await deps.pass();
+    written.push(writes.filter((write) => write.includes(' machinesets/')).length);
+    deps.clock.advance(1_000);
+  }
+  // Those of all passes so far.
+  expect(written.at(-1)).toBe(written.at(-6));
+  return names.map((name) => deps.machineSets.get(`default/${name}`)?.spec.replicas);
+}
+
 test('that a strategy is not supported stays told while fewer replicas are obeyed', async () => {
   const owner = deployment((d) => {
     d.spec.replicas = 6;

@@ -223,8 +223,7 @@ const scaleSets = (deps: RolloutDeps & OrderDeps): DeploymentStep => ({
     // What has no rollout is scaled where that is told: else that would come and go with each change of replicas.
     if (!isHeld && strategyFor(observed, deps.targets.all().length > 0) === undefined) return next;
     // Old sets of an update in place do not grow: the new one does, paused or not.
-    const hasBegun = spec.strategy?.type === 'InPlaceUpdate' && observed.newSet !== undefined && !isToBegin(observed);
-    const facts = { ...scalingFactsOf(observed), isPaused: isHeld && !hasBegun };
+    const facts = { ...scalingFactsOf(observed), isPaused: isHeld && !hasBegunInPlace(observed) };
     if (isHeld) deps.creations.forget(observed.deployment.metadata.uid);
     if (isHeld || isScalingEvent(facts)) {
       const hasScaled = await resizeSets(deps, observed, scale(facts), signal);
@@ -261,7 +260,7 @@ const rollOut = (deps: RolloutDeps): DeploymentStep => ({
       pass.unsupported = NOTHING_IN_PLACE;
       // There is no rollout that the surge is for.
       if (await scaleOldSets(deps, pass, 0)) return stop;
-      return await endBegunUpdates(deps, pass, observed.newSet !== undefined && !isToBegin(observed));
+      return await endBegunUpdates(deps, pass, hasBegunInPlace(observed));
     }
     // Also if a set may not be changed: its progress has a deadline.
     pass.isRollout = true;
@@ -286,11 +285,17 @@ async function fillOldSets(deps: RolloutDeps, pass: DeploymentPass): Promise<Ste
  */
 function scaleOldSets(deps: RolloutDeps, { observed, signal }: DeploymentPass, surge: number): Promise<boolean> {
   const limits = { ...observed.limits, surge };
-  const facts = { ...scalingFactsOf(observed), limits, isPaused: true };
+  // The new set of an update in place that has begun makes what old ones have lost: these would get it here, and lose it there, in turns.
+  const facts = { ...scalingFactsOf(observed), limits, isPaused: !hasBegunInPlace(observed) };
   const { newSet, oldSets } = facts;
   const staying = sumOf(newSet === undefined ? oldSets : [newSet, ...oldSets], ({ size, named }) => size - named);
   const filled = { ...facts, strategy: 'RollingUpdate', limits: { ...limits, surge: 0 } };
   return resizeSets(deps, observed, scale(staying < limits.replicas ? filled : facts), signal);
+}
+
+function hasBegunInPlace(observed: Observed): boolean {
+  const isInPlace = observed.deployment.spec.strategy?.type === 'InPlaceUpdate';
+  return isInPlace && observed.newSet !== undefined && !isToBegin(observed);
 }
 
 /** Without a target cluster, and without Machines of another template, an update in place is a rollout like any other. */

@@ -130,7 +130,9 @@ async function fillOne(
   now: Side | undefined,
 ): Promise<boolean> {
   const { limits, facts, isFrozen } = observed;
-  const growing = now?.facts ?? setToGrow(old.map((side) => side.facts));
+  // As where replicas are obeyed: what gets a machine here would lose it there, in turns.
+  const sized = old.filter(({ facts: { size } }) => size > 0);
+  const growing = now?.facts ?? setToGrow((sized.length > 0 ? sized : old).map((side) => side.facts));
   const filling = now ?? old.find((side) => side.facts === growing);
   if (filling === undefined) return false;
   const others = old.filter((side) => side !== filling);
