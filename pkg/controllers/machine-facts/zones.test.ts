@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
 import { MINUTE } from '../../../test/durations.ts';
-import { MAINTENANCE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import { FORCE_DRAIN_LABEL, MAINTENANCE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
@@ -41,7 +41,7 @@ function zonesOf(
         return cluster === undefined ? undefined : ({ cluster } as Target);
       },
     },
-    settings: { zoneUnhealthyThreshold: threshold },
+    settings: { zoneUnhealthyThreshold: threshold, nodeConditions: [] },
   });
 }
 
@@ -64,6 +64,17 @@ const inMaintenance = (one: Machine): Machine => ({
   ...one,
   metadata: { ...one.metadata, annotations: { [MAINTENANCE_ANNOTATION]: 'true' } },
 });
+
+/** In an update in place that label `force-drain` let begin, an hour after the others became Unknown. */
+const repaired = (phase: MachinePhase, ready = 'Unknown'): Machine => {
+  const one = inPhase(phase, NOW + 60 * MINUTE);
+  const { metadata, status } = one;
+  return {
+    ...one,
+    metadata: { ...metadata, labels: { ...metadata.labels, [FORCE_DRAIN_LABEL]: 'True' } },
+    status: { ...status, conditions: [{ type: 'Ready', status: ready }] },
+  };
+};
 
 describe('a zone', () => {
   test.each([
@@ -137,6 +148,30 @@ describe('a zone', () => {
       ],
       stopped: false,
     },
+    {
+      what: 'with 3 of 3, of which one is being updated so that it is repaired, and one was in vain',
+      machines: [...many('Unknown', 1), repaired('InPlaceUpdating'), repaired('InPlaceUpdateFailed')],
+      stopped: true,
+    },
+    {
+      what: 'with 3 of 3, of which two were updated, and one of those is not healthy yet',
+      machines: [...many('Unknown', 1), repaired('InPlaceUpdateSuccessful'), repaired('Running', 'True')],
+      stopped: true,
+    },
+    {
+      what: 'with 3 of 3, of which two were updated, and are healthy',
+      machines: [...many('Unknown', 1), repaired('InPlaceUpdating', 'True'), repaired('Running', 'True')],
+      stopped: false,
+    },
+    {
+      what: 'with 3 of 3, of which two are being repaired, but in maintenance or deleted',
+      machines: [
+        ...many('Unknown', 1),
+        inMaintenance(repaired('InPlaceUpdating')),
+        deleted(repaired('InPlaceUpdating')),
+      ],
+      stopped: false,
+    },
   ])('$what', ({ machines, stopped }) => {
     expect(isStopped(machines)).toBe(stopped);
   });
@@ -170,6 +205,8 @@ describe('a zone', () => {
     if (late === undefined) throw new Error('it is there');
     const isLost = (one: Machine): boolean => one === late || one === elsewhere || one === running;
     expect(zones.unhealthyTogether(late, isLost).together).toBe(3);
+    const withRepaired = zonesOf([...machines, repaired('InPlaceUpdating')]);
+    expect(withRepaired.unhealthyTogether(late).together).toBe(3);
   });
 
   test('is that of the class which the VM was requested with, whatever class the machine names by now', () => {
@@ -285,7 +322,12 @@ describe('a zone', () => {
     };
     let looks = 0;
     const of = (): undefined => void looks++;
-    const zones = new Zones({ machines, classes, targets: { of }, settings: { zoneUnhealthyThreshold: 0.5 } });
+    const zones = new Zones({
+      machines,
+      classes,
+      targets: { of },
+      settings: { zoneUnhealthyThreshold: 0.5, nodeConditions: [] },
+    });
     for (const name of ['a', 'b', 'c', 'd']) put(name, 'Running', '1');
     const judge = (): unknown[] => {
       looks = 0;

@@ -1,12 +1,13 @@
 import { phaseOf, vmClassNameOf } from '../../apis/machine/v1alpha1/defaults.ts';
-import { ZONE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import { FORCE_DRAIN_LABEL, ZONE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import { fromTimestamp, MINUTE_MS } from '../../base/clock/clock.ts';
 import { isUnderMaintenance } from './maintenance.ts';
-import type { MachineSettings } from './settings.ts';
+import { isHealthy } from './node-health.ts';
+import { watchedConditionsOf, type MachineSettings } from './settings.ts';
 import type { Targets } from '../../kube/targets/targets.ts';
 
 /** Of fewer machines nobody can tell whether the fault is the zone's or theirs. */
@@ -16,14 +17,10 @@ export const BURST_MACHINES = 3;
 /** Machines that become unhealthy within this time have probably done so for one reason. */
 const BURST_MS = 5 * MINUTE_MS;
 
+/** Phases of an update in place, until the machine is Running again or Failed. */
+const UPDATING: readonly string[] = ['InPlaceUpdating', 'InPlaceUpdateSuccessful', 'InPlaceUpdateFailed'];
 /** Phases of machines that have joined: only those can tell of their zone. */
-const JOINED: ReadonlySet<string> = new Set([
-  'Running',
-  'Unknown',
-  'InPlaceUpdating',
-  'InPlaceUpdateSuccessful',
-  'InPlaceUpdateFailed',
-]);
+const JOINED: ReadonlySet<string> = new Set(['Running', 'Unknown', ...UPDATING]);
 
 /** Machines that can fail together: those of one zone of one provider whose Nodes are in one target cluster. */
 export interface Zone {
@@ -39,7 +36,7 @@ export interface ZonesDeps {
   readonly machines: Pick<Lister<Machine>, 'list'>;
   readonly classes: Pick<Lister<MachineClass>, 'get' | 'list'>;
   readonly targets: Pick<Targets, 'of'>;
-  readonly settings: Pick<MachineSettings, 'zoneUnhealthyThreshold'>;
+  readonly settings: Pick<MachineSettings, 'zoneUnhealthyThreshold' | 'nodeConditions'>;
 }
 
 export interface ZoneState {
@@ -58,8 +55,10 @@ interface Member {
   readonly zone: Zone;
   readonly key: string;
   readonly isEvidence: boolean;
-  /** Of one that is unhealthy. */
+  /** Of one that is Unknown. */
   readonly unknownSinceMs: number | undefined;
+  /** Counts as Unknown, together with any: since when it is unhealthy is not recorded any more. */
+  readonly isRepaired: boolean;
 }
 
 interface KnownZone {
@@ -86,7 +85,8 @@ export class Zones {
   /**
    * Which zones are stopped: a zone of 3 machines or more, of which `zoneUnhealthyThreshold` (a share) or more are Unknown, at least half of
    * those since one and the same 5 minutes; with threshold 1 none. Machines that come, go or are in maintenance have no share, but are some of the 3
-   * where at least two became Unknown together: that one of three is taken out tells nothing of the other two. That is a fault of the zone or of the
+   * where at least two became Unknown together: that one of three is taken out tells nothing of the other two. A machine whose Node is unhealthy in an
+   * update that label `force-drain` let begin counts as Unknown: else the first ones that are repaired so would have the others replaced. That is a fault of the zone or of the
    * way to it, not of the machines, and new machines would not help. The decision follows from what is recorded alone, so that it outlives any process;
    * it ends when the share has fallen. Zones in which no machine has joined are left out.
    */
@@ -108,8 +108,8 @@ export class Zones {
     const { key, known } = this.#of(machine);
     const sinceMs = unhealthySinceMs(machine);
     let together = 1;
-    for (const { machine: other, unknownSinceMs = Infinity } of known?.members ?? []) {
-      const isTogether = Math.abs(unknownSinceMs - sinceMs) <= BURST_MS || isLost?.(other) === true;
+    for (const { machine: other, unknownSinceMs = Infinity, isRepaired } of known?.members ?? []) {
+      const isTogether = isRepaired || Math.abs(unknownSinceMs - sinceMs) <= BURST_MS || isLost?.(other) === true;
       if (isTogether && other.metadata.uid !== machine.metadata.uid) together++;
       if (together === BURST_MACHINES) break;
     }
@@ -153,6 +153,7 @@ export class Zones {
       key: keyOfZone(zone),
       isEvidence: JOINED.has(phaseOf(machine)) && isJudged(machine),
       unknownSinceMs: isUnhealthy(machine) ? unhealthySinceMs(machine) : undefined,
+      isRepaired: isBeingRepaired(machine, this.#deps.settings),
     };
     this.#members.set(machine, member);
     return member;
@@ -162,6 +163,16 @@ export class Zones {
 /** Whether a machine counts as unhealthy among others. */
 export function isUnhealthy(machine: Machine): boolean {
   return phaseOf(machine) === 'Unknown' && isJudged(machine);
+}
+
+/** Whether an update that was forced is to make its Node healthy. One that was healthy before, and restarts for its update, is not told apart. */
+function isBeingRepaired(machine: Machine, settings: ZonesDeps['settings']): boolean {
+  return (
+    UPDATING.includes(phaseOf(machine)) &&
+    machine.metadata.labels?.[FORCE_DRAIN_LABEL] === 'True' &&
+    isJudged(machine) &&
+    !isHealthy(machine.status?.conditions ?? [], watchedConditionsOf(machine, settings))
+  );
 }
 
 /** One in maintenance may be down on purpose. */
@@ -192,8 +203,9 @@ function zoneState(members: readonly [Member, ...Member[]], threshold: number): 
   const [{ zone }] = members;
   const machines = members.filter(({ isEvidence }) => isEvidence).length;
   const sinceMs = members.map(({ unknownSinceMs }) => unknownSinceMs).filter((ms) => ms !== undefined);
-  const unknown = sinceMs.length;
-  const together = largestBurst(sinceMs);
+  const repaired = members.filter(({ isRepaired }) => isRepaired).length;
+  const unknown = sinceMs.length + repaired;
+  const together = largestBurst(sinceMs) + repaired;
   // One alone is its own fault, whoever else comes or goes.
   const canTell = (together > 1 ? members.length : machines) >= MIN_MACHINES;
   const isStopped = threshold < 1 && canTell && unknown >= Math.max(1, threshold * machines) && 2 * together >= unknown;

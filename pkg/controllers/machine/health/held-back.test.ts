@@ -23,7 +23,11 @@ async function stopZone(kept: KeptMachine): Promise<void> {
   putOthers(kept, { ...kept.machine.status?.currentStatus });
 }
 
-function putOthers(kept: KeptMachine, currentStatus: NonNullable<Machine['status']>['currentStatus']): void {
+function putOthers(
+  kept: KeptMachine,
+  currentStatus: NonNullable<Machine['status']>['currentStatus'],
+  change: (m: Machine) => void = () => undefined,
+): void {
   for (const name of ['m-2', 'm-3'])
     kept.world.machines.put(
       machine((m) => {
@@ -32,6 +36,7 @@ function putOthers(kept: KeptMachine, currentStatus: NonNullable<Machine['status
         m.metadata.resourceVersion = kept.world.writer.nextVersion();
         m.metadata.labels['node'] = name;
         m.status = { ...m.status, ...(currentStatus && { currentStatus }) };
+        change(m);
       }),
     );
 }
@@ -152,6 +157,22 @@ describe('a machine that is held back at its health timeout', () => {
 
     expect(kept.world.drains.requests.map(({ force }) => force)).toEqual([true]);
     expect([kept.phase, kept.condition('InPlaceUpdate')?.reason]).toEqual(['InPlaceUpdating', 'ReadyForUpdate']);
+  });
+
+  test('is still not replaced while others of its zone are updated so, until their Nodes are healthy', async () => {
+    await failZone(kept);
+    const updated = (ready: string) => (m: Machine) => {
+      m.metadata.labels = { ...m.metadata.labels, [FORCE_DRAIN_LABEL]: 'True' };
+      m.status = { ...m.status, conditions: [{ type: 'Ready', status: ready }] };
+    };
+    putOthers(kept, { phase: 'InPlaceUpdating' }, updated('Unknown'));
+    await kept.rest();
+    const before = [kept.phase, kept.machine.status?.lastOperation?.errorCode];
+
+    putOthers(kept, { phase: 'InPlaceUpdating' }, updated('True'));
+    for (let i = 0; i < 3; i++) await kept.pass();
+
+    expect([before, kept.phase]).toEqual([['Unknown', 'ZoneUnhealthy'], 'Failed']);
   });
 
   test.each<{ what: string; meanwhile: (one: KeptMachine) => void | Promise<unknown> }>([

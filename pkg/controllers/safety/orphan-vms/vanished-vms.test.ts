@@ -64,7 +64,7 @@ class World {
         machines: this.machines,
         classes: new MemoryInformer<MachineClass>(),
         targets,
-        settings: { zoneUnhealthyThreshold: 0.5 },
+        settings: { zoneUnhealthyThreshold: 0.5, nodeConditions: [] },
       }),
       budget: {
         tryAcquire: () => (this.mayReplace ? { [Symbol.dispose]: () => undefined } : undefined),
