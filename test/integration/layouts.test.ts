@@ -573,6 +573,8 @@ describe('the notes of an installation', () => {
     { sets: `${IMAGE},${DRIVER}`, warns: [] },
     { sets: `${IMAGE},args[0]=--driver=a=unix:///a`, warns: [] },
     { sets: `${IMAGE},layout=split,machineControllerArgs[0]=--driver=a=unix:///a`, warns: [] },
+    // What the chart sets itself.
+    { sets: `${IMAGE},layout=split,machineControllerArgs={--driver=a=unix:///a,--port=10259}`, warns: [] },
     { sets: `${IMAGE},layout=beside-provider`, warns: [] },
     { sets: `${IMAGE},${DRIVER},layout=cells`, warns: [] },
   ])('with "$sets" warn of $warns', async ({ sets, warns }) => {
@@ -696,6 +698,10 @@ test.each([
     says: 'autoscaler: is not available with cells.namespaces',
   },
   { wrong: 'layout=split,args[0]=--port=10258', says: 'args: --port=10258 is not the port of the probes and Services' },
+  {
+    wrong: 'layout=split,machineControllerArgs[0]=--port=10258',
+    says: 'machineControllerArgs: --port=10258 is not the port of the probes and Services',
+  },
   { wrong: 'args[0]=--port=9000', says: 'args: --port=9000 is not the port of the probes and Services' },
   { wrong: 'podLabels.app=mine', says: "at '/podLabels/app'" },
   { wrong: 'layout=cells,statusPage.enabled=true', says: 'statusPage: is not available in layout cells' },
