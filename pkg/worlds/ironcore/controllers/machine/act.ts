@@ -10,7 +10,7 @@ import { downwardOf } from './keys.ts';
 import type { PassCollaborators, IronCorePass, IronCoreStep } from './machine-pass.ts';
 import { unseenPool } from './nowhere-else.ts';
 import { desiredOf, NOTHING } from './needs.ts';
-import { RECHECK_MS } from './rechecks.ts';
+import { RECHECK_MS, SOON_MS } from './rechecks.ts';
 import type { SurroundingsDeps } from './surroundings.ts';
 import { notRunning, reportWait, type WaitDeps } from './waiting.ts';
 
@@ -61,8 +61,12 @@ export const act = (deps: Deps): IronCoreStep => ({
       case 'create':
         if (desired.ignored !== undefined) reports.event(observed, 'Warning', 'ImageNotUsed', desired.ignored);
         return await createMachine(deps, pass, decision.machine);
-      case 'keep':
-        return await keepMachine(deps, pass, decision);
+      case 'keep': {
+        const result = await keepMachine(deps, pass, decision);
+        // Nothing wakes it when the other pool has said what it uses.
+        if (unseen === undefined || result.kind !== 'requeue') return result;
+        return { ...result, afterMs: Math.min(result.afterMs, SOON_MS) };
+      }
       case 'delete':
         return await deleteRuntimeMachines(deps, pass, decision);
       case 'finish':

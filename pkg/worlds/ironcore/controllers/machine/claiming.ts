@@ -12,7 +12,7 @@ import { mergePatchIfUnchanged } from '../../../../kube/client/patch.ts';
 import type { Resource } from '../../../../apis/resource.ts';
 import { ironCoreNetworkInterfaces, ironCoreVolumes } from '../../api/resources.ts';
 import { claimBy, networkInterfaceClaims, volumeClaims, type Claimable, type ResourceClaims } from './claims.ts';
-import { volumeHandle } from './kept-uses.ts';
+import { leavingOf, volumeHandle } from './kept-uses.ts';
 import type { PassCollaborators } from './machine-pass.ts';
 
 export type Used = IronCoreVolume | IronCoreNetworkInterface;
@@ -38,11 +38,7 @@ export async function claimUsed(
   const uses = (kind: 'volumes' | 'networkInterfaces', named: Set<string>): boolean =>
     existing.some((one) => [...one.spec[kind], ...one.status[kind]].some(({ name }) => !named.has(name)));
   // What an entry was before it was changed is in use until the machine has it no more.
-  const hasFormer = existing.some(
-    ({ metadata, spec: { volumes: has }, status: { volumes: shows, observedGeneration } }) =>
-      shows.some(({ name }) => !has.some((one) => one.name === name)) ||
-      (shows.length > 0 && observedGeneration < metadata.generation),
-  );
+  const hasFormer = existing.some((one) => leavingOf(one, 'volumes').length > 0);
   const isAttached = ({ status: { access } = {} }: IronCoreVolume): boolean =>
     (access?.handle ?? '') !== '' &&
     existing.some((one) =>

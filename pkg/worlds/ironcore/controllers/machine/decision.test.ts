@@ -97,7 +97,7 @@ function situationOf(part: Partial<Situation> = {}): Situation {
 }
 
 /** A machine at a runtime as it was wanted. */
-function existing(id: string, { spec = {}, metadata = {} } = {}): RuntimeMachine {
+function existing(id: string, { spec = {}, metadata = {}, status = {} } = {}): RuntimeMachine {
   const whole = Machine.fromPartial({
     metadata: { id, labels: LABELS, annotations: ANNOTATIONS, createdAt: 5n, generation: 1n, ...metadata },
     spec: {
@@ -107,7 +107,7 @@ function existing(id: string, { spec = {}, metadata = {} } = {}): RuntimeMachine
       networkInterfaces: [nic('eth')],
       ...spec,
     },
-    status: {},
+    status,
   });
   return whole as RuntimeMachine; // All three parts are given.
 }
@@ -214,6 +214,18 @@ describe('with a machine at the runtime', () => {
       what: 'another volume takes the place of one that is detached first',
       wanted: { volumes: ready(disk('root', 'oda'), remote('data', 'odb', 'other')) },
       changes: [{ kind: 'detachVolume', name: 'data' }],
+    },
+    {
+      what: 'what takes the place of something is not attached while the runtime still shows that',
+      has: {
+        spec: { volumes: [disk('root', 'oda')], networkInterfaces: [] },
+        status: { volumes: [{ name: 'data' }], networkInterfaces: [{ name: 'eth' }] },
+      },
+      changes: [],
+      waits: [
+        { reason: 'NetworkInterfaceNotReady', message: 'eth waits for the runtime to detach the former one' },
+        { reason: 'VolumeNotReady', message: 'data waits for the runtime to detach the former one' },
+      ],
     },
     {
       what: 'a volume at another device is detached first',

@@ -13,7 +13,7 @@ import {
   RUNTIME_GENERATION,
   UID_LABEL,
 } from './keys.ts';
-import { handlesOfNetworkInterface, handlesOfVolume, type Exchange } from './kept-uses.ts';
+import { handlesOfNetworkInterface, handlesOfVolume, leavingOf, type Exchange } from './kept-uses.ts';
 import { isMadeAnew, isSameNetworkInterface, volumeLikeness } from './same.ts';
 import type { Needed, DesiredMachine, WaitReason } from './desired-machine.ts';
 
@@ -73,7 +73,7 @@ export function decideMachine(situation: Situation): MachineDecision {
       return { kind: 'keep', machine: kept, duplicates, changes: [], waits: waitsOf(situation) };
     }
     if (!isLeft(kept)) return { kind: 'look', afterMs: LOOK_MS, why: `machine ${kept.metadata.id} is being deleted` };
-    const known = { ...situation, desired: withoutUnseen(kept, situation) };
+    const known = { ...situation, desired: whatCanBeAttached(kept, situation) };
     return {
       kind: 'keep',
       machine: kept,
@@ -100,25 +100,38 @@ function decideDeletion({ existing, uncertainMs }: Situation): MachineDecision {
   return { kind: 'finish' };
 }
 
-/** What is new for a machine waits for the list of each pool, as a creation does: a machine that is not seen yet may have it. */
-function withoutUnseen({ spec }: RuntimeMachine, { desired, unseen }: Situation): DesiredMachine {
-  if (unseen === undefined) return desired;
-  const knownOf = <T extends { readonly name: string }>(
+/**
+ * What is new for a machine waits for the list of each pool, as a creation does: a machine that is not seen yet may have it. What takes the place
+ * of something waits until that is gone: two entries of one name are one, and nobody would know what the guest has.
+ */
+function whatCanBeAttached(kept: RuntimeMachine, { desired, unseen }: Situation): DesiredMachine {
+  const { spec } = kept;
+  const of = <T extends { readonly name: string }>(
     all: ReadonlyMap<string, Needed<T>>,
     has: readonly T[],
+    leaving: readonly string[],
     { isSame, handlesOf }: Kind<T>,
   ): ReadonlyMap<string, Needed<T>> =>
     new Map(
-      [...all].map(([name, want]) => {
-        const isNew = !('ready' in want) || !has.some((one) => one.name === name && isSame(one, want.ready));
-        const mayBeUsed = 'ready' in want && handlesOf(want.ready).length > 0;
-        return [name, isNew && mayBeUsed ? { why: `${name} waits for ${firstListOf(unseen)}` } : want];
+      [...all].map(([name, want]): readonly [string, Needed<T>] => {
+        if (!('ready' in want)) return [name, want];
+        const { ready } = want;
+        if (leaving.includes(name))
+          return [name, { why: `${name} waits for the runtime to detach the former one`, held: ready }];
+        const isNew = !has.some((one) => one.name === name && isSame(one, ready));
+        if (unseen === undefined || !isNew || handlesOf(ready).length === 0) return [name, want];
+        return [name, { why: `${name} waits for ${firstListOf(unseen)}` }];
       }),
     );
   return {
     ...desired,
-    volumes: knownOf(desired.volumes, spec.volumes, VOLUMES),
-    networkInterfaces: knownOf(desired.networkInterfaces, spec.networkInterfaces, NETWORK_INTERFACES),
+    volumes: of(desired.volumes, spec.volumes, leavingOf(kept, 'volumes'), VOLUMES),
+    networkInterfaces: of(
+      desired.networkInterfaces,
+      spec.networkInterfaces,
+      leavingOf(kept, 'networkInterfaces'),
+      NETWORK_INTERFACES,
+    ),
   };
 }
 

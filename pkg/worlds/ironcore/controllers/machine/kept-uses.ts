@@ -207,11 +207,18 @@ export class KeptUses {
   }
 }
 
-/** Whether a machine may still have what it is to have no more: a guest that does not react keeps it for minutes. */
-function isLeaving({ metadata, spec, status }: RuntimeMachine, { kind, name }: Attached): boolean {
-  const isOf = (one: { readonly name: string }): boolean => one.name === name;
-  if (!status[kind].some(isOf)) return false;
-  return !spec[kind].some(isOf) || status.observedGeneration < metadata.generation;
+/**
+ * Whether a machine may still have what it is to have no more: a guest that does not react keeps it for minutes. By its name alone: nothing takes
+ * its place before that, and some runtimes show each generation as observed at once.
+ */
+function isLeaving(machine: RuntimeMachine, { kind, name }: Attached): boolean {
+  return leavingOf(machine, kind).includes(name);
+}
+
+/** Names of entries that a runtime still shows, although they were detached. */
+export function leavingOf({ spec, status }: RuntimeMachine, kind: Attached['kind']): readonly string[] {
+  const names = new Set(spec[kind].map(({ name }) => name));
+  return status[kind].map(({ name }) => name).filter((name) => !names.has(name));
 }
 
 type IsName = (name: string) => boolean;

@@ -5,6 +5,7 @@ import { MachineState, VolumeState } from '../../runtime/gen/ironcore/machine/v1
 import type { RuntimeMachine } from '../../runtime/runtime.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../../../work/reconcile/result.ts';
 import type { KeptMachines } from './kept-machines.ts';
+import { leavingOf } from './kept-uses.ts';
 import type { LeftClaims } from './left-claims.ts';
 import { isHeldAsMissing } from './missing-machines.ts';
 import { OWNERS, wokenBy, type ByID } from './owner-of.ts';
@@ -153,13 +154,15 @@ function shapeOf({ metadata, status }: RuntimeMachine): string {
   return JSON.stringify([...numbers, state, volumes, networkInterfaces]);
 }
 
-function isOnItsWay({ metadata, status }: RuntimeMachine): boolean {
+function isOnItsWay(machine: RuntimeMachine): boolean {
+  const { metadata, status } = machine;
   const isPending = ({ state }: { readonly state: number }): boolean => state !== VolumeState.VOLUME_ATTACHED;
   return (
     metadata.deletedAt !== 0n ||
     status.state === MachineState.MACHINE_PENDING ||
     status.state === MachineState.MACHINE_TERMINATING ||
     status.observedGeneration < metadata.generation ||
+    leavingOf(machine, 'volumes').length + leavingOf(machine, 'networkInterfaces').length > 0 ||
     status.volumes.some(isPending) ||
     status.networkInterfaces.some(isPending)
   );

@@ -248,7 +248,12 @@ test('a Volume in whose place an entry has got another one is released when the 
     spec: { claimRef: { name: 'm', uid: 'uid-m' } },
     status: { state: 'Available', access: { driver: 'ceph', handle: name } },
   });
-  const naming = (name: string) => ({ volumes: [{ name: 'data', device: 'oda', volumeRef: { name } }] });
+  const naming = (name: string) => ({
+    volumes: [
+      { name: 'data', device: 'oda', volumeRef: { name } },
+      { name: 'disk', device: 'odb', emptyDisk: {} },
+    ],
+  });
   const it = world(machineOf({}, naming('before')), [volumeOf('before'), volumeOf('after')]);
   it.client.put(ironCoreVolumes, volumeOf('before'));
   await it.pass();
@@ -265,18 +270,20 @@ test('a Volume in whose place an entry has got another one is released when the 
     );
   const shown = [...status.volumes];
 
-  // The guest does not let go of it, and then the runtime has not looked at the other one.
+  // The guest does not let go of it.
   await it.pass();
   status.volumes = shown;
-  expect(isReleased()).toBe(false);
   await it.pass();
+  await it.pass();
+  expect([made.spec.volumes.map(({ name }) => name), isReleased()]).toEqual([['disk'], false]);
+  const why = 'data waits for the runtime to detach the former one';
+  expect(JSON.stringify(it.client.writes.at(-1)?.body)).toContain(why);
+
+  // For whatever reason the runtime lags behind: this one is gone.
+  status.volumes = shown.filter(({ name }) => name === 'disk');
   status.observedGeneration -= 1n;
   await it.pass();
-  expect([made.spec.volumes.map(({ connection }) => connection?.handle), isReleased()]).toEqual([['after'], false]);
-
-  status.observedGeneration += 1n;
-  await it.pass();
-  expect(isReleased()).toBe(true);
+  expect([made.spec.volumes[1]?.connection?.handle, isReleased()]).toEqual(['after', true]);
 });
 
 describe('a Volume of which a restore has forgotten that another Machine has it', () => {
@@ -343,6 +350,7 @@ describe('a Volume of which a restore has forgotten that another Machine has it'
     it.sightings.saw('p', { machines: [it.store.get(metadata.id)], connection: 0 });
 
     await it.pass();
+    for (let passes = 0; passes < 3; passes++) expect(await it.pass()).toBe(1_000);
     expect(spec.volumes).toEqual([]);
     const why = 'data waits for the first list of all machines of the runtime of MachinePool q';
     expect(JSON.stringify(it.client.writes.at(-1)?.body)).toContain(why);
