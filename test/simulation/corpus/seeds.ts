@@ -100,4 +100,10 @@ export const CORPUS: readonly CorpusSeed[] = [
     showed:
       'a new template had no set yet, as nobody was allowed to create one, when its pool was scaled down and frozen for that: the pool waited for the set, the set for the end of the freeze, and that for fewer machines, forever',
   },
+  {
+    seed: 963008,
+    world: 'ironcore',
+    showed:
+      'what was missing in a pool was given up for all of its Machines: one whose machine was there, in the pool that it had before a restore, got a second machine',
+  },
 ];

@@ -4,7 +4,7 @@ import {
   CREATION_SENT_TO_ANNOTATION,
   GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION,
 } from '../../../../apis/machine/v1alpha1/labels.ts';
-import { isBeingDeleted } from '../../../../apis/meta.ts';
+import { isBeingDeleted, type KubeObject } from '../../../../apis/meta.ts';
 import { fromTimestamp } from '../../../../base/clock/clock.ts';
 import { BoundedMap } from '../../../../kube/events/bounded-map.ts';
 import type { PoolRuntime } from '../../runtime/gated-runtime.ts';
@@ -152,9 +152,12 @@ export class MissingMachines {
     return { reason: 'WrongRuntime', message };
   }
 
-  /** The runtime of another pool, `there`, may have a machine of the Machine, as `why` says. */
+  /**
+   * The runtime of another pool, `there`, may have a machine of the Machine, as `why` says. What is given up of its own pool says nothing of
+   * that one.
+   */
   elsewhere(machine: IronCoreMachine, poolName: string, there: string, why: string): Doubt | undefined {
-    const release = this.#releaseOf(machine, poolName);
+    const release = this.#ownReleaseOf(machine);
     if (release === 'given') return undefined;
     const message =
       `The runtime of MachinePool ${there} ${why}, although the pool of the Machine is ${poolName}: the API server may have been restored from a ` +
@@ -290,12 +293,15 @@ export class MissingMachines {
 
   /** What the pool allows for all of its Machines, or the Machine for itself. */
   #releaseOf(machine: IronCoreMachine, poolName: string): Release {
-    const nowMs = this.#deps.clock.now();
-    const own = releaseOf(machine, nowMs, GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION);
+    const own = this.#ownReleaseOf(machine);
     const pool = this.#deps.pools.get(poolName);
     if (own === 'given' || pool === undefined) return own;
-    const ofPool = releaseOf(pool, nowMs, GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION);
+    const ofPool = this.#ownReleaseOf(pool);
     return ofPool === 'none' ? own : ofPool;
+  }
+
+  #ownReleaseOf(object: KubeObject): Release {
+    return releaseOf(object, this.#deps.clock.now(), GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION);
   }
 }
 

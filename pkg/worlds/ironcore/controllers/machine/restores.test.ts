@@ -146,6 +146,20 @@ describe('a Machine that a restore has given another pool than its machine is in
     expect(it.store.made).toBe(1);
   });
 
+  test('is not given up by what is given up of its own pool', async () => {
+    const it = elsewhere({});
+    const pool = it.pools.get('p');
+    it.pools.put({ ...pool!, metadata: { ...pool!.metadata, resourceVersion: '2', annotations: giveUp(it.clock) } });
+
+    for (let i = 0; i < 3; i++) {
+      await it.pass();
+      it.machines.put(await it.client.get(ironCoreMachines, { namespace: 'ns', name: 'm' }));
+    }
+
+    expect(it.store.made).toBe(0);
+    expect(it.events).toEqual([expect.stringMatching(/^WrongRuntime: .* MachinePool q has machine/)]);
+  });
+
   test('says whose its machine may be where another cluster claims machines of that pool', async () => {
     const it = elsewhere({});
     it.rivals.saw('q', undefined, [shownAs('theirs', { annotations: { [CLAIM]: 'rival:7' } })]);
