@@ -26,10 +26,9 @@ type Deps = SurroundingsDeps &
 export const act = (deps: Deps): IronCoreStep => ({
   name: 'act',
   async run(pass) {
-    const { downwardAPI, uncertainty, claims, keptUses, rivals, reports } = deps;
-    const { observed, isGoing, poolName, poolUID, existing, signal } = pass;
-    const { uid } = observed.metadata;
-    if (!isGoing) await claimUsed(deps, observed, existing, uncertainty.leftMs(uid) === 0, signal);
+    const { downwardAPI, claims, keptUses, rivals, reports } = deps;
+    const { observed, isGoing, poolName, poolUID, existing, uncertainMs, signal } = pass;
+    if (!isGoing) await claimUsed(deps, observed, existing, uncertainMs === 0, signal);
     const desired = isGoing ? NOTHING : await desiredOf(deps, pass, existing.length > 0);
     const unseen = unseenPool(deps, pass.runtime);
     const situation: Situation = {
@@ -46,7 +45,7 @@ export const act = (deps: Deps): IronCoreStep => ({
         unseen === undefined && keptUses.isExchange(observed, exchange, (pool) => rivals.whyNot(pool) === undefined),
       unseen,
       existing,
-      uncertainMs: uncertainty.leftMs(uid),
+      uncertainMs,
     };
     keptUses.offers(observed, exchangesOf(situation));
     const decision = decideMachine(situation);

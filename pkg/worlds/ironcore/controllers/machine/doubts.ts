@@ -72,17 +72,22 @@ export const certainty = (deps: CertaintyDeps): IronCoreStep => ({
     if (existing.length > 0) {
       uncertainty.forget(uid);
       missing.found(observed);
+      pass.uncertainMs = 0;
       return next;
     }
     if (missing.hadMachine(observed)) uncertainty.vanished(uid, intentOf(deps, observed));
     else uncertainty.recall(uid, fromTimestamp(annotations?.[CREATION_SENT_ANNOTATION]));
-    const isCertain = uncertainty.leftMs(uid) === 0;
+    pass.uncertainMs = uncertainty.leftMs(uid);
+    const isCertain = pass.uncertainMs === 0;
     await noteDeletion(deps, observed, missing.deletionOf(observed), signal);
     if (!missing.isMissed(observed) || !(isCertain || rechecks.isHeld(uid))) return next;
     const doubt = await missing.lost(observed, poolName, runtime, signal);
     if (doubt !== undefined) return await holdOff(deps, pass, doubt);
     // What a runtime that is believed again shows may come one after the other, and the last pass may have been a minute ago.
-    if (rechecks.release(uid)) uncertainty.distrusted(uid);
+    if (rechecks.release(uid)) {
+      uncertainty.distrusted(uid);
+      pass.uncertainMs = uncertainty.leftMs(uid);
+    }
     return next;
   },
 });

@@ -82,7 +82,17 @@ export class IronCoreMachineController {
     const pool = pools.get(poolName);
     if (pool === undefined && !isGoing) return waitFor('the MachinePool to be created');
     const poolUID = pool?.metadata.uid ?? '';
-    const pass = { observed, isGoing, poolName, poolUID, runtime, signal, existing: [], answering: undefined };
+    const pass = {
+      observed,
+      isGoing,
+      poolName,
+      poolUID,
+      runtime,
+      signal,
+      existing: [],
+      answering: undefined,
+      uncertainMs: Infinity,
+    };
     try {
       return await runSteps(this.#steps, pass);
     } catch (err) {

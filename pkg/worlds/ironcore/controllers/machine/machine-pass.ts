@@ -22,6 +22,11 @@ export interface IronCorePass {
   existing: readonly RuntimeMachine[];
   /** Name of the runtime, if it does not show the machine that is known. */
   answering: string | undefined;
+  /**
+   * How long it stays uncertain what the runtime has, as step certainty found. Steps after it do not look at the clock again: what becomes
+   * certain meanwhile was not checked.
+   */
+  uncertainMs: number;
 }
 
 /** A part of a pass. It writes what others have to know before it sends a request to the runtime, and the status as soon as it has changed. */

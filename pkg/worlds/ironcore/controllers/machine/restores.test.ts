@@ -241,6 +241,25 @@ describe('a Machine that has lost the id of its machine in a restore', () => {
   });
 
   test.each([
+    { what: 'none is made', isGoing: false, afterMs: 30_000 },
+    { what: 'it is not let go', isGoing: true, afterMs: 15_000 },
+  ])('$what by a pass in whose middle the time to look for its machine ends', async ({ isGoing, afterMs }) => {
+    for (let earlierMs = 0; earlierMs < 30; earlierMs += 1) {
+      const it = lost(machineOf({}, {}, isGoing ? deletion : {}), 1);
+      await it.pass();
+      it.clock.advance(afterMs - earlierMs);
+      // Each look at the clock takes a moment.
+      const startMs = it.clock.monotonicMs();
+      let looks = 0;
+      it.clock.monotonicMs = () => startMs + looks++;
+
+      await it.pass();
+
+      expect([it.store.made, hasFinalizer(it)]).toEqual([0, true]);
+    }
+  });
+
+  test.each([
     { what: 'refused', err: new RuntimeError('CreateMachine', 'ResourceExhausted', 'full', { isMutation: true }) },
     { what: 'not answered', err: new RuntimeError('CreateMachine', 'Unavailable', 'reset', { isMutation: true }) },
   ])('gets another one when that was allowed, although the first creation was $what', async ({ err }) => {
