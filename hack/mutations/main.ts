@@ -28,7 +28,10 @@ const root = path.resolve(import.meta.dirname, '../..');
 const LOWEST_SCORE = 70;
 /** How many test files of a source are run at most: those that are nearest to it. */
 const TESTS_A_FILE = 32;
-/** The same where time is short, and how many mutants can be tried in a second at best. */
+/**
+ * The same of rows, whose `tests` name what notices them from further away, so that a sample finds what a run of all finds; and of others where time
+ * is short. How many mutants can be tried in a second at best.
+ */
 const FEW_TESTS_A_FILE = 8;
 const TRIALS_A_SECOND = 4;
 /** Of how many files mutants are tried together: before the first of them it is measured what all their tests run. */
@@ -155,8 +158,8 @@ async function main(): Promise<number> {
   let refused = 0;
   if (unit.length > 0) {
     const imports = readImports(root);
-    const few = seconds === undefined ? TESTS_A_FILE : FEW_TESTS_A_FILE;
-    const candidates = ({ file, tests = [] }: Trial): readonly string[] => {
+    const candidates = ({ file, isRow, tests = [] }: Trial): readonly string[] => {
+      const few = isRow || seconds !== undefined ? FEW_TESTS_A_FILE : TESTS_A_FILE;
       const near = imports.unitTestsOf(file);
       const named = near.filter((test) => tests.includes(path.basename(test)));
       return [...new Set([...named, ...near.slice(0, few)])];

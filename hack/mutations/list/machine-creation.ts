@@ -182,6 +182,7 @@ export const MACHINE_CREATION: readonly Mutation[] = [
     from: '{ unanswered: true }',
     to: '{}',
     why: "A second VM is made of a machine whose first creation was answered with another machine's VM.",
+    tests: ['vm-classes.test.ts'],
   },
   {
     in: 'asRecorded',
