@@ -89,6 +89,7 @@ export const MACHINE_DELETION: readonly Mutation[] = [
     from: 'hooks.length > 0',
     to: "hooks.length > 0 && ctx.machine.metadata.labels?.['force-deletion'] === undefined",
     why: 'A forced deletion overrules hooks.',
+    tests: ['termination-hooks.test.ts'],
   },
   {
     in: 'raiseBarrier',
