@@ -19,7 +19,8 @@ export function sampledSeeds(name: string, seeds: readonly number[], least = 1):
 type AddTest = (name: string, fn: () => Promise<void>, timeoutMs?: number) => void;
 
 /** Like `test`, for what shows in another form what other tests of the file show: one in so many is run, as the commit decides by its name. */
-export function sampledTest(oneIn: number, add: AddTest = test): AddTest {
+export function sampledTest(oneIn: number): AddTest {
+  const add: AddTest = test;
   const choice = choiceOf(process.env);
   return (name, fn, timeoutMs) => {
     if (!isInSample(name, oneIn, choice)) return;

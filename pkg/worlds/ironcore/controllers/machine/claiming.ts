@@ -12,7 +12,7 @@ import { mergePatchIfUnchanged } from '../../../../kube/client/patch.ts';
 import type { Resource } from '../../../../apis/resource.ts';
 import { ironCoreNetworkInterfaces, ironCoreVolumes } from '../../api/resources.ts';
 import { claimBy, networkInterfaceClaims, volumeClaims, type Claimable, type ResourceClaims } from './claims.ts';
-import { leavingOf, volumeHandle } from './kept-uses.ts';
+import { handlesOfVolume, leavingOf, volumeHandle } from './kept-uses.ts';
 import type { PassCollaborators } from './machine-pass.ts';
 
 export type Used = IronCoreVolume | IronCoreNetworkInterface;
@@ -42,9 +42,7 @@ export async function claimUsed(
   const isAttached = ({ status: { access } = {} }: IronCoreVolume): boolean =>
     (access?.handle ?? '') !== '' &&
     existing.some((one) =>
-      one.spec.volumes.some(
-        ({ connection }) => connection !== undefined && volumeHandle(connection) === volumeHandle(access ?? {}),
-      ),
+      one.spec.volumes.flatMap((has) => handlesOfVolume(has)).includes(volumeHandle(access ?? {})),
     );
   const ofVolumes = volumeClaims(
     observed,

@@ -157,7 +157,7 @@ export class MissingMachines {
    * that one.
    */
   elsewhere(machine: IronCoreMachine, poolName: string, there: string, why: string): Doubt | undefined {
-    const release = this.#ownReleaseOf(machine);
+    const release = releaseOfMissing(machine, undefined, this.#deps.clock.now());
     if (release === 'given') return undefined;
     const message =
       `The runtime of MachinePool ${there} ${why}, although the pool of the Machine is ${poolName}: the API server may have been restored from a ` +
@@ -293,16 +293,16 @@ export class MissingMachines {
 
   /** What the pool allows for all of its Machines, or the Machine for itself. */
   #releaseOf(machine: IronCoreMachine, poolName: string): Release {
-    const own = this.#ownReleaseOf(machine);
-    const pool = this.#deps.pools.get(poolName);
-    if (own === 'given' || pool === undefined) return own;
-    const ofPool = this.#ownReleaseOf(pool);
-    return ofPool === 'none' ? own : ofPool;
+    return releaseOfMissing(machine, this.#deps.pools.get(poolName), this.#deps.clock.now());
   }
+}
 
-  #ownReleaseOf(object: KubeObject): Release {
-    return releaseOf(object, this.#deps.clock.now(), GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION);
-  }
+/** Whether missing machines may be given up, as the object itself or a pool says: what is wrong with the permission of the pool comes first. */
+export function releaseOfMissing(object: KubeObject | undefined, pool: KubeObject | undefined, nowMs: number): Release {
+  const of = (one: KubeObject | undefined): Release =>
+    one === undefined ? 'none' : releaseOf(one, nowMs, GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION);
+  const [own, ofPool] = [of(object), of(pool)];
+  return own === 'given' || ofPool === 'none' ? own : ofPool;
 }
 
 /** When the creation of the machine that it has was sent; undefined: it does not say. */

@@ -7,10 +7,9 @@ import { ApiError, ignoreNotFound } from '../../../../kube/client/errors.ts';
 import { secrets } from '../../../../kube/client/resource.ts';
 import type { Resource } from '../../../../apis/resource.ts';
 import { ironCorePrefixes } from '../../api/resources.ts';
-import { GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION } from '../../../../apis/machine/v1alpha1/labels.ts';
-import { releaseOf } from '../../../../controllers/vms/orphan-release.ts';
 import type { OptionalSecretData, Surroundings } from './desired-machine.ts';
 import type { Holder } from './kept-uses.ts';
+import { releaseOfMissing } from './missing-machines.ts';
 import type { IronCoreCollaborators } from '../collaborators.ts';
 
 export type SurroundingsDeps = Pick<
@@ -74,13 +73,8 @@ function keeperOf(
   if (holder === undefined || keptUses.whyNot(holder.pool) === undefined) return holder;
   // One that was ever listed without a Machine is kept for somebody to look at: a pause of its runtime must not give it up.
   if (holder.machine === undefined || machines.get(holder.machine)?.metadata.uid === holder.uid) return holder;
-  const releases = [pools.get(holder.pool), object].map((one) =>
-    one === undefined ? 'none' : releaseOf(one, clock.now(), GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION),
-  );
-  if (!releases.includes('given')) {
-    const [ofPool = 'none', own = 'none'] = releases.filter((one) => one !== 'given');
-    return { ...holder, lost: ofPool === 'none' ? own : ofPool };
-  }
+  const release = releaseOfMissing(object, pools.get(holder.pool), clock.now());
+  if (release !== 'given') return { ...holder, lost: release };
   keptUses.giveUp(holder, handle);
   return keeperOf(deps, machine, handle, object);
 }
