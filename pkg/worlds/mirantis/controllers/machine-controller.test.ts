@@ -119,6 +119,47 @@ test('a Machine of that name that belongs to somebody else is neither changed no
   expect(world.machines.get(KEY)?.metadata).toEqual(other);
 });
 
+describe('the deletion with --cascade=orphan', () => {
+  /** The garbage collector takes the reference off our Machine, and then its finalizer off the object. */
+  async function orphaned(isSeen: boolean): Promise<World> {
+    const world = new World();
+    await world.settle();
+    const { front } = world;
+    const ours = world.machines.get(KEY);
+    if (front === undefined || ours === undefined) throw new Error('there is none');
+    const { finalizers = [] } = front.metadata;
+    const held = { ...front, metadata: { ...front.metadata, finalizers: [...finalizers, 'orphan'] } };
+    world.client.wrote(clusterMachines, going(held));
+    await world.pass();
+    const left = { ...ours, metadata: { ...ours.metadata, resourceVersion: '9999', ownerReferences: [] } };
+    if (isSeen) world.client.wrote(machines, left);
+    else world.client.put(machines, left);
+    world.client.wrote(clusterMachines, going(front));
+    return world;
+  }
+
+  test('leaves its Machine, and the class of that', async () => {
+    const world = await orphaned(true);
+
+    await world.settle();
+
+    expect(world.front).toBeUndefined();
+    expect(world.machines.get(KEY)?.metadata.deletionTimestamp).toBeUndefined();
+    expect(world.classes.list()).toHaveLength(1);
+    expect(world.client.writes.map(({ verb }) => verb)).not.toContain('delete');
+  });
+
+  test('leaves it also where the cache does not show yet that it was orphaned', async () => {
+    const world = await orphaned(false);
+
+    await expect(world.pass()).rejects.toThrow('the object has changed');
+
+    expect(await world.client.get(machines, { namespace: 'default', name: 'm-1' })).toMatchObject({
+      metadata: { ownerReferences: [] },
+    });
+  });
+});
+
 test('a deletion of its Machine that is refused is a problem of the object, and is tried again', async () => {
   const world = new World();
   await world.settle();

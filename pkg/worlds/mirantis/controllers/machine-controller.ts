@@ -1,4 +1,4 @@
-import { withFinalizer } from '../../../apis/finalizers.ts';
+import { hasFinalizer, withFinalizer, ORPHAN_FINALIZER } from '../../../apis/finalizers.ts';
 import { FRONT_END_FINALIZER, MADE_MACHINE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import { mayChangeClass } from '../../../apis/machine/v1alpha1/class-change.ts';
 import { classNameOf, nodeNameOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
@@ -9,7 +9,7 @@ import type { Node } from '../../../apis/wire.ts';
 import type { Lister } from '../../../kube/cache/lister.ts';
 import type { ObjectEvents } from '../../../kube/events/event-sink.ts';
 import { ignoreNotFound, ignoreAlreadyExists } from '../../../kube/client/errors.ts';
-import { mergePatch, statusPatch, type MergePatch } from '../../../kube/client/patch.ts';
+import { mergePatch, mergePatchIfUnchanged, statusPatch, type MergePatch } from '../../../kube/client/patch.ts';
 import { machines } from '../../../kube/client/resource.ts';
 import { clusterMachines } from '../api/resources.ts';
 import { Finalizer } from '../../../work/reconcile/finalizer.ts';
@@ -201,9 +201,10 @@ export class ClusterMachineController {
     return waitFor('its deletion');
   }
 
-  /** DELETE of it is DELETE of ours; the finalizer goes when that is gone. */
+  /** DELETE of it is DELETE of ours; the finalizer goes when that is gone. With `--cascade=orphan`, ours stays. */
   async #finish(machine: ClusterMachine, ours: Machine | undefined, signal: AbortSignal): Promise<StepResult> {
     const { writer, targets } = this.#deps;
+    if (hasFinalizer(machine, ORPHAN_FINALIZER)) return waitFor('its Machine to be orphaned');
     if (ours === undefined) {
       if (!(await this.#isGone(machine, signal))) return checkAgain('the cache to show its Machine');
       await this.#deps.madeClasses.removeUnused(machine.metadata.namespace, signal);
@@ -213,15 +214,16 @@ export class ClusterMachineController {
     return await runFrontEndPass(this.#kind, machine, signal, async () => {
       const { value, problems = [] } = readProviderValue(machine);
       const admitted = value && this.#admitted(machine, ours, value);
-      // Before the deletion: it goes by the policy that is wanted now.
+      // Before the deletion: it goes by the policy that is wanted now. Neither happens to one that is orphaned, which the cache may not show yet.
       const change = admitted && changeOf(machine, ours, admitted.value);
       const current =
         change === undefined
           ? ours
-          : await writer.patch('change', machines, refOf(ours), mergePatch(ours, change), { signal });
+          : await writer.patch('change', machines, refOf(ours), mergePatchIfUnchanged(ours, change), { signal });
       if (!isBeingDeleted(current)) {
         const clusters = concernedTargets(targets, [ours]);
-        await writer.delete('destroy', machines, refOf(ours), { uid: ours.metadata.uid }, { signal, clusters });
+        const { uid, resourceVersion } = current.metadata;
+        await writer.delete('destroy', machines, refOf(ours), { uid, resourceVersion }, { signal, clusters });
       }
       return { problems: [...problems, ...(admitted?.problems ?? [])], again: waitFor('its Machine to be gone') };
     });

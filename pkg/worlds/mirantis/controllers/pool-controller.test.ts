@@ -278,14 +278,18 @@ describe('the deletion of a pool', () => {
 
     await world.passOfPool(KEY);
     expect(world.client.writes.map(({ verb }) => verb)).not.toContain('delete');
-    world.client.wrote(machineDeployments, {
+    const left = {
       ...deployment,
-      metadata: { ...deployment.metadata, ownerReferences: [] },
-    });
+      metadata: { ...deployment.metadata, resourceVersion: '9999', ownerReferences: [] },
+    };
+    world.client.put(machineDeployments, left);
     world.client.wrote(
       machinePools,
       going({ ...pool, metadata: { ...pool.metadata, finalizers: ['machine.sapcloud.io/front-end'] } }),
     );
+    // The cache does not show yet that it was orphaned.
+    await expect(world.passOfPool(KEY)).rejects.toThrow('the object has changed');
+    world.client.wrote(machineDeployments, left);
     await world.passOfPool(KEY);
 
     expect(world.pool).toBeUndefined();

@@ -216,8 +216,15 @@ export class MirantisPoolController {
       return await runFrontEndPass(this.#kind, pool, signal, async () => {
         if (!isBeingDeleted(ours)) {
           const clusters = concernedTargets(targets, this.#machinesOf(ours));
-          const { uid } = ours.metadata;
-          await writer.delete('destroy', machineDeployments, refOf(ours), { uid }, { signal, clusters });
+          // One that is orphaned stays, also where the cache does not show it yet.
+          const { uid, resourceVersion } = ours.metadata;
+          await writer.delete(
+            'destroy',
+            machineDeployments,
+            refOf(ours),
+            { uid, resourceVersion },
+            { signal, clusters },
+          );
         }
         return { again: waitFor('its MachineDeployment to be gone') };
       });
