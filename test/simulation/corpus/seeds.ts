@@ -106,4 +106,10 @@ export const CORPUS: readonly CorpusSeed[] = [
     showed:
       'what was missing in a pool was given up for all of its Machines: one whose machine was there, in the pool that it had before a restore, got a second machine',
   },
+  {
+    seed: 961312,
+    world: 'ironcore',
+    showed:
+      'a pool that was chosen before an outage was written after it, although nobody had been sent anything and the pool evicted Machines by then: the Machine was gone a second after it was placed',
+  },
 ];

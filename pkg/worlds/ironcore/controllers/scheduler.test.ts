@@ -7,6 +7,7 @@ import type { IronCoreMachinePool, IronCoreMachinePoolStatus } from '../api/mach
 import { IRONCORE_MACHINE_INDEXES } from './indexes.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import type { Patch } from '../../../kube/client/patch.ts';
+import { GateClosedError } from '../../../kube/gate/gate.ts';
 import { Scheduler } from './scheduler.ts';
 
 const NOW = '2026-01-01T00:00:00Z';
@@ -205,6 +206,42 @@ describe('a pool that could not be written', () => {
 
     expect(ended.status).toBe(throws ? 'rejected' : 'fulfilled');
     expect(world.poolOf('m-2')).toBe('a');
+  });
+});
+
+describe('a pool that was not written because the gate was closed', () => {
+  const closed = new GateClosedError('outage', undefined, 'an outage');
+  const changed = pool('a', 1, { conditions: [] });
+
+  test('is decided on anew: it may have changed meanwhile', async () => {
+    const world = new World();
+    world.pools.put(pool('a', 1));
+    world.machines.put(machine('m'));
+    world.failures.push(closed);
+    await expect(world.pass('m')).rejects.toBe(closed);
+    world.pools.put(changed);
+    world.pools.put(pool('b', 1));
+
+    await world.pass('m');
+
+    expect(world.writes.map(({ pool: to }) => to)).toEqual(['a', 'b']);
+  });
+
+  test('is written again as it was when an earlier write had no answer', async () => {
+    const world = new World();
+    const lost = new ApiError(0, 'Unreachable', 'no answer');
+    world.pools.put(pool('a', 1));
+    world.machines.put(machine('m'));
+    for (const err of [lost, closed]) {
+      world.failures.push(err);
+      await expect(world.pass('m')).rejects.toBe(err);
+    }
+    world.pools.put(changed);
+    world.pools.put(pool('b', 1));
+
+    await world.pass('m');
+
+    expect(world.writes.map(({ pool: to }) => to)).toEqual(['a', 'a', 'a']);
   });
 });
 

@@ -13,6 +13,7 @@ import {
   mayHaveHappened,
 } from '../../../kube/client/errors.ts';
 import { mergePatchIfUnchanged, statusPatch } from '../../../kube/client/patch.ts';
+import { GateClosedError } from '../../../kube/gate/gate.ts';
 import { ironCoreMachines } from '../api/resources.ts';
 import { requeue, stop, type StepResult } from '../../../work/reconcile/result.ts';
 import type { Queue } from '../../../work/workqueue/queue.ts';
@@ -42,6 +43,7 @@ const RECHECK_MS = 60_000;
  * |---------------------------|----------------------------------------------------------------------------------------------|
  * | succeeds                  | stays taken until the Machine is gone                                                        |
  * | is refused                | is free again                                                                                |
+ * | was not sent (the gate)   | is free again, unless an earlier write had no answer: the pools may be others by then        |
  * | has no answer, or is late | stays taken; the same pool is written again until the Machine shows it, or a later version   |
  *
  * A Machine that had a pool, and has none any more, gets the same again, whether or not that would take another one. While that is gone, too, it waits.
@@ -110,17 +112,18 @@ export class Scheduler {
       return requeue(RECHECK_MS, placement.why);
     }
     this.#taken.take(machine, placement.pool);
-    await this.#bind(machine, placement.pool, signal);
+    await this.#bind(machine, placement.pool, signal, decided === undefined);
     return stop;
   }
 
-  async #bind(machine: IronCoreMachine, pool: string, signal: AbortSignal): Promise<void> {
+  async #bind(machine: IronCoreMachine, pool: string, signal: AbortSignal, isFirst = false): Promise<void> {
     const patch = mergePatchIfUnchanged(machine, { spec: { machinePoolRef: { name: pool } } });
     try {
       await this.#deps.writer.patch('change', ironCoreMachines, refOf(machine), patch, { signal });
     } catch (err) {
+      const isUnwritten = isRefused(err) || (isFirst && err instanceof GateClosedError);
       // Those that wait find it at their own look: to wake them could have two that are refused wake each other forever.
-      if (isRefused(err) && this.#taken.before(machine) === undefined) this.#taken.free(machine.metadata.uid);
+      if (isUnwritten && this.#taken.before(machine) === undefined) this.#taken.free(machine.metadata.uid);
       if (isDenial(err)) await this.#reportProblem(machine, refused(pool, err.message), signal);
       ignoreNotFound(err);
     }
