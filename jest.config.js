@@ -3,7 +3,7 @@ const leftOut = (process.env.MACHINIST_TEST_LEFT_OUT ?? '').split(' ').filter((f
 
 /** Tests run the very bytes that Node runs: type stripping only, no compiler. */
 const common = {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/hack/jest-environment.js',
   injectGlobals: false,
   extensionsToTreatAsEsm: ['.ts'],
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/dist/', ...leftOut],
@@ -12,7 +12,7 @@ const common = {
 };
 
 /** For levels whose test files leave nothing behind. */
-const leavingNothing = { testEnvironment: '<rootDir>/hack/jest-environment.js' };
+const leavingNothing = { testEnvironment: '<rootDir>/hack/jest-leaving-nothing.js' };
 /** MACHINIST_TEST_LEAKS=all: of all levels, where a busy machine takes its time to close connections of servers that were killed. */
 const leavingNothingByName = process.env.MACHINIST_TEST_LEAKS === 'all' ? leavingNothing : {};
 

@@ -4,13 +4,13 @@ import { Session } from 'node:inspector';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { TestEnvironment } from 'jest-environment-node';
+import PlainEnvironment from '../jest-environment.js';
 
 /**
  * Jest environment. The first failure in a file says enough: the rest of its tests are skipped, and those of the project's other files.
  * With `reach` it writes down what a test file runs of `files` instead.
  */
-export default class MutationEnvironment extends TestEnvironment {
+export default class MutationEnvironment extends PlainEnvironment {
   #options;
   #test;
   #session;
