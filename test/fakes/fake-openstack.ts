@@ -139,7 +139,9 @@ export class FakeOpenStack {
 
   #free(volume: string): void {
     this.attachments = this.attachments.filter(({ volume_id: of }) => of !== volume);
-    this.volumes = this.volumes.map((one) => (one.id === volume ? { ...one, status: 'available' } : one));
+    this.volumes = this.volumes.map((one) =>
+      one.id === volume ? { ...one, status: 'available', attachments: [] } : one,
+    );
   }
 
   #make(kind: Kind, fields: Fields): Answer {

@@ -253,30 +253,38 @@ export function describeVolumes(bed: Bed): void {
       expect(await everything()).toEqual(NOTHING);
     });
 
-    test('of an earlier provider takes its disk with it', async () => {
-      await using driver = newDriver();
-      const change = { rootDiskSize: 3, rootDiskType: 'ssd' };
-      const { imageID, networkID } = bed.seeds;
-      const { volume } = await bed.user.call<{ volume: SeenVolume }>('cinder', 'POST', cinder('/volumes'), {
-        volume: { name: 'm-1', size: 3, volume_type: 'ssd', imageRef: imageID },
-      });
-      await eventually(async () => expect(await volumesOf(bed)).toMatchObject([{ status: 'available' }]), SELDOM);
-      const disk = { boot_index: 0, uuid: volume.id, source_type: 'volume', destination_type: 'volume' };
-      await bed.user.call('nova', 'POST', '/v2.1/servers', {
-        server: {
-          name: 'm-1',
-          flavorRef: '1',
-          block_device_mapping_v2: [{ ...disk, delete_on_termination: false }],
-          networks: [{ uuid: networkID }],
-          metadata: TAGS,
-        },
-      });
-      await create(driver, requestFor(bed, 'm-1', change));
+    test.each([{ isAlone: false }, { isAlone: true }])(
+      'of an earlier provider takes its disk with it, also when its server is gone: $isAlone',
+      async ({ isAlone }) => {
+        await using driver = newDriver();
+        const change = { rootDiskSize: 3, rootDiskType: 'ssd' };
+        const { imageID, networkID } = bed.seeds;
+        const { volume } = await bed.user.call<{ volume: SeenVolume }>('cinder', 'POST', cinder('/volumes'), {
+          volume: { name: 'm-1', size: 3, volume_type: 'ssd', imageRef: imageID, metadata: TAGS },
+        });
+        await eventually(async () => expect(await volumesOf(bed)).toMatchObject([{ status: 'available' }]), SELDOM);
+        const disk = { boot_index: 0, uuid: volume.id, source_type: 'volume', destination_type: 'volume' };
+        await bed.user.call('nova', 'POST', '/v2.1/servers', {
+          server: {
+            name: 'm-1',
+            flavorRef: '1',
+            block_device_mapping_v2: [{ ...disk, delete_on_termination: false }],
+            networks: [{ uuid: networkID }],
+            metadata: TAGS,
+          },
+        });
+        await create(driver, requestFor(bed, 'm-1', change));
+        if (isAlone) {
+          const { servers } = await belongingsOf(bed);
+          await bed.user.call('nova', 'DELETE', `/v2.1/servers/${servers[0]?.id ?? ''}`);
+          await eventually(async () => (await volumesOf(bed))[0]?.status === 'available', SELDOM);
+        }
 
-      await remove(driver, requestFor(bed, 'm-1', change));
+        await remove(driver, requestFor(bed, 'm-1', change));
 
-      expect(await everything()).toEqual(NOTHING);
-    });
+        expect(await everything()).toEqual(NOTHING);
+      },
+    );
 
     // promise: openstack/answer-cinder-lost-driver
     test('has one when the answer of Cinder is lost, and none when it is given up while Cinder makes it', async () => {

@@ -299,7 +299,7 @@ export class Creation {
         await releaseFloatingIPs(this.#floatingIPDeps(free), signal);
       for (const { id } of free) await cloud.network.deletePort(id, signal);
       if (spec.rootDiskSize !== undefined || spec.dataVolumes.length > 0)
-        await cloud.volumes.remove(this.#diskOwner(), new Set(), this.#users, 0, signal);
+        await cloud.volumes.remove(this.#diskOwner(), () => false, this.#users, 0, signal);
     } catch (err) {
       log.debug({ machine: this.#name(), err }, 'could not undo a creation');
     }

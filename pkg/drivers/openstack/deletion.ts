@@ -4,8 +4,9 @@ import { type MachineIdentity, notFound } from '../machine-identity.ts';
 import { releaseFloatingIPs } from './floating-ip.ts';
 import { ownerText } from './intent.ts';
 import type { Port } from './network.ts';
-import { isServerMadeFor, serverOwnerOf } from './ownership.ts';
+import { serverOwnerOf } from './ownership.ts';
 import { Ports } from './ports.ts';
+import { MARKS } from './provider-spec.ts';
 import { type Server, serverStateOf } from './server.ts';
 import type { MachineOfCloud } from './settings.ts';
 import { Users } from './users.ts';
@@ -51,11 +52,10 @@ export async function deleteServers(deps: DeletionDeps, call: DriverCall): Promi
       `a request for the server or one of its disks was not answered: one may appear in the next ${seconds} s`,
     );
   }
-  const disks = await disksOfEarlierProvider(subject, servers, call.signal);
   const endMs = deps.clock.monotonicMs() + call.timeoutMs - MARGIN_MS;
   await removeServers(deps, call);
   const hadFloatingIP = await removePorts(subject, known, call.signal);
-  const hadDisks = await removeDisks(subject, disks, endMs, call.signal);
+  const hadDisks = await removeDisks(subject, (disk) => isDiskOfEarlierProvider(disk, deps.marks), endMs, call.signal);
   requireAnswered(deps, hadFloatingIP);
   if (servers.length === 0 && known.length === 0 && !hadFloatingIP && !hadDisks) throw notFound(machine);
 }
@@ -79,7 +79,7 @@ function requireAnswered(
 }
 
 async function deleteOrphans(deps: DeletionDeps, call: DriverCall): Promise<void> {
-  const { machine, servers, cloud, marks } = deps;
+  const { machine, servers, cloud, marks, log } = deps;
   if (servers.length === 0) throw notFound(machine);
   const endMs = deps.clock.monotonicMs() + call.timeoutMs - MARGIN_MS;
   const disks = new Map<MachineIdentity, ReadonlySet<string>>();
@@ -90,11 +90,21 @@ async function deleteOrphans(deps: DeletionDeps, call: DriverCall): Promise<void
     const own = new Set((await new Ports(subject).list(call.signal)).map(({ id }) => id));
     const mine = bound.filter((port) => own.has(port.id) || isOfEarlierProvider(port, marks, new Set([server.id])));
     await removePorts(subject, mine, call.signal);
-    disks.set(owner, await disksOfEarlierProvider(subject, [server], call.signal));
+    const isAttached = ({ attachments = [] }: Volume): boolean =>
+      attachments.some((one) => one.server_id === server.id);
+    const isOurs = (disk: Volume): boolean => isDiskOfEarlierProvider(disk, marks) && isAttached(disk);
+    const attached = (await listDisks(subject, isOurs, call.signal)).filter(isOurs).map(({ id }) => id);
+    disks.set(owner, new Set(attached));
+    // What is not gone when this call ends, nobody will find again.
+    const fields = { machine: `${owner.namespace}/${owner.name}`, server: server.id, volumes: attached };
+    if (attached.length > 0) log.warn(fields, 'deleting a server without a Machine, and then its volumes');
   }
   await removeServers(deps, call);
   // Nova deletes the disk with the server; this waits for it, and deletes one that an earlier provider made.
-  for (const [owner, known] of disks) await removeDisks(subjectOf(deps, owner), known, endMs, call.signal);
+  for (const [owner, known] of disks) {
+    const isOurs = (disk: Volume): boolean => isDiskOfEarlierProvider(disk, marks) && known.has(disk.id);
+    await removeDisks(subjectOf(deps, owner), isOurs, endMs, call.signal);
+  }
 }
 
 /** One machine of which something is deleted; of a server without a Machine, the one that it says to belong to. */
@@ -148,20 +158,12 @@ async function removePorts(subject: Subject, ports: readonly Port[], signal: Abo
 }
 
 /**
- * The root disks of servers that an earlier provider made: they are named like the machine, and say no more, so that they are known by
- * what they are attached to. They stay when the server goes.
+ * A root disk that an earlier provider made: it is named like its machine, says no more, and carries the tags of the class. It stays when its
+ * server goes, and is deleted once nothing uses it.
  */
-async function disksOfEarlierProvider(
-  subject: Subject,
-  servers: readonly Server[],
-  signal: AbortSignal,
-): Promise<ReadonlySet<string>> {
-  const earlier = new Set(servers.filter((server) => !isServerMadeFor(server, subject.machine)).map(({ id }) => id));
-  if (earlier.size === 0) return new Set();
-  const isOurs = ({ attachments = [] }: Volume): boolean =>
-    attachments.some(({ server_id: id = '' }) => earlier.has(id));
-  const disks = await listDisks(subject, isOurs, signal);
-  return new Set(disks.map(({ id }) => id));
+function isDiskOfEarlierProvider({ description, metadata = {} }: Volume, marks: readonly string[]): boolean {
+  const saysNoMore = (description ?? '') === '';
+  return saysNoMore && marks.length === MARKS.length && marks.every((mark) => metadata[mark] !== undefined);
 }
 
 /**
@@ -192,13 +194,12 @@ function diskOwnerOf(machine: MachineIdentity): DiskOwner {
 /** Says whether there were any. */
 async function removeDisks(
   subject: Subject,
-  known: ReadonlySet<string>,
+  isOurs: (volume: Volume) => boolean,
   endMs: number,
   signal: AbortSignal,
 ): Promise<boolean> {
   const { cloud, machine, users, clock } = subject;
-  const present = await listDisks(subject, ({ id }) => known.has(id), signal);
-  if (present.length === 0) return known.size > 0;
+  if ((await listDisks(subject, isOurs, signal)).length === 0) return false;
   const waitMs = Math.max(0, endMs - clock.monotonicMs());
-  return (await cloud.volumes.remove(diskOwnerOf(machine), known, users, waitMs, signal)) || known.size > 0;
+  return await cloud.volumes.remove(diskOwnerOf(machine), isOurs, users, waitMs, signal);
 }

@@ -1,13 +1,13 @@
-import { beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, jest, test } from '@jest/globals';
 
 import { callOf } from '../../../test/drivers/requests.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { FakeOpenStack } from '../../../test/fakes/fake-openstack.ts';
 import type { DriverError } from '../../driver/error.ts';
-import { silentLogger } from '../../base/log/logger.ts';
+import { type Logger, silentLogger } from '../../base/log/logger.ts';
 import type { MachineIdentity } from '../machine-identity.ts';
 import { Creation } from './creation.ts';
-import { deleteServers } from './deletion.ts';
+import { type DeletionDeps, deleteServers } from './deletion.ts';
 import { ownerText } from './intent.ts';
 import { metadataOf } from './ownership.ts';
 import { parseProviderSpec } from './provider-spec.ts';
@@ -50,10 +50,10 @@ async function create(change: object = {}): Promise<PromiseSettledResult<Server>
 }
 
 /** By another process, whose class may have lost its disks. */
-async function remove(hasDisk = true): Promise<PromiseSettledResult<void>> {
+async function remove(change: Partial<DeletionDeps> = {}): Promise<PromiseSettledResult<void>> {
   const { clock, servers } = cloud;
-  const known = { marks: Object.keys(TAGS), hasDisk, hasFloatingIP: false, othersMs: 0, servers: [...servers] };
-  const deps = { machine, settings: DEFAULT_OPENSTACK_SETTINGS, clock, log: silentLogger, ...known };
+  const known = { marks: Object.keys(TAGS), hasDisk: true, hasFloatingIP: false, othersMs: 0, servers: [...servers] };
+  const deps = { machine, settings: DEFAULT_OPENSTACK_SETTINGS, clock, log: silentLogger, ...known, ...change };
   return await cloud.passing(deleteServers({ ...deps, cloud: cloud.cloud() }, callOf()));
 }
 
@@ -236,7 +236,7 @@ describe('disks of a machine in OpenStack', () => {
     await create();
     cloud.servers = [];
 
-    expect((await remove(false)).status).toBe('fulfilled');
+    expect((await remove({ hasDisk: false })).status).toBe('fulfilled');
 
     expect(present()).toEqual(NOTHING);
   });
@@ -323,7 +323,7 @@ describe('a machine with several disks, whose driver loses an answer', () => {
 
   test('at any request of a deletion leaves none', async () => {
     await create();
-    const total = await changesOf(remove);
+    const total = await changesOf(async () => await remove());
     expect(total).toBeGreaterThan(4);
     for (let n = 0; n < total; n++) {
       cloud = new FakeOpenStack(new FakeClock());
@@ -334,5 +334,153 @@ describe('a machine with several disks, whose driver loses an answer', () => {
 
       expect({ n, ...present() }).toEqual({ n, ...NOTHING });
     }
+  });
+});
+
+describe('the root disk of a machine that Gardener’s provider made', () => {
+  const server: Server = {
+    id: 's-1',
+    name: machine.name,
+    status: 'ACTIVE',
+    created: '2026-01-01T00:00:00Z',
+    metadata: TAGS,
+    addresses: {},
+    'OS-SRV-USG:launched_at': 'x',
+  };
+  const free = volumeOf('v-1', { description: null, metadata: TAGS, attachments: [] });
+  /** As Nova shows it with its server; it stays when that goes. */
+  const attachedTo = (instance: string): void => {
+    cloud.volumes = [{ ...free, status: 'in-use', attachments: [{ server_id: instance }] }];
+    cloud.attachments = [{ id: 'a-1', instance, volume_id: 'v-1', connection_info: { driver: 'rbd' } }];
+  };
+
+  test.each<{ when: string; given: () => void }>([
+    {
+      when: 'its server is deleted in one call',
+      given: () => {
+        cloud.servers = [server];
+        attachedTo('s-1');
+      },
+    },
+    {
+      when: 'the call that deletes its server is lost',
+      given: () => {
+        cloud.servers = [server];
+        attachedTo('s-1');
+        let lost = 0;
+        cloud.loses = (request) => (request.startsWith('DELETE compute') && lost++ === 0 ? 'answer' : undefined);
+      },
+    },
+    { when: 'its server is gone', given: () => (cloud.volumes = [free]) },
+    {
+      when: 'its server is still shown, but no longer has it',
+      given: () => {
+        cloud.servers = [{ ...server, 'OS-EXT-STS:task_state': 'deleting' }];
+        cloud.volumes = [free];
+      },
+    },
+    {
+      when: 'it is still being made',
+      given: () => {
+        cloud.volumes = [{ ...free, status: 'creating' }];
+        cloud.clock.schedule(10_000, () => (cloud.volumes = [free]));
+      },
+    },
+  ])('goes with the machine when $when', async ({ given }) => {
+    given();
+
+    await removeWhole();
+
+    expect(present()).toEqual(NOTHING);
+  });
+
+  test('goes with the machine when its server was refused, and another disk was made beside it', async () => {
+    cloud.volumes = [free];
+    await create();
+    expect(cloud.volumes).toHaveLength(4);
+
+    await removeWhole();
+
+    expect(present()).toEqual(NOTHING);
+  });
+
+  const [cluster = '', role = ''] = Object.keys(TAGS);
+  test.each<{ which: string; change: Partial<Volume> }>([
+    { which: 'lacks the tag of the cluster', change: { metadata: { [role]: '1' } } },
+    { which: 'lacks the tag of the role', change: { metadata: { [cluster]: '1' } } },
+    { which: 'has no metadata', change: { metadata: {} } },
+    { which: 'says whose it is', change: { description: 'a copy, to be kept' } },
+    { which: 'has another name', change: { name: 'm' } },
+  ])('is none that $which', async ({ change }) => {
+    cloud.volumes = [{ ...free, ...change }];
+
+    expect(await remove()).toMatchObject({ reason: { code: 'NotFound' } });
+
+    expect(cloud.askedFor('DELETE')).toEqual([]);
+  });
+
+  test('is unknown to a class that has lost a tag', async () => {
+    cloud.volumes = [free];
+
+    expect(await remove({ marks: [cluster] })).toMatchObject({ reason: { code: 'NotFound' } });
+
+    expect(cloud.volumes).toEqual([free]);
+  });
+
+  test('stays while a server uses it that is not the machine’s', async () => {
+    cloud.servers = [{ ...server, id: 's-2', name: 'rescue', metadata: {} }];
+    attachedTo('s-2');
+
+    expect(await remove({ servers: [] })).toMatchObject({ reason: { code: 'NotFound' } });
+
+    expect(cloud.askedFor('DELETE')).toEqual([]);
+  });
+
+  test('holds the deletion, with words, while Cinder shows it attached to a server that is gone', async () => {
+    attachedTo('s-1');
+
+    const detail = 'the root disk is not deleted yet: volume v-1 is in status in-use';
+    expect(await remove()).toMatchObject({ reason: { code: 'Aborted', detail } });
+  });
+
+  test.each<{ what: string; change: Partial<Volume> }>([
+    { what: 'a description', change: { description: 'a copy, to be kept' } },
+    { what: 'a server', change: { attachments: [{ server_id: 's-2' }] } },
+  ])('stays when it has got $what since it was listed', async ({ change }) => {
+    cloud.volumes = [free];
+    cloud.answer = (request) => {
+      if (request === 'GET volumev3 /volumes/v-1') cloud.volumes = [{ ...free, ...change }];
+      return undefined;
+    };
+
+    await remove();
+
+    expect(cloud.askedFor('DELETE')).toEqual([]);
+    expect(cloud.askedFor('GET volumev3 /volumes/v-1')).not.toEqual([]);
+  });
+
+  describe('without a Machine', () => {
+    const stub = { ...machine, uid: undefined, providerID: 'openstack:///region/s-1' };
+
+    test('goes with its server, and is told before', async () => {
+      cloud.servers = [server];
+      attachedTo('s-1');
+      const warn = jest.fn<Logger['warn']>();
+
+      expect(await remove({ machine: stub, log: { ...silentLogger, warn } })).toMatchObject({ status: 'fulfilled' });
+
+      expect(present()).toEqual(NOTHING);
+      const fields = expect.objectContaining({ server: 's-1', volumes: ['v-1'] });
+      expect(warn).toHaveBeenCalledWith(fields, 'deleting a server without a Machine, and then its volumes');
+    });
+
+    test('is none that its server does not have: the name may be another machine’s by now', async () => {
+      cloud.servers = [server];
+      cloud.volumes = [free];
+
+      await remove({ machine: stub });
+
+      expect(present()).toEqual({ ...NOTHING, volumes: [free] });
+    });
   });
 });

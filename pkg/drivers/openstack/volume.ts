@@ -13,6 +13,7 @@ export interface Volume {
   readonly status: string;
   readonly description: string | null;
   readonly size: number;
+  readonly metadata?: Readonly<Record<string, string>>;
   readonly volume_image_metadata?: { readonly image_id?: string };
   readonly attachments?: readonly { readonly server_id?: string }[];
 }
@@ -137,7 +138,7 @@ export class Volumes {
     }
   }
 
-  /** The disks of a machine, and of those of its name without description, which an earlier provider made, those that `isOurs`. */
+  /** The disks of a machine, and of the others of its name those that `isOurs`: which an earlier provider made. */
   async list(
     { name, owner }: DiskOwner,
     isOurs: (volume: Volume) => boolean,
@@ -146,9 +147,7 @@ export class Volumes {
     const path = `/volumes/detail?name=${encodeURIComponent(name)}`;
     const list = { what: 'listing disks', path, member: 'volumes', pageSize: this.#pageSize };
     const volumes = await allOf<Volume>(this.#client, list, signal);
-    const isOwn = (volume: Volume): boolean =>
-      isDiskOf(volume, owner) || ((volume.description ?? '') === '' && isOurs(volume));
-    return volumes.filter((volume) => volume.name === name && isOwn(volume));
+    return volumes.filter((volume) => volume.name === name && (isDiskOf(volume, owner) || isOurs(volume)));
   }
 
   /** Deletes disks of a machine beside those that are used, which another process made at the same time, or a late request. */
@@ -161,13 +160,13 @@ export class Volumes {
   }
 
   /**
-   * Deletes the disks of a machine, and those that are `known`, and waits until they are gone; those that another server
+   * Deletes the disks of a machine, as list shows them, and waits until they are gone; those that another server
    * uses are left alone. Says whether there were any. Throws Aborted when that takes longer, FailedPrecondition with Cinder's words for one
    * that it refuses to delete, and Internal for one that it has failed to delete.
    */
   async remove(
     of: DiskOwner,
-    known: ReadonlySet<string>,
+    isOurs: (volume: Volume) => boolean,
     users: Users,
     waitMs: number,
     signal: AbortSignal,
@@ -178,7 +177,7 @@ export class Volumes {
     const refused = new Map<string, DriverError>();
     for (let hadAny = false; ; hadAny = true) {
       const waitedMs = this.#clock.monotonicMs() - startedMs;
-      const volumes = (await this.list(of, ({ id }) => known.has(id), signal)).filter(({ id }) => !left.has(id));
+      const volumes = (await this.list(of, isOurs, signal)).filter(({ id }) => !left.has(id));
       if (waitedMs >= Math.min(PUZZLING_MS, waitMs))
         for (const volume of volumes) if (await this.#isOthers(volume, users, signal)) left.add(volume.id);
       const own = volumes.filter(({ id }) => !left.has(id));
@@ -186,8 +185,9 @@ export class Volumes {
       if (first === undefined) return hadAny && left.size === 0;
       const states = own.map(({ status }) => volumeStateOf(status));
       for (const [i, volume] of own.entries()) {
-        const isFree = states[i] === 'usable' || states[i] === 'failed';
-        const refusal = isFree && !refused.has(volume.id) ? await this.#delete(volume, signal) : undefined;
+        const isFree = (states[i] === 'usable' || states[i] === 'failed') && !refused.has(volume.id);
+        const isCertain = isFree && (isDiskOf(volume, of.owner) || (await this.#isStill(volume, isOurs, signal)));
+        const refusal = isCertain ? await this.#delete(volume, signal) : undefined;
         if (refusal?.status === 400 && (await this.#isFree(volume, signal)))
           refused.set(volume.id, refusedDeletion(volume, refusal));
       }
@@ -260,6 +260,12 @@ export class Volumes {
     const more = { headers: ATTACHMENTS, allowed: [404, 406] };
     const found = await this.#client.call<Listed>(what, 'GET', path, signal, more);
     return (found?.attachments ?? []).filter(({ volume_id: of }) => of === volume);
+  }
+
+  /** Whether a disk that an earlier provider made is still what it was listed as, and attached to nothing, right before it is deleted. */
+  async #isStill({ id, name }: Volume, isOurs: (volume: Volume) => boolean, signal: AbortSignal): Promise<boolean> {
+    const latest = await this.#read(id, signal);
+    return latest?.name === name && (latest.attachments ?? []).length === 0 && isOurs(latest);
   }
 
   /** Whether a disk is free that Cinder refuses to delete: it may be on its way, or attached, since it was listed. */
