@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { isSameVM } from './same-vm.ts';
+import { isOneVM, isSameVM } from './same-vm.ts';
 
 test.each([
   { a: 'aws:///eu-west-1/i-1', b: 'aws:///eu-west-1/i-1', is: true },
@@ -35,4 +35,15 @@ test.each([
 ])('provider ids "$a" and "$b" are of one VM: $is', ({ a, b, is }) => {
   expect(isSameVM(a, b)).toBe(is);
   expect(isSameVM(b, a)).toBe(is);
+});
+
+test.each([
+  { what: 'in another case', a: 'azure:///WestEurope/m-1', b: 'azure:///westeurope/m-1', is: true },
+  { what: 'in another place', a: 'aws:///eu-west-1/i-1', b: 'aws:///eu-west-1a/i-1', is: true },
+  { what: 'by its name in another place', a: 'gce:///zone-a/m-1', b: 'gce:///zone-b/m-1', is: false },
+  { what: 'by a name made of its own', a: 'gce:///zone-a/shoot-M-1', b: 'gce:///zone-b/shoot-m-1', is: false },
+  { what: 'with another segment', a: 'aws:///eu-west-1/i-1', b: 'aws:///eu-west-1/i-2', is: false },
+])('an id of m-1 $what is of one VM for certain: $is', ({ a, b, is }) => {
+  expect(isOneVM(a, b, 'm-1')).toBe(is);
+  expect(isOneVM(b, a, 'm-1')).toBe(is);
 });

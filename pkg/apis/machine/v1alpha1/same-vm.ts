@@ -11,6 +11,16 @@ export function isSameVM(a: string | undefined, b: string | undefined): boolean 
   return segment !== '' && segment === lastSegment(b);
 }
 
+/**
+ * Whether two ids are of one VM for certain, where `name` may be both its name and that of another one in another place: drivers make ids of
+ * what people write in classes, such as `WestEurope` and `westeurope`, or a region and a zone.
+ */
+export function isOneVM(a: string, b: string, name: string): boolean {
+  return (
+    a.toLowerCase() === b.toLowerCase() || (isSameVM(a, b) === true && !lastSegment(a).includes(name.toLowerCase()))
+  );
+}
+
 function lastSegment(providerID: string): string {
   return providerID.slice(providerID.lastIndexOf('/') + 1).toLowerCase();
 }

@@ -1,6 +1,7 @@
 import { accountOf } from '../../../driver/account.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
+import { isOneVM } from '../../../apis/machine/v1alpha1/same-vm.ts';
 import { MINUTE_MS } from '../../../base/clock/clock.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
@@ -204,7 +205,7 @@ type TwinVerdict = 'twin' | 'of-machine' | 'unknown';
  * | another VM                                    | twin       |
  * | several (OutOfRange)                          | twin       |
  * | that it does not exist as a method            | twin       |
- * | this VM, initialized or not                   | of-machine |
+ * | this VM, initialized or not, under any id     | of-machine |
  * | anything else, also that there is none        | unknown    |
  */
 export async function judgeTwin(
@@ -215,15 +216,15 @@ export async function judgeTwin(
 ): Promise<TwinVerdict> {
   try {
     const { providerID } = await driver.getStatus({ machine: namesake, machineClass, secretData }, signal);
-    return verdictOf(vm, providerID);
+    return verdictOf(vm, namesake, providerID);
   } catch (err) {
     signal.throwIfAborted();
     if (DriverError.hasCode(err, 'OutOfRange', 'Unimplemented')) return 'twin';
-    return DriverError.hasCode(err, 'Uninitialized') ? verdictOf(vm, err.result?.providerID) : 'unknown';
+    return DriverError.hasCode(err, 'Uninitialized') ? verdictOf(vm, namesake, err.result?.providerID) : 'unknown';
   }
 }
 
-function verdictOf(vm: ListedMachine, providerID: string | undefined): TwinVerdict {
+function verdictOf(vm: ListedMachine, { metadata }: Machine, providerID: string | undefined): TwinVerdict {
   if (providerID === undefined || providerID === '') return 'unknown';
-  return providerID === vm.providerID ? 'of-machine' : 'twin';
+  return isOneVM(providerID, vm.providerID, metadata.name) ? 'of-machine' : 'twin';
 }

@@ -267,6 +267,7 @@ describe('a VM with the name of a Machine that has another one', () => {
   test.each([
     { says: 'the VM that the Machine knows', answer: 'sim:///m-1', verdict: 'twin' },
     { says: 'that VM', answer: 'sim:///second', verdict: 'of-machine' },
+    { says: 'that VM in another case', answer: 'sim:///SECOND', verdict: 'of-machine' },
     { says: 'nothing', answer: '', verdict: 'unknown' },
     {
       says: 'that VM, not initialized',

@@ -108,27 +108,38 @@ describe('a provider that lists the VM of a Machine under another id', () => {
   });
 });
 
-describe('a second VM of a Machine that was made anew with another class', () => {
+/** class-1 lists VM with the ID `listed`, and class-2 that of its Machine with the ID `own`. */
+function twoClasses(own: string, listed = VM.providerID): { world: OrphanWorld; other: Provider } {
   const known = machine((o) => {
-    o.spec = { class: { kind: 'MachineClass', name: 'class-2' }, providerID: 'sim-2:///m-1' };
+    o.spec = { class: { kind: 'MachineClass', name: 'class-2' }, providerID: own };
   });
-  const ITS_VM: ListedMachine = { ...VM, providerID: 'sim-2:///m-1' };
+  const world = new OrphanWorld();
+  const other = new Provider();
+  world.provider.listed = [{ ...VM, providerID: listed }];
+  other.listed = [{ ...VM, providerID: own }];
+  other.vms.set('m-1', { providerID: own, nodeName: 'm-1', addresses: [] });
+  world.otherProviders.set('class-2', other);
+  world.classes.push(machineClass((c) => void (c.metadata.name = 'class-2')));
+  world.machines = [known];
+  world.namesake = known;
+  return { world, other };
+}
 
-  /** VM is in the account of class-1, ITS_VM in that of class-2. */
-  function start(): { world: OrphanWorld; other: Provider } {
-    const world = new OrphanWorld();
-    const other = new Provider();
-    other.listed = [ITS_VM];
-    other.vms.set('m-1', { providerID: ITS_VM.providerID, nodeName: 'm-1', addresses: [] });
-    world.otherProviders.set('class-2', other);
-    world.classes.push(machineClass((c) => void (c.metadata.name = 'class-2')));
-    world.machines = [known];
-    world.namesake = known;
-    return { world, other };
-  }
+test.each([
+  { what: 'in another case', own: 'sim:///WestEurope/m-1', listed: 'sim:///westeurope/m-1' },
+  { what: 'in another place, where its last segment is no name', own: 'sim:///a/i-1', listed: 'sim:///b/i-1' },
+])('the VM of a Machine is not deleted when another class lists its id $what', async ({ own, listed }) => {
+  const { world } = twoClasses(own, listed);
+  // What it says does not decide.
+  world.namesake = undefined;
 
+  expect(await world.looksUntilDeleted()).toBe(Infinity);
+  expect(new Set(world.events)).toEqual(new Set(['ProviderIDMismatch']));
+});
+
+describe('a second VM of a Machine that was made anew with another class', () => {
   test('is deleted when the class of the Machine lists and confirms its own', async () => {
-    const { world, other } = start();
+    const { world, other } = twoClasses('sim-2:///m-1');
 
     expect(await world.looksUntilDeleted()).toBe(2);
     expect([other.deleted, world.provider.calls]).toEqual([[], []]);
@@ -143,7 +154,7 @@ describe('a second VM of a Machine that was made anew with another class', () =>
       change: ({ other }) => void Object.assign(other, { provider: 'sim-2' }),
     },
   ])('is left alone when $what', async ({ change }) => {
-    const given = start();
+    const given = twoClasses('sim-2:///m-1');
     change(given);
 
     expect(await given.world.looksUntilDeleted()).toBe(Infinity);
