@@ -12,8 +12,8 @@ type Deps = FailDeps & Pick<Collaborators, 'claims' | 'machines'>;
 
 /**
  * Fails a machine whose new VM has the name of a Node that was there before: two kubelets would share it. The provider id is
- * kept, the Node's name is not, so that the deletion finds the VM and leaves the Node alone. The Node is read live; one that
- * joined while CreateMachine was still running is no stale one. The Node of another living Machine is believed at the second answer: the
+ * kept, the Node's name is not, so that the deletion finds the VM and leaves the Node alone (see mayBeStale). The Node is
+ * read live; one that joined while CreateMachine was still running is no stale one. The Node of another living Machine is believed at the second answer: the
  * first may be a mistake of the driver, which step `claim` refuses.
  */
 export const staleNode = (deps: Deps): MachineStep => ({

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { MINUTE, SECOND } from '../../../../test/durations.ts';
-import { machine } from '../../../../test/builders.ts';
+import { machine, node } from '../../../../test/builders.ts';
 import type { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
@@ -14,6 +14,44 @@ import {
   stageNow,
   runUntilQuiet,
 } from '../../../../test/fakes/deletion-world.ts';
+
+test.each([
+  { when: 'it has failed because of it', hasFailed: true, restarts: false },
+  { when: 'it has failed because of it, and the process was restarted', hasFailed: true, restarts: true },
+  { when: 'CreateMachine has just named it', hasFailed: false, restarts: false },
+  { when: 'CreateMachine has just named it, and the process was restarted', hasFailed: false, restarts: true },
+])('an old Node with the name of the VM stays when the machine is deleted after $when', async (row) => {
+  const { hasFailed, restarts } = row;
+  const world = startCreation();
+  world.nodes.cache.put(
+    node((n) => {
+      n.metadata.name = 'cp-1';
+      n.metadata.creationTimestamp = '2025-06-01T00:00:00Z';
+      n.metadata.labels = {};
+      n.spec = {};
+    }),
+  );
+  world.driver.create = ({ machine: { metadata } }) => {
+    const vm = { providerID: 'sim:///m-1', nodeName: 'cp-1', addresses: [] };
+    world.driver.vms.set(metadata.name, vm);
+    return Promise.resolve({ ...vm, lastKnownState: undefined });
+  };
+  await world.reconcile();
+  await world.settle();
+  if (hasFailed) await runUntilQuiet(world);
+  expect(world.failures).toEqual(hasFailed ? ['stale-node'] : []);
+  if (restarts) world.restart();
+  editMachine(world, (m) => {
+    m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+  });
+
+  await runUntilQuiet(world);
+
+  expect(world.machines.get(KEY)).toBeUndefined();
+  expect(world.driver.vms.size).toBe(0);
+  expect(world.drains.requests).toEqual([]);
+  expect(world.nodes.cache.get('cp-1')).toBeDefined();
+});
 
 describe('departure: a deletion need not wait until the machine was made; one that is deleted while its VM is made', () => {
   async function whileCreating(idempotentCreate = true): Promise<{ world: FakeWorld; release: () => void }> {

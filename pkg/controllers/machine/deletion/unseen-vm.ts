@@ -81,6 +81,15 @@ export function isOlder(node: Node | undefined, { creationTimestamp }: Machine['
   return node !== undefined && node.metadata.creationTimestamp < creationTimestamp;
 }
 
+/**
+ * Whether the Node that a driver names for the VM of a machine that has recorded none may be somebody else's, as in step `stale-node`: nothing but its
+ * name would speak for it, and it would be drained and deleted. Of one that shows a provider id, isRemovedWith judges; one of the machine's own
+ * name may be that of an earlier life, such as before a restore.
+ */
+export function mayBeStale(node: Node | undefined, { metadata }: Pick<Machine, 'metadata'>): boolean {
+  return isOlder(node, metadata) && (node.spec?.providerID ?? '') === '' && node.metadata.name !== metadata.name;
+}
+
 function showsVM(deps: Deps, node: Node | undefined, machine: Machine, stage: DeletionStage): node is Node {
   if (node === undefined || !isRemovedWith(node, machine, deps.machines)) return false;
   if (!isReady(node) && !(stage === 'vm-status' && mayRestart(deps, node, machine))) return false;
