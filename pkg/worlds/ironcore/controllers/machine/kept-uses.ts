@@ -162,22 +162,25 @@ export class KeptUses {
    */
   isExchange({ metadata }: IronCoreMachine, exchange: Exchange, isTouched: (pool: string) => boolean): boolean {
     const found = [{ uid: metadata.uid, ...exchange }];
+    const known = new Set([exchange.gives]);
     // Grows meanwhile.
     for (const { uid, wants } of found) {
       for (const handle of wants) {
-        for (const [pool, { uid: holder }] of this.#usesBut(uid, handle)) {
+        for (const [pool, holder] of this.#usesBut(uid, handle)) {
           const given = this.#exchangesOf(holder).find(({ gives }) => gives.includes(handle));
           if (given === undefined || this.#failures.has(pool) || !isTouched(pool)) return false;
-          if (!found.some((one) => one.uid === holder && one.gives === given.gives))
-            found.push({ uid: holder, ...given });
+          if (known.has(given.gives)) continue;
+          known.add(given.gives);
+          found.push({ uid: holder.uid, ...given });
         }
       }
     }
     return found.some(({ wants }) => wants.some((handle) => exchange.gives.includes(handle)));
   }
 
-  #exchangesOf(holder: string): readonly Exchange[] {
-    return [...this.#exchanges.values()].find(({ uid }) => uid === holder)?.all ?? [];
+  #exchangesOf({ machine = '', uid }: Use): readonly Exchange[] {
+    const offered = this.#exchanges.get(machine);
+    return offered?.uid === uid ? offered.all : [];
   }
 
   #otherThan(uid: string, handle: string): Holder | undefined {
