@@ -4,6 +4,7 @@ import { machine, machineDeployment, machineSet, node, type BuiltMachine } from 
 import { DeploymentWorld, passOver } from '../../../../test/fakes/replicas-world.ts';
 import {
   CANDIDATE_FOR_SET_ANNOTATION,
+  CANDIDATE_FOR_UPDATE_LABEL,
   FREEZE_LABEL,
   LAST_SCALER_CHANGE_ANNOTATION,
   MACHINE_NAME_LABEL,
@@ -11,6 +12,7 @@ import {
   PREFER_NO_SCHEDULE_KEY,
   PRIORITY_ANNOTATION,
   SCALE_UP_DISABLED_LABEL,
+  SELECTED_FOR_UPDATE_LABEL,
   UPDATE_RESULT_LABEL,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
@@ -123,6 +125,8 @@ interface Scene {
   readonly surge?: number;
   readonly isFrozen?: boolean;
 }
+
+const endBegun: typeof inPlaceUpdate = (deps, pass) => endBegunUpdates(deps, pass, true);
 
 test('an updated Machine is given to the new set only as it was looked at', async () => {
   const { deps, run } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'] });
@@ -351,6 +355,57 @@ test('a Machine that was updated to another template is updated again, and never
   expect(first).toMatchObject({ what: 'nodes/o-1', body: { spec: { unschedulable: null } } });
   // It is still of an old template, and its next update is that of a rollout.
   expect(JSON.stringify(first?.body)).toContain(PREFER_NO_SCHEDULE_KEY);
+});
+
+describe('a Machine of the new set that was updated to another template, as after a rollback', () => {
+  test.each([
+    { title: 'in the rollout', step: inPlaceUpdate },
+    { title: 'while it is paused', step: endBegun },
+  ])('is updated once more $title, and its Node stays empty until then', async ({ step }) => {
+    const { deps, run, writtenNodes } = scene({ old: [], now: ['n-1', 'n-2'], updated: ['n-1', 'n-2'] });
+    notedFor(deps, 'n-1', 'before');
+
+    await run(step);
+    await run(step);
+
+    const [again] = deps.targetClient.writes;
+    expect(writtenNodes()).toEqual(['nodes/n-1', 'nodes/n-2']);
+    expect(again).toMatchObject({ intent: 'destroy', clusters: ['target'] });
+    expect(deps.nodes.get('n-1')).toMatchObject({
+      metadata: {
+        labels: { [CANDIDATE_FOR_UPDATE_LABEL]: 'true', [SELECTED_FOR_UPDATE_LABEL]: 'true' },
+        annotations: { [CANDIDATE_FOR_SET_ANNOTATION]: 'now' },
+      },
+    });
+    expect(deps.nodes.get('n-1')?.metadata.labels).not.toHaveProperty([UPDATE_RESULT_LABEL]);
+    expect(JSON.stringify(again?.body)).not.toContain('unschedulable');
+  });
+
+  test.each([
+    { title: 'has been updated to this one', noted: 'now', result: 'successful', changes: [{ unschedulable: null }] },
+    { title: 'is being updated to this one', noted: 'now', result: undefined, changes: [] },
+    {
+      title: 'has changed otherwise',
+      noted: 'before',
+      result: 'successful',
+      changes: [undefined],
+    },
+  ])('and $title meanwhile is treated as a live read shows it', async ({ noted, result, changes }) => {
+    const { deps, run } = scene({ old: [], now: ['n-1'], updated: ['n-1'] });
+    notedFor(deps, 'n-1', 'before');
+    const live = node((n) => {
+      Object.assign(n.metadata, { name: 'n-1', uid: 'uid-of-n-1', resourceVersion: '8' });
+      if (result !== undefined) n.metadata.labels[UPDATE_RESULT_LABEL] = result;
+      n.metadata.annotations[CANDIDATE_FOR_SET_ANNOTATION] = noted;
+    });
+    deps.targetClient.put(nodes, live);
+    deps.targetClient.failures.push(CONFLICT);
+
+    await run();
+
+    const after = deps.targetClient.writes.slice(1).map(({ body }) => (body as { spec?: object }).spec);
+    expect(after).toMatchObject(changes);
+  });
 });
 
 describe('a Machine that was moved to a set which is no longer that of an update in place', () => {
@@ -631,8 +686,6 @@ describe('a Machine that may not be changed', () => {
 });
 
 describe('while it is paused', () => {
-  const endBegun: typeof inPlaceUpdate = (deps, pass) => endBegunUpdates(deps, pass, true);
-
   test('an updated Machine moves on, and no other is chosen', async () => {
     const { run, written, writtenNodes } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'] });
 

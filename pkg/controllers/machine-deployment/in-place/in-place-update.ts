@@ -29,8 +29,8 @@ import {
   toSelect,
   withNodes,
 } from './in-place.ts';
-import { bothMarked, type Marked, type NodeOfMachine } from '../node-marks/node-marker.ts';
-import { releaseOutdatedNode, releaseUpdatedNode, selectNode } from '../node-marks/rollout-node-marks.ts';
+import { bothMarked, type Marked, type NodeOfMachine, type NodeWrite } from '../node-marks/node-marker.ts';
+import { releaseOutdatedNode, releaseUpdatedNode, reselectNode, selectNode } from '../node-marks/rollout-node-marks.ts';
 import { observeAgain, type Observed } from '../observed.ts';
 import { resizeSets } from '../scaling/resize.ts';
 import { shrinkOldSets } from '../rollout/rolling.ts';
@@ -254,7 +254,11 @@ async function stopRefilling(deps: RolloutDeps, old: readonly Side[], signal: Ab
   await patchEach(deps.writer, machineSets, open, close, signal);
 }
 
-/** Ends what was moved earlier, once the new set counts it. A Node that refuses to be given back, or is kept empty for a maintenance or its deletion, holds up nothing else. */
+/**
+ * Ends what was moved earlier, once the new set counts it. A Node that was updated to another template is not given back, but updated once
+ * more: its Machine has never left the set that is the new one after a rollback. A Node that refuses either, or is kept empty for a maintenance
+ * or its deletion, holds up nothing else.
+ */
 async function settle(deps: RolloutDeps, { observed, signal }: DeploymentPass, now: Side): Promise<Marked> {
   const labelled = now.machines.map(({ machine }) => machine).filter(isJustUpdated);
   const hasAll = now.machines.length <= now.facts.size;
@@ -262,7 +266,10 @@ async function settle(deps: RolloutDeps, { observed, signal }: DeploymentPass, n
   await deps.moves.end(observed.deployment, counted, signal);
   const needless = now.machines.filter(isNeedlessCandidate).map(({ machine }) => machine);
   const due = now.machines.filter((one) => isToBeReleased(one) && !isEmptied(one.machine));
-  const released = await deps.marker.write(observed.deployment, due, releaseUpdatedNode, signal);
+  const { name } = now.set.metadata;
+  const giveBack: NodeWrite = (target, node, its) =>
+    isForAnother({ node }, name) ? reselectNode(target, node, name, its) : releaseUpdatedNode(target, node, its);
+  const released = await deps.marker.write(observed.deployment, due, giveBack, signal);
   return bothMarked(released, await deps.marker.mark(observed.deployment, needless, { candidate: false }, signal));
 }
 

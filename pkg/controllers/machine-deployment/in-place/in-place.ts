@@ -29,6 +29,7 @@ import { leastAvailable, type RolloutLimits } from '../../replicas/limits.ts';
  * | drained                                      | the agent on the Node updates it      | Node label says the result       |
  * | successful, and the Machine healthy again    | we give the Machine to the new set    | it carries `update-result`       |
  * | … but to the template of another set         | we free the Node                      | of an old set                    |
+ * | … and its set is the new one, by a rollback  | we label it chosen once more          | as any that is chosen            |
  * | carries `update-result`, new set has room    | we take that label off, free the Node | done                             |
  * | … template or strategy have changed since    | its set counts it, and the label goes | as any other                     |
  * | failed, or no result in time                 | the machine controller                | Failed: deleted by its old set   |

@@ -6,6 +6,7 @@ import {
   SCALE_DOWN_DISABLED_ANNOTATION as SCALE_DOWN_DISABLED,
   SCALE_DOWN_DISABLED_BY_US_ANNOTATION as SCALE_DOWN_DISABLED_BY_US,
   SELECTED_FOR_UPDATE_LABEL,
+  UPDATE_FAILED_REASON_ANNOTATION,
   UPDATE_RESULT_LABEL,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
@@ -112,6 +113,21 @@ export async function selectNode(target: Target, node: Node, signal: AbortSignal
   const { name, labels } = node.metadata;
   if (labels?.[CANDIDATE_FOR_UPDATE_LABEL] === undefined) return;
   const patch = mergePatchIfUnchanged(node, { metadata: { labels: { [SELECTED_FOR_UPDATE_LABEL]: 'true' } } });
+  await target.writer.patch('destroy', nodes, { name }, patch, { signal, clusters: [target.cluster] });
+}
+
+/**
+ * Asks for one more update of a Node, to the template of `set`, in the place of giving it back: it stays empty. Does nothing when its update
+ * has not succeeded.
+ */
+export async function reselectNode(target: Target, node: Node, set: string, signal: AbortSignal): Promise<void> {
+  const { name, labels } = node.metadata;
+  if (labels?.[UPDATE_RESULT_LABEL] !== 'successful') return;
+  const metadata = {
+    labels: { [CANDIDATE_FOR_UPDATE_LABEL]: 'true', [SELECTED_FOR_UPDATE_LABEL]: 'true', [UPDATE_RESULT_LABEL]: null },
+    annotations: { [CANDIDATE_FOR_SET_ANNOTATION]: set, [UPDATE_FAILED_REASON_ANNOTATION]: null },
+  };
+  const patch = mergePatchIfUnchanged(node, { metadata });
   await target.writer.patch('destroy', nodes, { name }, patch, { signal, clusters: [target.cluster] });
 }
 
