@@ -323,6 +323,22 @@ describe('choosing Nodes', () => {
       chosen: [],
     },
     {
+      title: 'none while one that a rollback has found chosen is drained',
+      of: [{}, {}, {}, {}],
+      now: { size: 1, available: 1 },
+      moved: [{ labels: SELECTED, reason: 'SelectedForUpdate' }],
+      unavailable: 1,
+      chosen: [],
+    },
+    {
+      title: 'the next while a person has selected one of the new set that is no candidate, which has no effect',
+      of: [{}, {}, {}, {}],
+      now: { size: 1, available: 1 },
+      moved: [{ labels: { [SELECTED_FOR_UPDATE_LABEL]: 'true' } }],
+      unavailable: 1,
+      chosen: ['m-0'],
+    },
+    {
       title: 'those whose Nodes stay, also if nobody replaces the others',
       of: [{ isNodeDeleted: true }, {}, { isNodeDeleted: true, isNeverReplaced: true }, {}],
       now: { size: 1, available: 1 },

@@ -11,7 +11,7 @@ import type { Node } from '../../../apis/wire.ts';
 import { conditionOf } from '../../../work/reconcile/conditions.ts';
 import { isUnderMaintenance } from '../../machine-facts/maintenance.ts';
 import { isUnderPreparation } from '../../machine-facts/prepared-deletion.ts';
-import { isUpdateOver } from '../../machine-facts/rollout-marks.ts';
+import { isEmptyForUpdate, isUpdateOver } from '../../machine-facts/rollout-marks.ts';
 import { isAvailable, isFailed, isJustUpdated, isPreserved, isTerminating } from '../../replicas/machine-state.ts';
 import type { NodeOfMachine } from '../node-marks/node-marker.ts';
 import { byAge, sumOf, type Resizes, type SetFacts } from '../sets/set-facts.ts';
@@ -121,10 +121,10 @@ export function toMove(
  * can hardly be updated, and mostly is replaced soon. Among either a smaller upgrade index goes first, whatever set it is of.
  *
  * A Machine of an old set that has failed and is preserved is missing anyway, unless its update made it so: an image that no Machine
- * survives would take one after the other. An updated one counts as unavailable until its Node was given back, for no pod can run there:
- * were none given back, all would end up cordoned. As many as a set is about to delete count as if they were gone: while it deletes hundreds,
- * those that stay would be chosen in their place. Nodes that are left alone, because they refused, that are deleted, and those of machines in
- * maintenance, or whose deletion is prepared, are passed over.
+ * survives would take one after the other. One of the new set counts as unavailable while its Node is kept empty, for no pod can run there:
+ * it is updated, and its Node not given back yet, or it was chosen for a template that was rolled back from. As many as a set is about to
+ * delete count as if they were gone: while it deletes hundreds, those that stay would be chosen in their place. Nodes that are left alone,
+ * because they refused, that are deleted, and those of machines in maintenance, or whose deletion is prepared, are passed over.
  */
 export function toSelect(
   oldSets: readonly { readonly facts: SetFacts; readonly machines: readonly NodeOfMachine[] }[],
@@ -137,7 +137,8 @@ export function toSelect(
   const isUnderway = ({ node }: NodeOfMachine): boolean =>
     node?.metadata.labels?.[SELECTED_FOR_UPDATE_LABEL] !== undefined;
   const underway = all.filter(isUnderway).length;
-  const cordoned = newSet.machines.filter((one) => isAvailable(one.machine) && isToBeReleased(one)).length;
+  const isEmptied = ({ node }: NodeOfMachine): boolean => node !== undefined && isEmptyForUpdate(node);
+  const cordoned = newSet.machines.filter((one) => isAvailable(one.machine) && isEmptied(one)).length;
   const usable =
     all.filter((one) => !isUnderway(one) && isAvailable(one.machine)).length + newSet.facts.available - cordoned;
   const missed = all.filter(
