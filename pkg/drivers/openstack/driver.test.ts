@@ -114,6 +114,60 @@ describe('the status of a machine', () => {
   });
 });
 
+describe('a server that Gardener’s provider has not finished', () => {
+  const CIDRS = ['100.64.0.0/11', 'fd00::/48'];
+  const networks = [{ id: 'n-1', podNetwork: true }, { id: 'n-2' }];
+  const ofPods = classOf('openstack', { spec: { ...SPEC, networkID: undefined, networks, podNetworkCIDRs: CIDRS } });
+  const request = requestOf('m-1', ofPods);
+  const pairs = (...addresses: readonly string[]) => addresses.map((ip_address) => ({ ip_address }));
+  const portOf = (id: string, network: string, change: object = {}) => {
+    const common = { name: 'm-1', device_id: 's-1', description: '', fixed_ips: [], allowed_address_pairs: [] };
+    return { id, network_id: network, ...common, ...change };
+  };
+
+  test('lets the packets of pods pass before its machine is created', async () => {
+    cloud.servers = [serverOf('s-1', { metadata: TAGS })];
+    cloud.ports = [portOf('p-1', 'n-1'), portOf('p-2', 'n-2')];
+
+    const told = await cloud.passing(driver.getMachineStatus(request, callOf()));
+    const made = await cloud.passing(driver.initializeMachine(request, callOf()));
+
+    const result = { providerID: 'openstack:///region/s-1', nodeName: 'm-1' };
+    expect(told).toMatchObject({ reason: { code: 'Uninitialized', result } });
+    expect(made).toMatchObject({ value: result });
+    const open = [{ allowed_address_pairs: pairs(...CIDRS) }, { allowed_address_pairs: [] }];
+    expect(cloud.ports).toMatchObject(open);
+    expect(await cloud.passing(driver.getMachineStatus(request, callOf()))).toMatchObject({ value: result });
+    expect((await cloud.passing(driver.createMachine(request, callOf()))).status).toBe('fulfilled');
+    expect(cloud.ports).toMatchObject(open);
+  });
+
+  test.each([
+    {
+      what: 'lets those of the last CIDR pass, as the provider leaves it',
+      change: { allowed_address_pairs: pairs('fd00::/48') },
+    },
+    { what: 'has a port without port security', change: { port_security_enabled: false } },
+    { what: 'has no port in a network of pods', change: { network_id: 'n-2' } },
+    { what: 'is ours', metadata: undefined },
+    { what: 'is of a class that has become invalid', class: { ...SPEC, podNetworkCIDRs: CIDRS, tags: TAGS, typo: 1 } },
+    {
+      what: 'is of a class whose network is gone',
+      class: { ...SPEC, networkID: undefined, podNetworkCIDRs: CIDRS, networks: [{ name: 'gone', podNetwork: true }] },
+    },
+  ])('is none that $what', async ({ change = {}, class: spec, ...row }) => {
+    cloud.servers = [serverOf('s-1', 'metadata' in row ? {} : { metadata: TAGS })];
+    cloud.ports = [portOf('p-1', 'n-1', change)];
+    cloud.answer = (asked) =>
+      asked.includes('name=gone') ? { status: 200, headers: {}, body: { networks: [] } } : undefined;
+    const about = spec === undefined ? request : requestOf('m-1', classOf('openstack', { spec }));
+
+    const told = await cloud.passing(driver.getMachineStatus(about, callOf()));
+
+    expect(told).toMatchObject({ status: 'fulfilled', value: { providerID: 'openstack:///region/s-1' } });
+  });
+});
+
 test('the deletion of a server without a Machine leaves another one of its name', async () => {
   cloud.servers = [serverOf('s-1'), serverOf('s-2')];
 

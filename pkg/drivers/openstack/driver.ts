@@ -142,6 +142,8 @@ export class OpenStackDriver implements Driver {
       // A build that failed is no VM: a new one is made in its place.
       if (server === undefined || this.#stateOf(server) === 'failed') throw notFound(machine);
       if (this.#stateOf(server) === 'building') throw unfinished(cloud, machine, server, 'is being built');
+      if (await this.#isClosedToPods(cloud, request, machine, server, call.signal))
+        throw unfinished(cloud, machine, server, 'does not let the packets of pods pass yet');
       const vm = virtualMachineOf(cloud, server);
       const wanted = floatingIPIn(request.machineClass.providerSpec);
       // Nova shows floating IPs late.
@@ -282,9 +284,14 @@ export class OpenStackDriver implements Driver {
     { signal }: DriverCall,
   ): Promise<VirtualMachine> {
     const vm = virtualMachineOf(cloud, server);
-    if (this.#stateOf(server) === 'building' || spec.floatingIP === undefined) return vm;
+    if (this.#stateOf(server) === 'building') return vm;
     const about = { ...this.#deps, cloud, machine };
-    const port = await new Ports(about).first(spec, server.id, signal);
+    const ports = new Ports(about);
+    if (isOfEarlierProvider(server))
+      for (const { id } of await ports.closedToPods(spec, server.id, signal))
+        await cloud.network.allowAddresses(id, spec.podNetworkCIDRs, signal);
+    if (spec.floatingIP === undefined) return vm;
+    const port = await ports.first(spec, server.id, signal);
     if (port === undefined)
       throw new DriverError(
         'FailedPrecondition',
@@ -298,9 +305,31 @@ export class OpenStackDriver implements Driver {
     return { ...vm, addresses: [...vm.addresses, { type: 'ExternalIP', address }] };
   }
 
+  /** Whether an earlier provider was stopped before it had finished the server; not known of a class that has become invalid. */
+  async #isClosedToPods(
+    cloud: Cloud,
+    { machineClass }: MachineRequest,
+    machine: MachineIdentity,
+    server: Server,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    if (!isOfEarlierProvider(server)) return false;
+    try {
+      const spec = parseProviderSpec(machineClass.providerSpec);
+      return (await new Ports({ ...this.#deps, cloud, machine }).closedToPods(spec, server.id, signal)).length > 0;
+    } catch (err) {
+      if (DriverError.hasCode(err, 'InvalidArgument')) return false;
+      throw err;
+    }
+  }
+
   #stateOf(server: Server): ReturnType<typeof serverStateOf> {
     return serverStateOf(server, this.#deps.clock.now(), this.#deps.settings.buildMs);
   }
+}
+
+function isOfEarlierProvider(server: Server): boolean {
+  return namespaceOf(server) === undefined;
 }
 
 function withoutRegion(): DriverError {

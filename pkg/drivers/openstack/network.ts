@@ -16,6 +16,8 @@ export interface Port {
   readonly tags?: readonly string[];
   readonly revision_number?: number;
   readonly fixed_ips: readonly { readonly ip_address: string }[];
+  readonly port_security_enabled?: boolean;
+  readonly allowed_address_pairs?: readonly object[];
 }
 
 /** What we read of Neutron's floating IPs. */
@@ -95,6 +97,12 @@ export class Network {
   ): Promise<Answer> {
     const headers: Record<string, string> = revision === undefined ? {} : { 'if-match': `revision_number=${revision}` };
     return await this.#client.raw('PUT', `/ports/${id}`, signal, { body: { port: { description } }, headers });
+  }
+
+  /** From and to which packets may pass beside the port's own address. */
+  async allowAddresses(id: string, cidrs: readonly string[], signal: AbortSignal): Promise<void> {
+    const body = { port: { allowed_address_pairs: pairsOf(cidrs) } };
+    await this.#client.call('allowing addresses of pods at the port', 'PUT', `/ports/${id}`, signal, { body });
   }
 
   /** One that is not there is deleted. */
@@ -191,7 +199,7 @@ function portBody(wanted: DesiredPort): object {
   const { hasPortSecurity, vnicType, profile, fixedIP } = settings;
   const isLimited = hasPortSecurity !== false;
   const fixedIPs = fixedIP === undefined ? subnetIDs.map((id) => ({ subnet_id: id })) : [{ ip_address: fixedIP }];
-  const pairs = addressPairs.map((cidr) => ({ ip_address: cidr }));
+  const pairs = pairsOf(addressPairs);
   return {
     name,
     network_id: networkID,
@@ -203,6 +211,10 @@ function portBody(wanted: DesiredPort): object {
     ...(vnicType === undefined ? {} : { 'binding:vnic_type': vnicType }),
     ...(profile === undefined ? {} : { 'binding:profile': profile }),
   };
+}
+
+function pairsOf(cidrs: readonly string[]): readonly object[] {
+  return cidrs.map((cidr) => ({ ip_address: cidr }));
 }
 
 function onlyID(found: readonly { readonly id: string }[], path: string, kind: string, name: string): string {

@@ -49,6 +49,24 @@ export class Ports {
     return firstPort(bound, await this.#networkID(network, 0, signal), this.#owner);
   }
 
+  /**
+   * The ports of a server, in networks of pods, that let no packets of pods pass: an earlier provider allows them last. Which ones it has allowed
+   * is not compared: of several CIDRs it leaves one.
+   */
+  async closedToPods(spec: OpenStackSpec, server: string, signal: AbortSignal): Promise<readonly Port[]> {
+    if (spec.podNetworkCIDRs.length === 0) return [];
+    const bound = await this.#deps.cloud.network.portsOfDevice(server, signal);
+    const closed = bound.filter(
+      ({ port_security_enabled: isLimited, allowed_address_pairs: pairs = [] }) =>
+        isLimited !== false && pairs.length === 0,
+    );
+    if (closed.length === 0) return [];
+    const ofPods = new Set<string>();
+    for (const [i, network] of spec.networks.entries())
+      if (network.isPodNetwork) ofPods.add(await this.#networkID(network, i, signal));
+    return closed.filter(({ network_id: network }) => ofPods.has(network));
+  }
+
   /** How long a server that was asked for may still appear. */
   leftMs(ports: readonly Port[]): number {
     const { clock, settings } = this.#deps;
