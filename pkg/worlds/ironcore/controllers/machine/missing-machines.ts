@@ -10,6 +10,7 @@ import { BoundedMap } from '../../../../kube/events/bounded-map.ts';
 import type { PoolRuntime } from '../../runtime/gated-runtime.ts';
 import { giveUpHint, releaseOf, type Release } from '../../../../controllers/vms/orphan-release.ts';
 import { deletionNoteOf, type DeletionNote } from './deletion-note.ts';
+import { UID_LABEL } from './keys.ts';
 import { runtimeIDOf, runtimeNameOf } from './runtime-id.ts';
 import { listRuntimeMachines, type ListedRuntime } from './sightings.ts';
 import { CREATION_MS } from './uncertainty.ts';
@@ -51,8 +52,9 @@ interface Shortage {
   readonly missing: number;
   /** By which the runtime has said so. */
   readonly connection: number | undefined;
-  /** Ids of all machines that it shows. */
-  readonly ids: ReadonlySet<string>;
+  /** Ids of all machines that it shows, each with the UID of its Machine as its label has it; empty without. */
+  readonly ids: ReadonlyMap<string, string>;
+  readonly uids: ReadonlySet<string>;
 }
 
 /** Whether so many are missing that the runtime is not believed. */
@@ -168,7 +170,7 @@ export class MissingMachines {
 
   /**
    * Whether too many machines of the pool are missing in the runtime's whole list, whatever it makes of labels, or nothing but that says that
-   * this one is gone. Throws RuntimeError.
+   * this one is gone; or that list has it. Throws RuntimeError.
    */
   async lost(
     machine: IronCoreMachine,
@@ -176,16 +178,23 @@ export class MissingMachines {
     runtime: ListedRuntime,
     signal: AbortSignal,
   ): Promise<Doubt | undefined> {
-    const { recorded, missing, connection, ids } = await this.#shortage(poolName, runtime, signal);
+    const { recorded, missing, connection, ids, uids } = await this.#shortage(poolName, runtime, signal);
+    const release = this.#releaseOf(machine, poolName);
+    const { machineID = '' } = machine.status ?? {};
+    const what = machineID === '' ? 'its machine' : machineID;
+    const { uid } = machine.metadata;
+    // Where its label is lost, the id may be somebody else's by now: that may be given up.
+    if (uids.has(uid) || (release !== 'given' && ids.get(runtimeIDOf(machine)) === '')) {
+      const message =
+        `The runtime lists ${what} among all of its machines, but did not when asked for it. Not creating, deleting or releasing anything for it ` +
+        'until both agree. If this persists, check how the runtime selects machines by label and id';
+      return { reason: 'MachinesLost', message };
+    }
     const isMany = isTooMany({ recorded, missing });
     const note = this.deletionOf(machine);
     const isVouchedFor = this.#isVouchedFor(machine, poolName, connection);
     if (this.#isBelieved(machine, poolName, { note, isMany, isVouchedFor, connection, ids })) return undefined;
-    const release = this.#releaseOf(machine, poolName);
     if (release === 'given') return undefined;
-    const { machineID = '' } = machine.status ?? {};
-    const what = machineID === '' ? 'its machine' : machineID;
-    const { uid } = machine.metadata;
     if (!isVouchedFor) this.#amongManySinceMs.delete(uid);
     else if (note === 'none') {
       const nowMs = this.#deps.clock.monotonicMs();
@@ -250,7 +259,7 @@ export class MissingMachines {
    * Whether the runtime shows a machine that was made while that of this Machine was there, as their Machines say: so its state is not one from
    * before both. Whoever comes after a process that died of a deletion has seen neither.
    */
-  #isOutlived(machine: IronCoreMachine, poolName: string, ids: ReadonlySet<string>): boolean {
+  #isOutlived(machine: IronCoreMachine, poolName: string, ids: Shortage['ids']): boolean {
     const madeMs = creationSentMs(machine);
     const goingMs = fromTimestamp(machine.metadata.deletionTimestamp);
     if (madeMs === undefined || goingMs === undefined) return false;
@@ -281,14 +290,14 @@ export class MissingMachines {
     const inPool = machines.byIndex('pool', poolName);
     const shown = await listRuntimeMachines(runtime, {}, signal);
     sightings.saw(poolName, shown);
-    const ids = new Set(shown.machines.map(({ metadata }) => metadata.id));
+    const ids = new Map(shown.machines.map(({ metadata: { id, labels } }) => [id, labels[UID_LABEL] ?? '']));
     const known = inPool
       .filter((one) => !this.isExpected(one))
       .map(runtimeIDOf)
       // That one is gone which was seen going is no news either.
       .filter((id) => id !== '' && (ids.has(id) || !sightings.vouchesFor(poolName, { id })));
     const missing = known.filter((id) => !ids.has(id)).length;
-    return { recorded: known.length, missing, connection: shown.connection, ids };
+    return { recorded: known.length, missing, connection: shown.connection, ids, uids: new Set(ids.values()) };
   }
 
   /** What the pool allows for all of its Machines, or the Machine for itself. */

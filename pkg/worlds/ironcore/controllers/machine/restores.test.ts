@@ -275,6 +275,36 @@ describe('a Machine that has lost the id of its machine in a restore', () => {
   });
 });
 
+describe('a machine that is shown again by nothing but the list that is to say that it is gone', () => {
+  const status = { machineID: 'iri://x' };
+  const CASES = [
+    { what: 'known by its label', machine: machineOf(), by: { [label]: 'uid-m' } },
+    { what: 'known by its id', machine: { ...machineOf(), status }, by: {} },
+    { what: 'given up', machine: { ...machineOf(giveUp(new FakeClock())), status }, by: { [label]: 'uid-m' } },
+  ].flatMap((row) => [false, true].map((isGoing) => ({ ...row, isGoing })));
+
+  test.each(CASES)('keeps its Machine, and is the only one: $what; deleted: $isGoing', async (row) => {
+    const { machine, by, isGoing } = row;
+    const x = shownAs('x', { labels: by });
+    const it = world({ ...machine, metadata: { ...machine.metadata, ...(isGoing && deletion) } });
+    it.sightings.saw('p', { machines: [shownAs('x', { labels: { [label]: 'uid-m' } })], connection: 0 });
+    await it.pass();
+    it.shown.push(x);
+    it.clock.advance(31_000);
+
+    await it.pass();
+    expect([it.store.made, hasFinalizer(it)]).toEqual([0, true]);
+    expect(it.events.at(-1)).toMatch(/^MachinesLost: The runtime lists .* among all of its machines, but did not/);
+    // When that has ended, it is looked for as if it had just vanished.
+    it.shown.length = 0;
+    await it.pass();
+    expect([it.store.made, hasFinalizer(it)]).toEqual([0, true]);
+    it.clock.advance(31_000);
+    await it.pass();
+    expect([it.store.made, hasFinalizer(it)]).toEqual(isGoing ? [0, false] : [1, true]);
+  });
+});
+
 test('a Volume in whose place an entry has got another one is released when the machine no longer has it', async () => {
   const volumeOf = (name: string): IronCoreVolume => ({
     metadata: meta(name),
