@@ -6,7 +6,7 @@ import type { IronCoreMachine } from '../pkg/worlds/ironcore/api/machine.ts';
 import { NO_DOWNWARD_API } from '../pkg/worlds/ironcore/api/downward-api.ts';
 import type { IronCoreMachineClass } from '../pkg/worlds/ironcore/api/machine-class.ts';
 import type { IronCoreMachinePool } from '../pkg/worlds/ironcore/api/machine-pool.ts';
-import type { IronCoreNetworkInterface } from '../pkg/worlds/ironcore/api/network-interface.ts';
+import type { IronCoreNetwork, IronCoreNetworkInterface } from '../pkg/worlds/ironcore/api/network-interface.ts';
 import type { IronCoreVolume } from '../pkg/worlds/ironcore/api/volume.ts';
 import {
   DELETION_SENT_ANNOTATION,
@@ -64,6 +64,8 @@ export function world(
     downwardAPI = NO_DOWNWARD_API,
     watchFilter = '',
     otherRuntimes = [] as readonly (readonly [string, PoolRuntime])[],
+    nics = [] as readonly IronCoreNetworkInterface[],
+    networks = [] as readonly IronCoreNetwork[],
   } = {},
 ) {
   const clock = new FakeClock();
@@ -118,6 +120,8 @@ export function world(
         if (refusal !== undefined) throw refusal;
         store.attachVolume(id, change.volume);
       }
+      if (change.kind === 'detachNetworkInterface') store.detachNetworkInterface(id, change.name);
+      if (change.kind === 'attachNetworkInterface') store.attachNetworkInterface(id, change.networkInterface);
       if (change.kind === 'power') {
         const [trouble] = troubles;
         if (trouble?.isMutation === true) throw trouble;
@@ -146,13 +150,14 @@ export function world(
   } as unknown as PoolRuntime;
   const machineClass: IronCoreMachineClass = { metadata: meta('c'), capabilities: { cpu: 1 } };
   const pools = new MemoryInformer([pool]);
+  const networkInterfaces = new MemoryInformer(nics, IRONCORE_NETWORK_INTERFACE_INDEXES);
   const controller = new IronCoreMachineController({
     machines,
     pools,
     classes: { get: () => machineClass } as unknown as MemoryInformer<IronCoreMachineClass>,
     volumes: new MemoryInformer<IronCoreVolume>(volumes, IRONCORE_VOLUME_INDEXES),
-    networkInterfaces: new MemoryInformer<IronCoreNetworkInterface>([], IRONCORE_NETWORK_INTERFACE_INDEXES),
-    networks: new MemoryInformer([]),
+    networkInterfaces,
+    networks: new MemoryInformer(networks),
     reader: client,
     writer: client,
     runtimes: new Map([['p', runtime], ...otherRuntimes]),
@@ -184,6 +189,7 @@ export function world(
     client,
     machines,
     pools,
+    networkInterfaces,
     pass,
     isServed,
     keptUses,

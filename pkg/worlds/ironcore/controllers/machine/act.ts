@@ -1,7 +1,13 @@
 import { capital } from '../../../../apis/capital.ts';
 import { ignoreNotFound } from '../../../../kube/client/errors.ts';
 import { requeue, stop, type StepResult } from '../../../../work/reconcile/result.ts';
-import { claimUsed, networkInterfaceUIDs, releaseClaims, type ClaimDeps } from './claiming.ts';
+import {
+  claimUsed,
+  networkInterfaceUIDs,
+  releaseClaims,
+  releaseNetworkInterfaces,
+  type ClaimDeps,
+} from './claiming.ts';
 import { createMachine, type CreateDeps } from './create-machine.ts';
 import { decideMachine, exchangesOf, type Situation } from './decision.ts';
 import { deleteRuntimeMachines, type DeleteDeps } from './delete-machines.ts';
@@ -30,6 +36,7 @@ export const act = (deps: Deps): IronCoreStep => ({
     const { observed, isGoing, poolName, poolUID, existing, uncertainMs, signal } = pass;
     if (!isGoing) await claimUsed(deps, observed, existing, uncertainMs === 0, signal);
     const desired = isGoing ? NOTHING : await desiredOf(deps, pass, existing.length > 0);
+    if (!isGoing && uncertainMs === 0) await releaseNetworkInterfaces(deps, observed, existing, desired, signal);
     const unseen = unseenPool(deps, pass.runtime);
     const situation: Situation = {
       machine: observed,

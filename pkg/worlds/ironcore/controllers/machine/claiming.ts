@@ -12,15 +12,18 @@ import { mergePatchIfUnchanged } from '../../../../kube/client/patch.ts';
 import type { Resource } from '../../../../apis/resource.ts';
 import { ironCoreNetworkInterfaces, ironCoreVolumes } from '../../api/resources.ts';
 import { claimBy, networkInterfaceClaims, volumeClaims, type Claimable, type ResourceClaims } from './claims.ts';
+import { formerNetworkInterfaces } from './decision.ts';
+import type { DesiredMachine } from './desired-machine.ts';
 import { handlesOfVolume, leavingOf, volumeHandle } from './kept-uses.ts';
 import type { PassCollaborators } from './machine-pass.ts';
+import { prefixAddressOf } from './surroundings.ts';
 
 export type Used = IronCoreVolume | IronCoreNetworkInterface;
 
 export type ClaimDeps = Pick<PassCollaborators, 'classes' | 'volumes' | 'networkInterfaces' | 'writer' | 'reports'>;
 
 /**
- * Takes what the Machine names, makes what is to be made for it, and lets go of what neither it nor `existing`, its machines, use any
+ * Takes what the Machine names, makes what is to be made for it, and lets go of Volumes that neither it nor `existing`, its machines, use any
  * more; of nothing while it is not certain that these are all. Throws ApiError.
  */
 export async function claimUsed(
@@ -32,11 +35,10 @@ export async function claimUsed(
 ): Promise<void> {
   const { volumes, networkInterfaces, classes } = deps;
   const { spec } = observed;
-  const names = (entries: readonly { readonly name: string }[] = []): Set<string> =>
-    new Set(entries.map(({ name }) => name));
-  const [volumeNames, nicNames] = [names(spec.volumes), names(spec.networkInterfaces)];
-  const uses = (kind: 'volumes' | 'networkInterfaces', named: Set<string>): boolean =>
-    existing.some((one) => [...one.spec[kind], ...one.status[kind]].some(({ name }) => !named.has(name)));
+  const names = new Set(spec.volumes?.map(({ name }) => name));
+  const hasUnnamed = existing.some((one) =>
+    [...one.spec.volumes, ...one.status.volumes].some(({ name }) => !names.has(name)),
+  );
   // What an entry was before it was changed is in use until the machine has it no more.
   const hasFormer = existing.some((one) => leavingOf(one, 'volumes').length > 0);
   const isAttached = ({ status: { access } = {} }: IronCoreVolume): boolean =>
@@ -47,12 +49,54 @@ export async function claimUsed(
   const ofVolumes = volumeClaims(
     observed,
     classes.get(spec.machineClassRef.name),
-    claimable(observed, volumes, isCertain && !hasFormer && !uses('volumes', volumeNames), isAttached),
+    claimable(observed, volumes, isCertain && !hasFormer && !hasUnnamed, isAttached),
   );
   await carryOutClaims(deps, observed, ironCoreVolumes, ofVolumes, signal);
-  const mayRelease = isCertain && !uses('networkInterfaces', nicNames);
-  const ofNICs = networkInterfaceClaims(observed, claimable(observed, networkInterfaces, mayRelease));
+  const ofNICs = networkInterfaceClaims(observed, claimable(observed, networkInterfaces, false));
   await carryOutClaims(deps, observed, ironCoreNetworkInterfaces, ofNICs, signal);
+}
+
+/**
+ * Lets go of NetworkInterfaces that the Machine does not name any more, and that none of `existing`, all of its machines, has: they are known
+ * there by their addresses only. Throws ApiError.
+ */
+export async function releaseNetworkInterfaces(
+  deps: ClaimDeps & Pick<PassCollaborators, 'reader'>,
+  observed: IronCoreMachine,
+  existing: readonly RuntimeMachine[],
+  desired: DesiredMachine,
+  signal: AbortSignal,
+): Promise<void> {
+  // What an entry was before it was changed is in use until the machine has it no more.
+  if (existing.some((one) => leavingOf(one, 'networkInterfaces').length > 0)) return;
+  const claims = networkInterfaceClaims(observed, claimable(observed, deps.networkInterfaces, true));
+  const former = formerNetworkInterfaces(existing, desired);
+  const isFree = async (nic: IronCoreNetworkInterface): Promise<boolean> => {
+    if (former.length === 0) return true;
+    const { ips = [] } = nic.spec ?? {};
+    const addresses = await Promise.all(
+      ips.map(
+        async ({ value }, at) =>
+          value ?? (await prefixAddressOf(deps.reader, nic, `${nic.metadata.name}-${at}`, signal)),
+      ),
+    );
+    // One that is not known may be any.
+    return former.every(
+      (has) => has.ips.length > 0 && addresses.every((one) => one !== undefined && !has.ips.includes(one)),
+    );
+  };
+  const free = async (all: readonly IronCoreNetworkInterface[]): Promise<readonly IronCoreNetworkInterface[]> => {
+    const are = await Promise.all(all.map(isFree));
+    return all.filter((_, at) => are[at]);
+  };
+  const left = {
+    claim: [],
+    note: [],
+    create: [],
+    release: await free(claims.release),
+    delete: await free(claims.delete),
+  };
+  await carryOutClaims(deps, observed, ironCoreNetworkInterfaces, left, signal);
 }
 
 /** Nothing is left at the runtime: all that it had claimed is free again. Throws ApiError. */

@@ -310,6 +310,19 @@ function isKept<T>(
   return exchange === undefined || !isExchange(exchange);
 }
 
+/** Network interfaces that machines have, and of which it is not known that they are what their entries are to be. */
+export function formerNetworkInterfaces(
+  existing: readonly RuntimeMachine[],
+  { networkInterfaces }: DesiredMachine,
+): readonly NetworkInterface[] {
+  return existing.flatMap(({ spec }) =>
+    spec.networkInterfaces.filter((has) => {
+      const wanted = wantedOf(networkInterfaces.get(has.name));
+      return wanted === undefined || !isSameNetworkInterface(has, wanted);
+    }),
+  );
+}
+
 /** What would be changed if others did not use what is wanted. */
 export function exchangesOf({ machine, desired, existing }: Situation): readonly Exchange[] {
   const [kept, ...others] = existing;

@@ -302,6 +302,21 @@ describe('what a Machine waits for', () => {
   });
 });
 
+test.each([
+  { what: 'and is known where its machine has it', machine: 'ns/other', held: ['10.0.0.1'] },
+  { what: 'and is not what the machine of a third one has', machine: 'ns/third', held: undefined },
+])('a NetworkInterface that another Machine has claimed is waited for, $what', ({ machine, held }) => {
+  const { networkInterfaces } = desiredRuntimeMachine(documentMachine({}), {
+    ...AROUND,
+    networkInterface: () => ({ ...NIC, spec: { ...NIC.spec, machineRef: { name: 'other', uid: 'u' } } }),
+    keeperOf: (handle) => (handle === 'address net-1 10.0.0.1' ? { id: 'x', pool: 'q', machine } : undefined),
+  });
+
+  const [nic] = networkInterfaces.values();
+  expect(nic).toMatchObject({ why: 'NetworkInterface networkinterface-sample is in use by Machine other' });
+  expect(nic && 'held' in nic ? nic.held?.ips : undefined).toEqual(held);
+});
+
 test('fields that flags name are labels of volumes and network interfaces, too, in the order in which Go writes them', () => {
   const fields = new Map([
     ['zone', { field: 'labels', key: 'z' }],

@@ -9,7 +9,7 @@ import type { DownwardAPI } from '../../api/downward-api.ts';
 import type { IronCoreMachineClass } from '../../api/machine-class.ts';
 import type { IronCoreNetwork, IronCoreNetworkInterface } from '../../api/network-interface.ts';
 import type { IronCoreVolume } from '../../api/volume.ts';
-import { controllerOf, keyOf, type KubeObject } from '../../../../apis/meta.ts';
+import { controllerOf, keyBeside, keyOf, type KubeObject } from '../../../../apis/meta.ts';
 import { quantityAsNumber } from '../../../../apis/quantity.ts';
 import { NetworkInterface, Volume, VolumeConnection } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeClass } from '../../runtime/runtime.ts';
@@ -186,36 +186,56 @@ function networkInterfaceOf(
   const foreign = notMadeFor(machine, 'NetworkInterface', entry.ephemeral, nic);
   if (foreign !== undefined) return { why: foreign };
   if (nic === undefined) return { why: `NetworkInterface ${name} does not exist` };
-  const { machineRef, networkRef, ips = [], attributes } = nic.spec ?? {};
+  const { machineRef } = nic.spec ?? {};
   if (machineRef === undefined) return { why: `NetworkInterface ${name} is not claimed yet` };
+  const needed = attachable(entry, name, nic, around);
   if (machineRef.uid !== machine.metadata.uid) {
-    return { why: `NetworkInterface ${name} is in use by Machine ${machineRef.name}` };
+    const why = `NetworkInterface ${name} is in use by Machine ${machineRef.name}`;
+    const isUser = 'wanted' in needed && needed.keeper?.machine === keyBeside(machine, machineRef.name);
+    return isUser ? { why, held: needed.wanted } : { why };
   }
+  if ('why' in needed) return { why: `NetworkInterface ${name}${needed.why}` };
+  return unlessKept(`NetworkInterface ${name}: ${needed.address}`, needed.keeper, needed.wanted);
+}
+
+type Attachable =
+  | { readonly why: string }
+  | { readonly wanted: NetworkInterface; readonly address: string; readonly keeper: Holder | undefined };
+
+/** What a NetworkInterface is at a runtime, and who has the first of its addresses that somebody has. */
+function attachable(
+  entry: NetworkInterfaceEntry,
+  name: string,
+  { metadata, spec }: IronCoreNetworkInterface,
+  around: Surroundings,
+): Attachable {
+  const { networkRef, ips = [], attributes } = spec ?? {};
   const networkName = networkRef?.name ?? '';
   const network = around.network(networkName);
-  if (network === undefined) return { why: `NetworkInterface ${name}: Network ${networkName} does not exist` };
-  if (ips.length === 0) return { why: `NetworkInterface ${name} has no IP address: add one to spec.ips` };
+  if (network === undefined) return { why: `: Network ${networkName} does not exist` };
+  if (ips.length === 0) return { why: ' has no IP address: add one to spec.ips' };
+  const { providerID: networkId = '' } = network.spec ?? {};
   const addresses: string[] = [];
-  let kept: { readonly address: string; readonly by: Holder } | undefined;
+  let kept: { readonly address: string; readonly keeper: Holder } | undefined;
   for (const [at, { value }] of ips.entries()) {
     const prefix = `${name}-${at}`;
     const address = value ?? around.prefixAddress(prefix);
-    if (address === undefined) return { why: `NetworkInterface ${name}: Prefix ${prefix} is not allocated yet` };
-    const keeper = around.keeperOf(addressHandle(network.spec?.providerID ?? '', address));
-    if (keeper !== undefined) kept ??= { address, by: keeper };
+    if (address === undefined) return { why: `: Prefix ${prefix} is not allocated yet` };
+    const keeper = around.keeperOf(addressHandle(networkId, address));
+    if (keeper !== undefined) kept ??= { address, keeper };
     addresses.push(address);
   }
   const wanted = NetworkInterface.fromPartial({
     name: entry.name,
-    networkId: network.spec?.providerID ?? '',
+    networkId,
     ips: addresses,
     attributes: {
       ...attributes,
-      [NIC_LABELS_ATTRIBUTE]: objectLabels('nic', nic.metadata, around.downwardAPI.networkInterfaceLabels),
+      [NIC_LABELS_ATTRIBUTE]: objectLabels('nic', metadata, around.downwardAPI.networkInterfaceLabels),
       [NETWORK_LABELS_ATTRIBUTE]: objectLabels('network', network.metadata, around.downwardAPI.networkLabels),
     },
   });
-  return unlessKept(`NetworkInterface ${name}: ${kept?.address ?? ''}`, kept?.by, wanted);
+  return { wanted, address: kept?.address ?? '', keeper: kept?.keeper };
 }
 
 /** What is wanted, unless a machine uses it. */

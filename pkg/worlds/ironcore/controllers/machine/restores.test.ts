@@ -3,13 +3,14 @@ import { describe, expect, test } from '@jest/globals';
 import { FakeClock } from '../../../../../test/fakes/fake-clock.ts';
 import { MachineStore } from '../../../../../packages/providers/iri/store.ts';
 import type { IronCoreMachine } from '../../api/machine.ts';
+import type { IronCoreNetworkInterface, IronCorePrefix } from '../../api/network-interface.ts';
 import type { IronCoreVolume } from '../../api/volume.ts';
 import { CREATION_SENT_ANNOTATION } from '../../../../apis/machine/v1alpha1/labels.ts';
 import { RuntimeError } from '../../runtime/error.ts';
 import type { PoolRuntime } from '../../runtime/gated-runtime.ts';
-import { Machine } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import { Machine, NetworkInterfaceStatus } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../runtime/runtime.ts';
-import { ironCoreMachines, ironCoreVolumes } from '../../api/resources.ts';
+import { ironCoreMachines, ironCoreNetworkInterfaces, ironCorePrefixes, ironCoreVolumes } from '../../api/resources.ts';
 import { CLAIM } from './keys.ts';
 import {
   MINUTE_MS,
@@ -347,6 +348,89 @@ test('a Volume in whose place an entry has got another one is released when the 
   status.observedGeneration -= 1n;
   await it.pass();
   expect([made.spec.volumes[1]?.connection?.handle, isReleased()]).toEqual(['after', true]);
+});
+
+describe('a NetworkInterface in whose place an entry names another one', () => {
+  const machineRef = { name: 'm', uid: 'uid-m' };
+  const network = { metadata: meta('net'), spec: { providerID: 'net-1' } };
+  const template = { ephemeral: { networkInterfaceTemplate: { spec: { networkRef: { name: 'net' } } } } };
+  const made = {
+    annotations: { 'common.ironcore.dev/ephemeral-managed-by': 'ephemeral-manager' },
+    ownerReferences: [
+      { apiVersion: 'compute.ironcore.dev/v1alpha1', kind: 'Machine', name: 'm', uid: 'uid-m', controller: true },
+    ],
+  };
+  const nicOf = (name: string, ip: string, metadata: object = {}): IronCoreNetworkInterface => ({
+    metadata: { ...meta(name), ...metadata },
+    spec: { networkRef: { name: 'net' }, machineRef, ips: [ip === '' ? { ephemeral: {} } : { value: ip }] },
+  });
+  const naming = (entry: object) => ({ networkInterfaces: [{ name: 'eth', ...entry }] });
+  const before = { networkInterfaceRef: { name: 'm-eth' } };
+
+  test.each([
+    { what: 'released', entry: before, nic: nicOf('m-eth', '10.0.0.1') },
+    { what: 'released, by the address of its prefix', entry: before, nic: nicOf('m-eth', '') },
+    { what: 'deleted', entry: template, nic: nicOf('m-eth', '10.0.0.1', made) },
+  ])('is $what when the machine no longer has it, and not before', async ({ entry, nic }) => {
+    const it = world(machineOf({}, naming(entry)), [], undefined, { nics: [nic], networks: [network] });
+    const controller = { kind: 'NetworkInterface', name: 'm-eth', uid: 'uid-m-eth', controller: true };
+    const prefix: IronCorePrefix = {
+      metadata: { ...meta('m-eth-0'), ownerReferences: [{ apiVersion: '', ...controller }] },
+      spec: { prefix: '10.0.0.1/32' },
+      status: { phase: 'Allocated' },
+    };
+    it.client.put(ironCorePrefixes, prefix);
+    it.client.put(ironCoreNetworkInterfaces, nic);
+    await it.pass();
+    const [machine] = it.store.all();
+    if (machine === undefined) throw new Error('none was made');
+    const { status } = machine;
+    status.networkInterfaces = [NetworkInterfaceStatus.fromPartial({ name: 'eth', handle: 'h' })];
+    const shown = [...status.networkInterfaces];
+    const live = await it.client.get(ironCoreMachines, { namespace: 'ns', name: 'm' });
+    const changed = { ...live, spec: { ...live.spec, ...naming({ networkInterfaceRef: { name: 'nic-2' } }) } };
+    it.client.put(ironCoreMachines, changed);
+    it.machines.put(changed);
+    const isFree = (): boolean =>
+      it.client.writes.some(
+        ({ verb, what, body }) =>
+          what === 'networkinterfaces/m-eth' &&
+          (verb === 'delete' || JSON.stringify(body).includes('"machineRef":null')),
+      );
+
+    // What takes its place is not there yet.
+    await it.pass();
+    await it.pass();
+    expect([machine.spec.networkInterfaces.map(({ ips }) => ips), isFree()]).toEqual([[['10.0.0.1']], false]);
+
+    // The guest does not let go of it.
+    it.networkInterfaces.put(nicOf('nic-2', '10.0.0.2'));
+    await it.pass();
+    status.networkInterfaces = shown;
+    await it.pass();
+    expect([machine.spec.networkInterfaces, isFree()]).toEqual([[], false]);
+
+    status.networkInterfaces = [];
+    await it.pass();
+    expect([machine.spec.networkInterfaces.map(({ ips }) => ips), isFree()]).toEqual([[['10.0.0.2']], true]);
+  });
+
+  test('does not hold one that the machine no longer has, which another Machine may need to let go of what is waited for', async () => {
+    const free = nicOf('free', '10.0.0.3');
+    const nics = [nicOf('m-eth', '10.0.0.1'), free];
+    const it = world(machineOf({}, naming(before)), [], undefined, { nics, networks: [network] });
+    it.client.put(ironCoreNetworkInterfaces, ...nics);
+    await it.pass();
+    const live = await it.client.get(ironCoreMachines, { namespace: 'ns', name: 'm' });
+    it.machines.put({ ...live, spec: { ...live.spec, ...naming({ networkInterfaceRef: { name: 'nic-2' } }) } });
+    it.client.writes.length = 0;
+
+    await it.pass();
+
+    expect(it.client.writes.filter(({ what }) => what.startsWith('networkinterfaces/'))).toMatchObject([
+      { what: 'networkinterfaces/free', body: { spec: { machineRef: null } } },
+    ]);
+  });
 });
 
 describe('a Volume of which a restore has forgotten that another Machine has it', () => {

@@ -45,8 +45,7 @@ export async function surroundingsOf(
   }
   const addresses = new Map<string, string | undefined>();
   for (const { nic, prefix } of prefixNames(machine, (of) => networkInterfaces.get(beside(of)))) {
-    const found = await read(ironCorePrefixes, prefix).catch(unlessServed);
-    if (found !== undefined && controllerOf(found)?.uid === nic.metadata.uid) addresses.set(prefix, addressOf(found));
+    addresses.set(prefix, await prefixAddressOf(reader, nic, prefix, signal));
   }
   return {
     downwardAPI,
@@ -59,6 +58,20 @@ export async function surroundingsOf(
     prefixAddress: (name) => addresses.get(name),
     keeperOf: (handle, object) => keeperOf(deps, machine, handle, object),
   };
+}
+
+/** The address of a prefix of a NetworkInterface; undefined: it has none yet. */
+export async function prefixAddressOf(
+  reader: SurroundingsDeps['reader'],
+  { metadata: { uid, namespace = '' } }: IronCoreNetworkInterface,
+  name: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const found = await reader
+    .get(ironCorePrefixes, { namespace, name }, { signal })
+    .catch(ignoreNotFound)
+    .catch(unlessServed);
+  return found !== undefined && controllerOf(found)?.uid === uid ? addressOf(found) : undefined;
 }
 
 /** A machine whose Machine has gone since its runtime does not answer may be gone with that: somebody must say so. */
