@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
+
 import { describe, expect, test } from '@jest/globals';
 
-import { findableIn, marksIn, parseProviderSpec, PLAIN_PORT } from './provider-spec.ts';
+import { findableIn, marksIn, MEMBERS, parseProviderSpec, PLAIN_PORT, PORT_MEMBERS } from './provider-spec.ts';
 
 const TAGS = { 'kubernetes.io-cluster-shoot--a--b': '1', 'kubernetes.io-role-node': '1' };
 const SPEC = {
@@ -236,4 +238,24 @@ test.each([
   { more: { rootDiskType: 'ssd' }, hasDisk: true },
 ])('a class with $more has disks that its deletions look for: $hasDisk', ({ more, hasDisk }) => {
   expect(findableIn(config(more)).hasDisk).toBe(hasDisk);
+});
+
+/** What `MachineProviderConfigSpec` of Gardener's provider has, at 07427c68; of an entry of its networks `id`, `name` and `podNetwork`. */
+const OF_GARDENERS =
+  'imageID imageName region availabilityZone flavorName keyName securityGroups tags networkID subnetID subnetIDs podNetworkCidr ' +
+  'podNetworkCIDRs rootDiskSize rootDiskType useConfigDrive serverGroupID networks';
+
+test('the page names the members that Gardener’s provider rejects, all of them', () => {
+  const page = readFileSync('docs/operations/openstack.md', 'utf8');
+  const rows = page.split('### Rolling back to it')[1]?.split('##')[0]?.split('\n') ?? [];
+  const namesOf = (end: string): readonly string[] =>
+    [...(rows.find((row) => row.includes(end))?.matchAll(/`(\w+)`/g) ?? [])].map(([, name = '']) => name);
+
+  const isOurs = (member: string): boolean => !OF_GARDENERS.split(' ').includes(member);
+  expect(namesOf('| the class').toSorted()).toEqual(MEMBERS.filter(isOurs).toSorted());
+  expect(
+    namesOf('| an entry of')
+      .filter((name) => name !== 'networks')
+      .toSorted(),
+  ).toEqual(PORT_MEMBERS.toSorted());
 });

@@ -75,7 +75,7 @@ export interface OpenStackSpec {
 
 const API_VERSION = 'openstack.machine.gardener.cloud/v1alpha1';
 const KIND = 'MachineProviderConfig';
-const MEMBERS = [
+export const MEMBERS = [
   'imageID',
   'imageName',
   'region',
@@ -239,7 +239,7 @@ function networksOf(spec: Fields, at: At): Pick<OpenStackSpec, 'networks' | 'sub
   return { networks, subnetIDs: [] };
 }
 
-const PORT_MEMBERS = ['securityGroups', 'portSecurity', 'vnicType', 'profile', 'fixedIP'];
+export const PORT_MEMBERS = ['securityGroups', 'portSecurity', 'vnicType', 'profile', 'fixedIP'];
 
 function portOf(network: Fields, at: At): DesiredPortSettings {
   const groups = network['securityGroups'];
