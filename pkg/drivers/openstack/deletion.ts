@@ -87,9 +87,14 @@ async function deleteOrphans(deps: DeletionDeps, call: DriverCall): Promise<void
     const owner = serverOwnerOf(server, cloud.region) ?? machine;
     const bound = await cloud.network.portsOfDevice(server.id, call.signal);
     const subject = subjectOf(deps, owner);
-    const own = new Set((await new Ports(subject).list(call.signal)).map(({ id }) => id));
-    const mine = bound.filter((port) => own.has(port.id) || isOfEarlierProvider(port, marks, new Set([server.id])));
-    await removePorts(subject, mine, call.signal);
+    const ports = new Ports(subject);
+    const own = await ports.list(call.signal);
+    const isOwn = ({ id }: Port): boolean => own.some((one) => one.id === id);
+    const mine = bound.filter((port) => isOwn(port) || isOfEarlierProvider(port, marks, new Set([server.id])));
+    // Nova binds a port during the build, and unbinds it when that fails. Without a UID it may be another machine's.
+    const isLeft = (port: Port): boolean => port.device_id === '' && ports.leftMs([port]) === 0;
+    const left = mine.length > 0 || owner.uid === undefined ? [] : own.filter(isLeft);
+    await removePorts(subject, [...mine, ...left], call.signal);
     const isAttached = ({ attachments = [] }: Volume): boolean =>
       attachments.some((one) => one.server_id === server.id);
     const isOurs = (disk: Volume): boolean => isDiskOfEarlierProvider(disk, marks) && isAttached(disk);

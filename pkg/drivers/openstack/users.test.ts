@@ -8,7 +8,7 @@ import type { MachineIdentity } from '../machine-identity.ts';
 import type { Answer } from './answer.ts';
 import { buildFailure, Creation } from './creation.ts';
 import { deleteServers, type DeletionDeps } from './deletion.ts';
-import { ownerText } from './intent.ts';
+import { intentText, ownerText } from './intent.ts';
 import { metadataOf } from './ownership.ts';
 import { type OpenStackSpec, parseProviderSpec } from './provider-spec.ts';
 import type { Server } from './server.ts';
@@ -175,6 +175,34 @@ describe('a machine that is deleted', () => {
     expect(cloud.servers).toEqual([]);
     expect(idsOf(cloud.ports)).toEqual(['p-2']);
     expect(cloud.floatingips).toEqual([]);
+  });
+
+  const sentAt = { atMs: new FakeClock().now(), by: 'creation' };
+  test.each([
+    { which: 'Nova has unbound since the build failed', change: {}, isLeft: false },
+    {
+      which: 'is of another machine of its name',
+      change: { description: ownerText({ ...machine, uid: 'u-2' }) },
+      isLeft: true,
+    },
+    {
+      which: 'says that a server may appear',
+      change: { description: intentText({ owner, sent: sentAt }) },
+      isLeft: true,
+    },
+    { which: 'is beside one that its server has', change: {}, bound: 'p-1', isLeft: true },
+  ])('without a Machine leaves a port that $which: $isLeft', async ({ change, bound, isLeft }) => {
+    cloud.servers = [serverOf('s-1', { status: 'ERROR', 'OS-SRV-USG:launched_at': null })];
+    belongings('s-1');
+    const [port] = cloud.ports;
+    if (port === undefined) throw new Error('there is no port');
+    cloud.ports = [...(bound === undefined ? [] : [port]), { ...port, id: 'p-2', device_id: '', ...change }];
+    const orphan = { ...machine, uid: undefined, providerID: 'openstack:///region/s-1' };
+
+    const ended = await remove({ machine: orphan, servers: cloud.servers });
+
+    expect(ended.status).toBe('fulfilled');
+    expect(idsOf(cloud.ports)).toEqual(isLeft ? ['p-2'] : []);
   });
 
   test('frees a disk that is reserved for a server which is no more', async () => {
