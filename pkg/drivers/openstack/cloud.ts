@@ -9,6 +9,7 @@ import { clusterTagOf } from './ownership.ts';
 import { ServerPoll } from './server-poll.ts';
 import { type ObserveRequest, Session } from './session.ts';
 import type { OpenStackSettings } from './settings.ts';
+import { UnansweredRequests } from './unanswered.ts';
 import { Volumes } from './volume.ts';
 import { abortable, SHARED_MS } from './abortable.ts';
 
@@ -24,11 +25,17 @@ export class Cloud {
   readonly #clock: Clock;
   readonly #polls = new Map<string, ServerPoll>();
 
-  constructor(session: Session, region: string, clock: Clock, pageSize: number) {
+  constructor(
+    session: Session,
+    region: string,
+    clock: Clock,
+    pageSize: number,
+    unanswered = new UnansweredRequests(clock),
+  ) {
     this.region = region;
     this.session = session;
     this.compute = new Compute(session, region, pageSize);
-    this.network = new Network(session, region, clock, pageSize);
+    this.network = new Network(session, region, unanswered, pageSize);
     this.volumes = new Volumes(session, region, clock, pageSize);
     this.names = new Memo(clock);
     this.#clock = clock;
@@ -64,6 +71,8 @@ export class Clouds {
   readonly #settings: Pick<OpenStackSettings, 'pageSize' | 'proxies'>;
   readonly #observe: ObserveRequest;
   readonly #logins = new Map<string, Login>();
+  /** Of all logins: a machine whose Secret has changed waits for what was asked for with the former one. */
+  readonly #unanswered: UnansweredRequests;
 
   constructor(
     clock: Clock,
@@ -72,6 +81,7 @@ export class Clouds {
   ) {
     this.#clock = clock;
     this.#observe = observe;
+    this.#unanswered = new UnansweredRequests(clock);
     this.#settings = settings;
   }
 
@@ -83,7 +93,9 @@ export class Clouds {
     const login = this.#logins.get(key) ?? this.#newLogin(secretData, nowMs);
     login.usedAtMs = nowMs;
     this.#logins.set(key, login);
-    const cloud = login.regions.get(region) ?? new Cloud(login.session, region, this.#clock, this.#settings.pageSize);
+    const cloud =
+      login.regions.get(region) ??
+      new Cloud(login.session, region, this.#clock, this.#settings.pageSize, this.#unanswered);
     login.regions.set(region, cloud);
     return cloud;
   }

@@ -1,11 +1,10 @@
-import type { Clock } from '../../base/clock/clock.ts';
 import { DriverError } from '../../driver/error.ts';
 import { type Answer, errorOf } from './answer.ts';
 import { allOf } from './pages.ts';
 import type { DesiredPortSettings } from './provider-spec.ts';
 import { ServiceClient, orUnavailable } from './service-client.ts';
 import type { Session } from './session.ts';
-import { UnansweredRequests } from './unanswered.ts';
+import type { UnansweredRequests } from './unanswered.ts';
 
 /** What we read of Neutron's ports. */
 export interface Port {
@@ -56,11 +55,11 @@ export class Network {
   /** Requests for ports and floating IPs, by their descriptions. */
   readonly unanswered: UnansweredRequests;
 
-  constructor(session: Session, region: string, clock: Clock, pageSize: number) {
+  constructor(session: Session, region: string, unanswered: UnansweredRequests, pageSize: number) {
     this.#client = new ServiceClient(session, 'network', region);
     this.#session = session;
     this.#pageSize = pageSize;
-    this.unanswered = new UnansweredRequests(clock);
+    this.unanswered = unanswered;
   }
 
   async portsNamed(name: string, signal: AbortSignal): Promise<readonly Port[]> {

@@ -6,7 +6,7 @@ import { DriverError } from '../../driver/error.ts';
 import { silentLogger } from '../../base/log/logger.ts';
 import type { MachineIdentity } from '../machine-identity.ts';
 import { type Answer, NoAnswerError } from './answer.ts';
-import type { Cloud } from './cloud.ts';
+import { type Cloud, Clouds } from './cloud.ts';
 import { Creation } from './creation.ts';
 import { deleteServers } from './deletion.ts';
 import { ownerText } from './intent.ts';
@@ -409,4 +409,17 @@ describe('a root disk of OpenStack', () => {
     await expect(scene.delete(false)).rejects.toMatchObject({ code: 'NotFound' });
     await expect(scene.delete(true)).rejects.toMatchObject({ code: 'Unavailable' });
   });
+});
+
+test('a request that was not answered holds a machine also after its Secret has changed', async () => {
+  const clouds = new Clouds(new FakeClock(), DEFAULT_OPENSTACK_SETTINGS);
+  const open = (password: string): Cloud => {
+    const keys = { authURL: 'http://keystone', username: 'u', tenantID: 't', domainID: 'd', password };
+    return clouds.open(Object.fromEntries(Object.entries(keys).map(([key, text]) => [key, Buffer.from(text)])), 'r');
+  };
+  const lost = async (): Promise<Answer> => await Promise.reject(new NoAnswerError('lost', true));
+  await expect(open('old').network.unanswered.during(owner, callOf().signal, lost)).rejects.toThrow('lost');
+
+  expect(open('new').network.unanswered.leftMs(owner, 120_000)).toBe(120_000);
+  await clouds.close();
 });
