@@ -77,6 +77,7 @@ class World {
       },
       metrics: orphanVMMetrics(new Registry(), () => 0),
       clock: this.clock,
+      graceMs: GRACE_MS,
       log: silentLogger,
       settings: { nodeConditions: [], healthTimeoutMs: 10 * MINUTE_MS },
     };
@@ -284,6 +285,21 @@ describe('a machine whose VM the provider does not know', () => {
     expect(world.client.writes.map(({ what }) => what)).toEqual([`machines/${machine().metadata.name}/status`]);
   });
 
+  test.each(['Pending', 'Available'] as const)('and which is %s has had twice the grace to show it', async (phase) => {
+    const { clock } = new World();
+    const status = { phase, lastUpdateTime: toTimestamp(clock.now()) };
+    const world = new World([machine((m) => void (m.status.currentStatus = status))]);
+
+    expect(await world.look(0)).toEqual(['m-1']);
+    world.clock.advance(2 * GRACE_MS - 1);
+    expect(await world.look(2 * GRACE_MS - 1)).toEqual(['m-1']);
+    expect(world.client.writes).toEqual([]);
+
+    world.clock.advance(1);
+    await world.look(2 * GRACE_MS);
+    expect(world.client.writes.map(({ what }) => what)).toEqual(['machines/m-1/status']);
+  });
+
   test('fails without a target cluster, too: then the provider is the only witness', async () => {
     const world = new World();
     world.target = undefined;
@@ -439,6 +455,7 @@ describe('machines of one set and one zone whose VMs the provider does not know'
   test('fail at the same pace without a target cluster, where no Node says that they work', async () => {
     const world = new World(group(['Available', 'Available', 'Available', 'Available', 'Available', 'Available']));
     world.target = undefined;
+    world.clock.advance(2 * GRACE_MS);
 
     await world.looks();
     expect(failed(world)).toHaveLength(1);

@@ -3,7 +3,7 @@ import PQueue from 'p-queue';
 import { nodeNameOf, phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted, keyOf } from '../../../apis/meta.ts';
-import { toTimestamp } from '../../../base/clock/clock.ts';
+import { fromTimestamp, toTimestamp } from '../../../base/clock/clock.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { CONTROL, type Cluster } from '../../../kube/gate/gate.ts';
 import { ignoreNotFound } from '../../../kube/client/errors.ts';
@@ -34,7 +34,10 @@ export interface Suspect {
 interface Deps
   extends
     TurnDeps,
-    Pick<Collaborators, 'machines' | 'reader' | 'writer' | 'targets' | 'trust' | 'metrics' | 'clock' | 'log'> {
+    Pick<
+      Collaborators,
+      'machines' | 'reader' | 'writer' | 'targets' | 'trust' | 'metrics' | 'clock' | 'graceMs' | 'log'
+    > {
   readonly budget: Pick<ReplacementBudget, 'tryAcquire' | 'poolOf'>;
   /** Shared with the machine controller, as the fleet is. */
   readonly pace: Pick<ReplacementPace, 'waitMs' | 'begin'>;
@@ -160,7 +163,8 @@ export class VanishedVMs {
       if (DriverError.hasCode(err, 'Unimplemented')) return { machine, proof: undefined };
       if (!DriverError.hasCode(err, 'NotFound')) return undefined;
     }
-    return { machine, proof: this.#evidence.see(machine.metadata.uid, key, sight) };
+    const proof = this.#evidence.see(machine.metadata.uid, key, sight);
+    return { machine, proof: mayShowYet(machine, this.#deps) ? undefined : proof };
   }
 
   /** Machines whose VMs were requested with this class: of others the provider may know nothing. */
@@ -255,6 +259,16 @@ function vanished(machine: Pick<Machine, 'spec'>): string {
 
 /** Phases of machines that get their first VM, or need none any more. */
 const OTHERS: ReadonlySet<string> = new Set(['', 'Failed', 'Terminating']);
+
+/**
+ * Providers may be slow to show a VM that they have just made, in lists and by itself, and until its Node is there nothing else speaks for it. Looks
+ * go on, so that it fails as soon as this is over.
+ */
+function mayShowYet(machine: Machine, { clock, graceMs }: Pick<Deps, 'clock' | 'graceMs'>): boolean {
+  if (phaseOf(machine) !== 'Pending' && phaseOf(machine) !== 'Available') return false;
+  const beganMs = fromTimestamp(machine.status?.currentStatus?.lastUpdateTime) ?? -Infinity;
+  return Math.abs(clock.now() - beganMs) < 2 * graceMs;
+}
 
 /** Had its VM for certain, and is not on its way out. One whose VM is gone before it was set up fails to be set up forever. */
 function hasSettled(machine: Machine): boolean {
