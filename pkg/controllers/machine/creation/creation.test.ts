@@ -448,4 +448,32 @@ describe('a VM with the name of an old Node', () => {
     expect(seen.status?.lastOperation?.description).toBe('VM using old node obj');
     expect(seen.metadata.labels).toEqual({});
   });
+
+  test.each([
+    { what: 'of another VM', providerID: 'sim:///old', created: '2025-12-31T00:00:00Z', phase: 'Failed' },
+    // After a restore, each of these may be its own.
+    { what: 'of a VM of another scheme', providerID: 'k3s://old', created: '2025-12-31T00:00:00Z', phase: 'Running' },
+    { what: 'of no VM', providerID: '', created: '2025-12-31T00:00:00Z', phase: 'Running' },
+    { what: 'of another VM, but younger', providerID: 'sim:///old', created: '2026-01-01T00:00:09Z', phase: 'Running' },
+  ])('$what, whose creation was not answered, becomes $phase', async ({ providerID, created, phase }) => {
+    const world = newMachine();
+    world.driver.create = ({ machine: m }) => {
+      world.driver.vms.set(m.metadata.name, { providerID: 'sim:///m-1', nodeName: 'ip-10-0-0-1', addresses: [] });
+      return Promise.reject(new DriverError('DeadlineExceeded', 'slow'));
+    };
+    joinNode(world, (n) => {
+      n.metadata.name = 'ip-10-0-0-1';
+      n.metadata.creationTimestamp = created;
+      n.metadata.labels = {};
+      n.spec = { providerID };
+    });
+    await runUntilStill(world);
+    world.clock.advance(MINUTE);
+
+    const { machine: seen } = await runUntilStill(world);
+
+    expect(world.driver.calls).toEqual(['status', 'status']);
+    expect(seen.status?.currentStatus?.phase).toBe(phase);
+    expect(world.failures).toEqual(phase === 'Failed' ? ['stale-node'] : []);
+  });
 });

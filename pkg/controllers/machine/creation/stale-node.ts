@@ -1,7 +1,10 @@
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { next, stop } from '../../../work/reconcile/result.ts';
-import { isSameVM } from '../../../apis/machine/v1alpha1/same-vm.ts';
+import type { ObjectMeta } from '../../../apis/meta.ts';
+import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { areOfOneScheme, isSameVM } from '../../../apis/machine/v1alpha1/same-vm.ts';
 import { setOperation } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';
@@ -12,9 +15,9 @@ type Deps = FailDeps & Pick<Collaborators, 'claims' | 'machines'>;
 
 /**
  * Fails a machine whose new VM has the name of a Node that was there before: two kubelets would share it. The provider id is
- * kept, the Node's name is not, so that the deletion finds the VM and leaves the Node alone (see mayBeStale). The Node is
- * read live; one that joined while CreateMachine was still running is no stale one. The Node of another living Machine is believed at the second answer: the
- * first may be a mistake of the driver, which step `claim` refuses.
+ * kept, the Node's name is not, so that the deletion finds the VM and leaves the Node alone (see mayBeForeign). The Node is
+ * read live; one that joined while CreateMachine was still running is no stale one. The Node of another living Machine is
+ * believed at the second answer: the first may be a mistake of the driver, which step `claim` refuses.
  */
 export const staleNode = (deps: Deps): MachineStep => ({
   name: 'stale-node',
@@ -26,7 +29,7 @@ export const staleNode = (deps: Deps): MachineStep => ({
     if (nodeName === machine.metadata.name || nodes.get(nodeName) === undefined) return next;
 
     const node = await nodes.read(nodeName, signal);
-    if (node === undefined || !isStale(node, launched, ctx)) return next;
+    if (node === undefined || !isStale(node, launched, machine, deps.claims.isDoubted(machine))) return next;
     await becomeFailed(deps, ctx, 'stale-node');
     machine.spec.providerID = providerID;
     setOperation(machine, { type: 'Create', state: 'Failed', description: 'VM using old node obj' }, deps.clock.now());
@@ -35,16 +38,28 @@ export const staleNode = (deps: Deps): MachineStep => ({
   },
 });
 
+/** What names its Node already has been through this. */
 function mayBeStale({ machines, claims }: Deps, { machine, nodes }: MachineContext, launched: Launched): boolean {
   const isDoubted = claims.isDoubted(machine);
-  if (launched.how !== 'created' && !isDoubted) return false;
+  if (launched.how !== 'created' && !isDoubted && nodeNameOf(machine) !== '') return false;
   const rival = rivalFor(launched, machine, machines, nodes);
   return rival === undefined || (rival.part === 'nodeName' && isDoubted);
 }
 
-function isStale(node: Node, { providerID }: Launched, { machine }: MachineContext): boolean {
-  const isItsVM = isSameVM(node.spec?.providerID, providerID);
-  if (isItsVM !== undefined) return !isItsVM;
-  const nodeMs = fromTimestamp(node.metadata.creationTimestamp) ?? 0;
-  return nodeMs < (fromTimestamp(machine.metadata.creationTimestamp) ?? 0);
+/** A VM that was there may be that of a Machine that was created again, and the Node its own, whatever it shows: only another VM's ID for certain is not. */
+function isStale(
+  { spec, metadata }: Node,
+  { how, providerID }: Launched,
+  machine: Machine,
+  isDoubted: boolean,
+): boolean {
+  const shown = spec?.providerID ?? '';
+  const isItsVM = isSameVM(shown, providerID);
+  const isOlder = createdMs(metadata) < createdMs(machine.metadata);
+  if (how !== 'created' && !isDoubted) return isItsVM === false && isOlder && areOfOneScheme(shown, providerID);
+  return isItsVM === undefined ? isOlder : !isItsVM;
+}
+
+function createdMs({ creationTimestamp }: Pick<ObjectMeta, 'creationTimestamp'>): number {
+  return fromTimestamp(creationTimestamp) ?? 0;
 }

@@ -13,7 +13,7 @@ import { isAt } from './cursor.ts';
 import { failureText } from './delete-vm.ts';
 import { begunNamesakes } from './namesake-vms.ts';
 import { readClass } from './read-class.ts';
-import { isOlder, mayBeStale, nodeAgainst, unseenVMError } from './unseen-vm.ts';
+import { isOlder, mayBeForeign, nodeAgainst, unseenVMError } from './unseen-vm.ts';
 
 /**
  * Answers besides NotFound that say as much as can be known, and speak for what is recorded: the drain finds out whether there is a Node, the driver
@@ -170,7 +170,7 @@ function found(deps: Deps, ctx: MachineContext, told: ActivityResults['status'])
     told.mayBeAnothers === true || deps.claims.takenBy(ctx, { providerID: '', nodeName: '', ...told }) !== undefined;
   const { nodeName, providerID } = isRefused ? {} : told;
   if (told.isMissing === true && isOlder(nodes?.get(nodeNameOf(machine)), machine.metadata)) forgetNode(machine);
-  if (nodeName !== undefined && nodeName !== '' && !mayBeStale(nodes?.get(nodeName), machine)) name(ctx, nodeName);
+  if (nodeName !== undefined && nodeName !== '' && !mayBeForeign(nodes?.get(nodeName), machine)) name(ctx, nodeName);
   if (providerIDOf(machine) === '' && providerID !== undefined && providerID !== '') {
     machine.spec.providerID = providerID;
   }

@@ -5,7 +5,7 @@ import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { next, waitFor } from '../../../work/reconcile/result.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';
-import { mayBeStale } from './unseen-vm.ts';
+import { mayBeForeign } from './unseen-vm.ts';
 
 /** So long a running creation may end by itself: a VM that we are told of is deleted for certain. */
 const PATIENCE_MS = 30_000;
@@ -64,6 +64,6 @@ function takeOver(deps: Deps, ctx: MachineContext, launched: Launched): void {
 function adopt({ machine, nodes }: MachineContext, { providerID, nodeName, lastKnownState }: Launched): void {
   if (providerIDOf(machine) === '' && providerID !== '') machine.spec.providerID = providerID;
   if (lastKnownState !== undefined) machine.status.lastKnownState = lastKnownState;
-  if (nodes === undefined || nodeName === '' || mayBeStale(nodes.get(nodeName), machine)) return;
+  if (nodes === undefined || nodeName === '' || mayBeForeign(nodes.get(nodeName), machine)) return;
   machine.metadata.labels = { [NODE_LABEL]: nodeName, ...machine.metadata.labels };
 }

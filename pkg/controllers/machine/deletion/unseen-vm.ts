@@ -86,7 +86,7 @@ export function isOlder(node: Node | undefined, { creationTimestamp }: Machine['
  * name would speak for it, and it would be drained and deleted. Of one that shows a provider id, isRemovedWith judges; one of the machine's own
  * name may be that of an earlier life, such as before a restore.
  */
-export function mayBeStale(node: Node | undefined, { metadata }: Pick<Machine, 'metadata'>): boolean {
+export function mayBeForeign(node: Node | undefined, { metadata }: Pick<Machine, 'metadata'>): boolean {
   return isOlder(node, metadata) && (node.spec?.providerID ?? '') === '' && node.metadata.name !== metadata.name;
 }
 
