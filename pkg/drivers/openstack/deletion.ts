@@ -132,11 +132,14 @@ function isOfEarlierProvider(
   return isMarked && (device === '' || servers.has(device));
 }
 
+/** One that Nova does not delete, because it is locked, keeps no other. */
 async function removeServers(
   { cloud, servers, machine, settings, clock, log }: DeletionDeps,
   call: DriverCall,
 ): Promise<void> {
-  for (const { id } of servers) await cloud.compute.delete(id, call.signal);
+  const asked = await Promise.allSettled(servers.map(async ({ id }) => await cloud.compute.delete(id, call.signal)));
+  const refused = asked.find((one) => one.status === 'rejected');
+  if (refused !== undefined) throw refused.reason;
   const endMs = clock.monotonicMs() + Math.max(0, call.timeoutMs - MARGIN_MS);
   const isGone = (one: Server): boolean => serverStateOf(one, clock.now(), settings.buildMs) === 'gone';
   const wait = async (id: string, isEnough: (one: Server) => boolean): Promise<Server | undefined> =>

@@ -177,6 +177,20 @@ describe('a machine that is deleted', () => {
     expect(cloud.floatingips).toEqual([]);
   });
 
+  test('of several servers keeps the locked one alone, and says why', async () => {
+    cloud.servers = [serverOf('s-1'), serverOf('s-2')];
+    cloud.answer = (request) =>
+      request === 'DELETE compute /servers/s-1'
+        ? { status: 409, headers: {}, body: { conflictingRequest: { message: 'Instance s-1 is locked' } } }
+        : undefined;
+
+    const ended = await remove({ servers: cloud.servers });
+
+    const detail = expect.stringContaining('Instance s-1 is locked');
+    expect(ended).toMatchObject({ reason: { code: 'FailedPrecondition', detail } });
+    expect(idsOf(cloud.servers)).toEqual(['s-1']);
+  });
+
   const sentAt = { atMs: new FakeClock().now(), by: 'creation' };
   test.each([
     { which: 'Nova has unbound since the build failed', change: {}, isLeft: false },
