@@ -133,6 +133,7 @@ export class FrontEndWorld {
       machineDeployments: this.deployments,
       reader: this.client,
       writer,
+      log: silentLogger,
     });
     const clusters = new MirantisClusters({
       cloudClusters: this.clusters,

@@ -80,3 +80,18 @@ export async function runFrontEndPass<T extends KubeObject>(
 
   return await runPass(notes, attempt, write);
 }
+
+/** Does what ends an object, which has nothing to say any more unless that is refused. Throws ApiError and GateClosedError. */
+export async function runLastPass<T extends KubeObject>(
+  kind: FrontEndKind<T>,
+  observed: T,
+  signal: AbortSignal,
+  run: () => Promise<StepResult>,
+): Promise<StepResult> {
+  try {
+    return await run();
+  } catch (err) {
+    if (!isRequestRejected(err)) throw err;
+    return await runFrontEndPass(kind, observed, signal, () => Promise.reject(err));
+  }
+}

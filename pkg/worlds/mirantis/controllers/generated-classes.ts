@@ -9,12 +9,13 @@ import { configMaps, machineClasses, secrets } from '../../../kube/client/resour
 import { NEEDED_SETTINGS, readClusterSettings, type ClusterSettings } from './cluster-settings.ts';
 import type { Read, DesiredServer } from './provider-value.ts';
 import type { Problem } from './field-reader.ts';
+import { isRequestRejected } from './front-end.ts';
 import { classFor, clusterNameOf, MADE_FOR } from './desired-machine.ts';
 import type { MirantisCollaborators } from './collaborators.ts';
 
 type Deps = Pick<
   MirantisCollaborators,
-  'classes' | 'machines' | 'machineSets' | 'machineDeployments' | 'reader' | 'writer'
+  'classes' | 'machines' | 'machineSets' | 'machineDeployments' | 'reader' | 'writer' | 'log'
 >;
 
 /**
@@ -49,9 +50,12 @@ export class GeneratedClasses {
     return [];
   }
 
-  /** Deletes the classes of the namespace that were made here and that nothing uses any more. */
+  /**
+   * Deletes the classes of the namespace that were made here and that nothing uses any more. One that must not be deleted holds up neither others
+   * nor what was made with it: the next pass of the namespace tries again.
+   */
   async removeUnused(namespace: string | undefined, signal: AbortSignal): Promise<void> {
-    const { classes, machines, writer } = this.#deps;
+    const { classes, machines, writer, log } = this.#deps;
     const made = classes
       .list()
       .filter(({ metadata }) => metadata.labels?.[MADE_FOR_LABEL] === MADE_FOR && metadata.namespace === namespace)
@@ -62,7 +66,11 @@ export class GeneratedClasses {
       const { uid, resourceVersion } = one.metadata;
       await writer
         .delete('destroy', machineClasses, refOf(one), { uid, resourceVersion }, { signal })
-        .catch(ignoreNotFound);
+        .catch(ignoreNotFound)
+        .catch((err: unknown) => {
+          if (!isRequestRejected(err)) throw err;
+          log.warn({ machineClass: keyOf(one), err }, 'an unused machine class cannot be deleted');
+        });
     }
   }
 

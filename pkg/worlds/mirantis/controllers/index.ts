@@ -27,7 +27,7 @@ export function mirantis(operator: Operator): Controller {
   const watched = { clusterMachines, machinePools, cloudClusters, machines, machineDeployments, labelPolicies };
   const { writer, targets } = operator.under(MANAGER_LEASE);
   const [target] = targets.all();
-  const madeClasses = new GeneratedClasses({ classes, machines, machineSets, machineDeployments, reader, writer });
+  const madeClasses = new GeneratedClasses({ classes, machines, machineSets, machineDeployments, reader, writer, log });
   const clusters = new MirantisClusters({ cloudClusters, clusterMachines, machineDeployments, machines });
   const shared = { clusterMachines, machines, clusters, madeClasses, reader, writer, targets, log };
   const recorder = operator.recorder(EVENT_SOURCE);

@@ -177,6 +177,54 @@ test('a deletion of its Machine that is refused is a problem of the object, and 
   expect([world.front, world.machines.list()]).toEqual([undefined, []]);
 });
 
+describe('what ends an object', () => {
+  const denied = new ApiError(403, 'Forbidden', 'denied by policy');
+  const told = { type: 'LCM', ready: false, message: 'refused by the API server: denied by policy' };
+
+  async function deleted(): Promise<World> {
+    const world = new World();
+    await world.settle();
+    if (world.front !== undefined) world.client.wrote(clusterMachines, going(world.front));
+    await world.pass();
+    return world;
+  }
+
+  test('is not held up by a class that must not be deleted, which is tried again with the next object', async () => {
+    const world = await deleted();
+    world.client.failures.push(denied);
+
+    await world.pass();
+
+    expect(world.front).toBeUndefined();
+    expect(world.classes.list()).toHaveLength(1);
+    world.client.wrote(clusterMachines, clusterMachine({ flavor: 'kaas.large' }));
+    await world.settle();
+    expect(world.classes.list()).toMatchObject([{ providerSpec: { spec: { flavorName: 'kaas.large' } } }]);
+  });
+
+  test('is a problem of it when its finalizer must not be removed', async () => {
+    const world = await deleted();
+    world.client.failures.push(undefined, denied);
+
+    expect(await world.pass()).toMatchObject({ kind: 'requeue' });
+
+    expect(world.front?.status?.providerStatus?.conditions).toContainEqual(told);
+    await world.settle();
+    expect(world.front).toBeUndefined();
+  });
+
+  test('is a problem of it when it must not be deleted although its Machine is gone', async () => {
+    const world = new World();
+    await world.settle();
+    world.client.deleted(machines, { namespace: 'default', name: 'm-1' });
+    world.client.failures.push(denied);
+
+    expect(await world.pass()).toMatchObject({ kind: 'requeue' });
+
+    expect(world.front?.status?.providerStatus?.conditions).toContainEqual(told);
+  });
+});
+
 test('a pass that fails leaves the problems that the object shows', async () => {
   const world = new World(clusterMachine({}, { labels: { ...clusterMachine().metadata.labels, ...REGION_EU } }));
   world.client.put(configMaps, clusterSettings({ labelledRegion: 'us' }));

@@ -19,7 +19,7 @@ import { isMaintenanceRequested } from '../../../controllers/machine-facts/maint
 import { concernedTargets } from '../../../controllers/replicas/concerned-targets.ts';
 import { reportableChanges } from './events.ts';
 import type { FrontEndKind, FrontEndPass, FrontEndOutcome, FrontEndStatus } from './front-end-pass.ts';
-import { runFrontEndPass } from './front-end-pass.ts';
+import { runFrontEndPass, runLastPass } from './front-end-pass.ts';
 import { isServed, checkAgain } from './front-end.ts';
 import { ipAddressOf, providerStatusOf, wrongConditions } from './provider-status.ts';
 import { isDeletionRequested, readProviderValue, type ProviderValue } from './provider-value.ts';
@@ -197,8 +197,10 @@ export class ClusterMachineController {
     if (!(await this.#isGone(machine, signal))) return checkAgain('the cache to show its Machine');
     const { uid, resourceVersion } = machine.metadata;
     const preconditions = { uid, resourceVersion };
-    await this.#deps.writer.delete('destroy', clusterMachines, refOf(machine), preconditions, { signal });
-    return waitFor('its deletion');
+    return await runLastPass(this.#kind, machine, signal, async () => {
+      await this.#deps.writer.delete('destroy', clusterMachines, refOf(machine), preconditions, { signal });
+      return waitFor('its deletion');
+    });
   }
 
   /** DELETE of it is DELETE of ours; the finalizer goes when that is gone. With `--cascade=orphan`, ours stays. */
@@ -208,8 +210,10 @@ export class ClusterMachineController {
     if (ours === undefined) {
       if (!(await this.#isGone(machine, signal))) return checkAgain('the cache to show its Machine');
       await this.#deps.madeClasses.removeUnused(machine.metadata.namespace, signal);
-      await this.#finalizer.remove(machine, signal);
-      return stop;
+      return await runLastPass(this.#kind, machine, signal, async () => {
+        await this.#finalizer.remove(machine, signal);
+        return stop;
+      });
     }
     return await runFrontEndPass(this.#kind, machine, signal, async () => {
       const { value, problems = [] } = readProviderValue(machine);

@@ -269,6 +269,21 @@ describe('the deletion of a pool', () => {
     expect(world.classes.list()).toEqual([]);
   });
 
+  test('is told on it when its finalizer must not be removed', async () => {
+    const world = new World();
+    await world.rest();
+    if (world.pool !== undefined) world.client.wrote(machinePools, going(world.pool));
+    await world.passOfPool(KEY);
+    const denied = new ApiError(403, 'Forbidden', 'denied by policy');
+    world.client.failures.push(denied, denied);
+
+    expect(await world.passOfPool(KEY)).toMatchObject({ kind: 'requeue' });
+
+    expect(world.complaint()).toBe('refused by the API server: denied by policy');
+    await world.passOfPool(KEY);
+    expect(world.pool).toBeUndefined();
+  });
+
   test('with --cascade=orphan leaves it', async () => {
     const world = await withMember();
     const { pool, deployment } = world;

@@ -19,7 +19,7 @@ import { readCluster } from './cluster-value.ts';
 import { updateOrderFor } from './desired-cluster.ts';
 import { reportableChanges } from './events.ts';
 import type { FrontEndKind, FrontEndPass, FrontEndOutcome, FrontEndStatus } from './front-end-pass.ts';
-import { runFrontEndPass } from './front-end-pass.ts';
+import { runFrontEndPass, runLastPass } from './front-end-pass.ts';
 import { isRequestRejected, isServed, checkAgain } from './front-end.ts';
 import { poolStatusOf } from './pool-status.ts';
 import { readPool, type PoolValue } from './pool-value.ts';
@@ -234,8 +234,10 @@ export class MirantisPoolController {
       return checkAgain('the cache to show its MachineDeployment');
     }
     await madeClasses.removeUnused(pool.metadata.namespace, signal);
-    await this.#finalizer.remove(pool, signal);
-    return stop;
+    return await runLastPass(this.#kind, pool, signal, async () => {
+      await this.#finalizer.remove(pool, signal);
+      return stop;
+    });
   }
 
   #statusOf(pool: MachinePool, problems: readonly Problem[]): FrontEndStatus | undefined {
