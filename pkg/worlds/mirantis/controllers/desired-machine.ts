@@ -11,7 +11,7 @@ import {
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
-import { controllerOf, type KubeObject } from '../../../apis/meta.ts';
+import { controllerOf, type KubeObject, type OwnerReference } from '../../../apis/meta.ts';
 import {
   CLUSTER_GROUP,
   MIRANTIS_CLUSTER_NAME_LABEL,
@@ -117,7 +117,7 @@ function providerSpecFor(holder: KubeObject, server: DesiredServer, settings: Cl
 
 /** Our Machine of a Machine. It carries the finalizer from the first moment, as those of MachineSets do. */
 export function desiredMachine(machine: ClusterMachine, value: ProviderValue, className: string): New<Machine> {
-  const { name, namespace = '', uid } = machine.metadata;
+  const { name, namespace = '' } = machine.metadata;
   return {
     apiVersion: API_VERSION,
     kind: 'Machine',
@@ -127,15 +127,18 @@ export function desiredMachine(machine: ClusterMachine, value: ProviderValue, cl
       labels: copiedLabelsOf(machine),
       annotations: annotationsFor(value),
       finalizers: [MACHINE_FINALIZER],
-      ownerReferences: [
-        { apiVersion: `${CLUSTER_GROUP}/${CLUSTER_VERSION}`, kind: 'Machine', name, uid, controller: true },
-      ],
+      ownerReferences: [ownershipBy(machine)],
     },
     spec: {
       class: { kind: 'MachineClass', name: className },
       nodeTemplate: { metadata: { labels: { ...value.nodeLabels } } },
     },
   };
+}
+
+/** By which our Machine belongs to a Machine. */
+export function ownershipBy({ metadata: { name, uid } }: ClusterMachine): OwnerReference {
+  return { apiVersion: `${CLUSTER_GROUP}/${CLUSTER_VERSION}`, kind: 'Machine', name, uid, controller: true };
 }
 
 /** Every annotation of our Machines that follows from the value: those of the list below that are not here must not be there. */

@@ -82,6 +82,56 @@ test('a Machine that somebody has deleted is not made again: the object goes too
   expect(world.front).toBeUndefined();
 });
 
+describe('a Machine from which somebody has taken the reference to its owner', () => {
+  async function stripped(of: object): Promise<World> {
+    const world = new World();
+    await world.settle();
+    const ours = world.machines.get(KEY);
+    if (ours === undefined) throw new Error('there is none');
+    world.client.wrote(machines, { ...ours, metadata: { ...ours.metadata, ownerReferences: [], ...of } });
+    return world;
+  }
+
+  test('gets it back', async () => {
+    const world = await stripped({});
+
+    await world.settle();
+
+    expect(world.front?.metadata.deletionTimestamp).toBeUndefined();
+    expect(world.machines.get(KEY)?.metadata.ownerReferences).toMatchObject([
+      { kind: 'Machine', name: 'm-1', uid: 'uid-of-front', controller: true },
+    ]);
+    expect(world.made('machines/')).toHaveLength(1);
+  });
+
+  test('does not get it back while the object is deleted with --cascade=orphan, which the cache may not show yet', async () => {
+    const world = await stripped({});
+    const { front } = world;
+    if (front === undefined) throw new Error('there is none');
+    world.client.put(clusterMachines, going({ ...front, metadata: { ...front.metadata, resourceVersion: '9999' } }));
+
+    await expect(world.pass()).rejects.toThrow('the object has changed');
+
+    expect(world.machines.get(KEY)?.metadata.ownerReferences).toEqual([]);
+  });
+
+  test.each([
+    { what: 'is another one than was made', of: { uid: 'uid-of-another' } },
+    {
+      what: 'belongs to somebody else now',
+      of: { ownerReferences: [{ apiVersion: 'v1', kind: 'X', name: 'x', uid: 'u', controller: true }] },
+    },
+  ])('is left alone when it $what', async ({ of }) => {
+    const world = await stripped(of);
+    const before = world.machines.get(KEY);
+
+    await world.settle();
+
+    expect(world.front).toBeUndefined();
+    expect(world.machines.get(KEY)).toEqual(before);
+  });
+});
+
 test('a note that was restored with an object is not about it: its Machine is made', async () => {
   const note = { 'machine.sapcloud.io/made-machine-uid': 'uid-of-another/uid-of-its-machine' };
   const world = new World(clusterMachine({}, { annotations: note }));

@@ -3,7 +3,7 @@ import { FRONT_END_FINALIZER, MADE_MACHINE_ANNOTATION } from '../../../apis/mach
 import { mayChangeClass } from '../../../apis/machine/v1alpha1/class-change.ts';
 import { classNameOf, nodeNameOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { isBeingDeleted, keyBeside, keyOf, refOf } from '../../../apis/meta.ts';
+import { controllerOf, isBeingDeleted, keyBeside, keyOf, refOf } from '../../../apis/meta.ts';
 import { FLOATING_IP_ANNOTATION, type ClusterMachine } from '../api/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
 import type { Lister } from '../../../kube/cache/lister.ts';
@@ -34,6 +34,7 @@ import {
   fixedFieldsChanged,
   isOfPool,
   desiredMachine,
+  ownershipBy,
 } from './desired-machine.ts';
 import type { MirantisCollaborators } from './collaborators.ts';
 
@@ -192,12 +193,31 @@ export class ClusterMachineController {
     };
   }
 
+  /** The Machine that was made for it is there, but somebody has taken the reference off. */
+  async #adopt(machine: ClusterMachine, ours: Machine, signal: AbortSignal): Promise<void> {
+    const { writer, log } = this.#deps;
+    // A conflict where the cache is old: it may be being deleted with `--cascade=orphan`, for which the reference was taken off.
+    const held = mergePatchIfUnchanged(machine, {
+      metadata: { finalizers: withFinalizer(machine, FRONT_END_FINALIZER) },
+    });
+    await writer.patch('change', clusterMachines, refOf(machine), held, { signal });
+    const ownerReferences = [...(ours.metadata.ownerReferences ?? []), ownershipBy(machine)];
+    const owned = mergePatchIfUnchanged(ours, { metadata: { ownerReferences } });
+    await writer.patch('change', machines, refOf(ours), owned, { signal });
+    log.info({ machine: keyOf(ours) }, 'adopted the machine of a machine of cluster.k8s.io');
+  }
+
   /** Its Machine was asked to go and is gone, or somebody has deleted it: it goes too, unless that was taken back in time. */
   async #follow(machine: ClusterMachine, signal: AbortSignal): Promise<StepResult> {
-    if (!(await this.#isGone(machine, signal))) return checkAgain('the cache to show its Machine');
+    const named = await this.#live(machine, signal);
+    if (named !== undefined && areOne(machine, named)) return checkAgain('the cache to show its Machine');
     const { uid, resourceVersion } = machine.metadata;
     const preconditions = { uid, resourceVersion };
     return await runLastPass(this.#kind, machine, signal, async () => {
+      if (named !== undefined && hasLost(machine, named)) {
+        await this.#adopt(machine, named, signal);
+        return checkAgain('the cache to show its Machine');
+      }
       await this.#deps.writer.delete('destroy', clusterMachines, refOf(machine), preconditions, { signal });
       return waitFor('its deletion');
     });
@@ -235,8 +255,13 @@ export class ClusterMachineController {
 
   /** Whether the API server itself shows no Machine of it. */
   async #isGone(machine: ClusterMachine, signal: AbortSignal): Promise<boolean> {
-    const named = await this.#deps.reader.get(machines, refOf(machine), { signal }).catch(ignoreNotFound);
+    const named = await this.#live(machine, signal);
     return named === undefined || !areOne(machine, named);
+  }
+
+  /** The Machine of its name, as the API server itself shows it. */
+  async #live(machine: ClusterMachine, signal: AbortSignal): Promise<Machine | undefined> {
+    return await this.#deps.reader.get(machines, refOf(machine), { signal }).catch(ignoreNotFound);
   }
 
   #statusOf(machine: ClusterMachine, problems: readonly Problem[]): FrontEndStatus | undefined {
@@ -277,6 +302,12 @@ interface ClassFit {
 /** What still has to change of our Machine before it is deleted. */
 function changeOf(machine: ClusterMachine, ours: Machine, value: ProviderValue): MergePatch<Machine> | undefined {
   return isOfPool(machine) ? changeOfPooled(ours, value) : changeFor(ours, value, classNameOf(ours));
+}
+
+/** Whether `named` is the very Machine that was made for it, and belongs to nobody. */
+function hasLost(machine: ClusterMachine, named: Machine): boolean {
+  const note = machine.metadata.annotations?.[MADE_MACHINE_ANNOTATION];
+  return note === `${noteOf(machine)}${named.metadata.uid}` && controllerOf(named) === undefined;
 }
 
 /** Whether there has been a Machine for it, or must not be one any more. */
