@@ -333,6 +333,70 @@ test('in place, the newest old set may make what is missing while the new one ma
   ]);
 });
 
+describe('an old set that an update in place has closed', () => {
+  const scene = (change: (d: BuiltMachineDeployment) => void, replicas = 3) => {
+    const owner = deployment((d) => {
+      d.spec.replicas = replicas;
+      change(d);
+    });
+    const old = noted(setOf(owner, 'old', true, 2), 2);
+    const labels = { ...old.metadata.labels, [SCALE_UP_DISABLED_LABEL]: 'true' };
+    const closed = { ...old, metadata: { ...old.metadata, labels } };
+    const deps = new DeploymentWorld(owner, { sets: [closed], machines: [machineOf(closed, 'm-1')] });
+    deps.client.create = async () => await Promise.reject(new ApiError(403, 'Forbidden', 'exceeded quota'));
+    const shown = () => {
+      const set = deps.machineSets.get('default/old');
+      return { size: set?.spec.replicas, isClosed: set?.metadata.labels?.[SCALE_UP_DISABLED_LABEL] !== undefined };
+    };
+    const run = async () => {
+      for (let passes = 0; passes < 3; passes += 1) {
+        await deps.pass();
+        deps.clock.advance(10_000);
+      }
+      return shown();
+    };
+    return { deps, run };
+  };
+
+  test.each([
+    {
+      title: 'is paused',
+      change: (d: BuiltMachineDeployment) => void (d.spec.paused = true),
+      size: 3,
+      isClosed: false,
+    },
+    { title: 'has a new set that is refused', change: () => undefined, size: 3, isClosed: false },
+    {
+      title: 'is updated in place, and frozen',
+      change: (d: BuiltMachineDeployment) => {
+        d.metadata.labels = { freeze: 'True' };
+        d.spec.strategy = IN_PLACE;
+      },
+      size: 2,
+      isClosed: true,
+    },
+  ])('makes what is wanted of a MachineDeployment that $title: $size', async ({ change, size, isClosed }) => {
+    expect(await scene(change).run()).toEqual({ size, isClosed });
+  });
+
+  test('makes up for what it has lost, although the replicas are as before', async () => {
+    expect(await scene((d) => void (d.spec.paused = true), 2).run()).toEqual({ size: 2, isClosed: false });
+  });
+
+  test('that may not be changed keeps nothing from being scaled, and is told of', async () => {
+    const { deps, run } = scene((d) => void (d.spec.paused = true));
+    const patch = deps.client.patch.bind(deps.client);
+    deps.client.patch = async (intent, resource, ref, change, options) => {
+      if (JSON.stringify(change.body).includes(SCALE_UP_DISABLED_LABEL)) throw new ApiError(422, 'Invalid', 'webhook');
+      return await patch(intent, resource, ref, change, options);
+    };
+
+    expect(await run()).toEqual({ size: 3, isClosed: true });
+
+    expect(JSON.stringify(deps.machineDeployments.list())).toContain('webhook');
+  });
+});
+
 test('a new set without machines makes what a closed old one has lost where a strategy is not supported, and then nothing is written', async () => {
   const owner = deployment((d) => {
     d.metadata.annotations[REVISION_ANNOTATION] = '2';

@@ -20,7 +20,7 @@ import { OwnerStatuses } from '../replicas/owner-status.ts';
 import { PatientChanges } from '../replicas/patient-changes.ts';
 import { releaseSet } from '../replicas/release.ts';
 import type { Collaborators, DeploymentPass, DeploymentStep, MachineDeploymentDeps } from './step.ts';
-import { countMoved, endBegunUpdates, inPlaceUpdate } from './in-place/in-place-update.ts';
+import { countMoved, endBegunUpdates, inPlaceUpdate, openOldSets } from './in-place/in-place-update.ts';
 import { Moves } from './in-place/moves.ts';
 import { NodeMarker } from './node-marks/node-marker.ts';
 import { Replacements } from './node-marks/replacements.ts';
@@ -213,11 +213,14 @@ const syncNewSet = ({ writer }: Pick<MachineDeploymentDeps, 'writer'>): Deployme
 const scaleSets = (deps: RolloutDeps & OrderDeps): DeploymentStep => ({
   name: 'scale',
   async run(pass) {
-    const { observed, signal } = pass;
+    const { signal } = pass;
+    if (await countMoved(deps, pass.observed, signal)) return AGAIN;
+    await openOldSets(deps, pass);
+    // These and the steps before have written: to machines that were chosen, for example, and that are not any more.
+    const observed = observeAgain(deps, pass.observed);
+    if (observed === undefined) return AGAIN;
+    pass.observed = observed;
     const { spec } = observed.deployment;
-    if (await countMoved(deps, observed, signal)) return AGAIN;
-    // That and the steps before have written: to machines that were chosen, for example, and that are not any more.
-    if (observeAgain(deps, observed) === undefined) return AGAIN;
     const hold = orderHoldOf(deps, observed);
     const isHeld = spec.paused === true || hold !== undefined;
     // What has no rollout is scaled where that is told: else that would come and go with each change of replicas.

@@ -7,6 +7,7 @@ import { replicasOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { API_VERSION } from '../../../apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
+import { refOf } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { mergePatch, mergePatchIfUnchanged, type Patch } from '../../../kube/client/patch.ts';
@@ -147,10 +148,26 @@ async function fillOne(
   const size = sizeInPlace(filling.facts, its, { ...limits, surge: 0 });
   const filled = withoutRaises(new Map([[filling.facts.name, size]]), facts, isFrozen);
   if (await resizeSets(deps, observed, { sizes: filled }, signal)) return true;
-  if (filling.set.metadata.labels?.[SCALE_UP_DISABLED_LABEL] === undefined) return false;
-  const open = { metadata: { labels: { [SCALE_UP_DISABLED_LABEL]: null } } };
-  await patchEach(deps.writer, machineSets, [filling.set], (set) => mergePatch(set, open), signal);
+  if (!isClosed(filling.set)) return false;
+  await patchEach(deps.writer, machineSets, [filling.set], (set) => mergePatch(set, OPEN), signal);
   return true;
+}
+
+const OPEN = { metadata: { labels: { [SCALE_UP_DISABLED_LABEL]: null } } };
+
+function isClosed({ metadata }: MachineSet): boolean {
+  return metadata.labels?.[SCALE_UP_DISABLED_LABEL] !== undefined;
+}
+
+/** Lets old sets make up again for what they lose that an update in place has kept from it, once the strategy is another one. */
+export async function openOldSets(deps: RolloutDeps, pass: DeploymentPass): Promise<void> {
+  const { deployment, oldSets } = pass.observed;
+  if (deployment.spec.strategy?.type === 'InPlaceUpdate') return;
+  const closed = oldSets.filter((set) => isClosed(set) && replicasOf(set) > 0);
+  const { text } = await deps.changes.each(pass.key, closed, (set) =>
+    deps.writer.patch('change', machineSets, refOf(set), mergePatch(set, OPEN), { signal: pass.signal }),
+  );
+  pass.refusal ??= text;
 }
 
 /**
@@ -249,7 +266,7 @@ function withoutRaises(
 /** An old set must not make up for the Machines that move on. */
 async function stopRefilling(deps: RolloutDeps, old: readonly Side[], signal: AbortSignal): Promise<void> {
   const sets = old.map(({ set }) => set);
-  const open = sets.filter(({ metadata }) => metadata.labels?.[SCALE_UP_DISABLED_LABEL] === undefined);
+  const open = sets.filter((set) => !isClosed(set));
   const close = (set: MachineSet) => mergePatch(set, { metadata: { labels: { [SCALE_UP_DISABLED_LABEL]: 'true' } } });
   await patchEach(deps.writer, machineSets, open, close, signal);
 }
