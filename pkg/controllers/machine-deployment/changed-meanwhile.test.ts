@@ -3,11 +3,13 @@ import { describe, expect, test } from '@jest/globals';
 import { machine, machineDeployment, machineSet, node, type BuiltMachineDeployment } from '../../../test/builders.ts';
 import { DeploymentWorld } from '../../../test/fakes/replicas-world.ts';
 import {
+  CANDIDATE_FOR_UPDATE_LABEL,
   DESIRED_REPLICAS_ANNOTATION,
   LAST_SCALER_CHANGE_ANNOTATION,
   MACHINE_FINALIZER,
   PREFER_NO_SCHEDULE_KEY,
   REVISION_ANNOTATION,
+  SELECTED_FOR_UPDATE_LABEL,
   TRIGGER_DELETION_ANNOTATION,
   UPDATE_RESULT_LABEL,
 } from '../../apis/machine/v1alpha1/labels.ts';
@@ -191,6 +193,51 @@ test('replicas that are raised back while the mark of a moved machine may not be
   expect(refusals).toBe(1);
   expect(sizes(deps)).toEqual({ now: 3 });
 });
+
+test.each([
+  { what: 'nothing is changed', happens: () => undefined, chosen: ['nodes/old-1'] },
+  { what: 'it is paused', happens: (deps: DeploymentWorld) => change(deps, { paused: true }), chosen: [] },
+  { what: 'its new machines are lost', happens: loseNew, chosen: [] },
+])(
+  'when $what while a move in place is refused, Nodes are chosen for an update: $chosen',
+  async ({ happens, chosen }) => {
+    const inPlaceUpdate = { maxSurge: 0, maxUnavailable: 2, orchestrationType: 'Auto' } as const;
+    const deps = world({
+      now: 1,
+      old: 2,
+      as: (d) => void (d.spec.strategy = { type: 'InPlaceUpdate', inPlaceUpdate }),
+    });
+    const UPDATED = { type: 'InPlaceUpdate', status: 'True', reason: 'UpdateSuccessful' } as const;
+    const its = deps.machines.get('default/old-0');
+    if (its === undefined) throw new Error('it is there');
+    const metadata = { ...its.metadata, resourceVersion: '800' };
+    deps.machines.put({ ...its, metadata, status: { ...its.status, conditions: [UPDATED] } });
+    for (const name of ['old-0', 'old-1']) {
+      const isUpdated = name === 'old-0';
+      const updated = { [SELECTED_FOR_UPDATE_LABEL]: 'true', [UPDATE_RESULT_LABEL]: 'successful' };
+      deps.nodes.put(
+        node((n) => {
+          Object.assign(n.metadata, { name, uid: name, resourceVersion: '800' });
+          n.metadata.labels = { [CANDIDATE_FOR_UPDATE_LABEL]: 'true', ...(isUpdated ? updated : {}) };
+          if (isUpdated) n.status.conditions = [UPDATED];
+        }),
+      );
+    }
+    const patch = deps.client.patch.bind(deps.client);
+    deps.client.patch = async (intent, resource, ...args) => {
+      if (resource.plural !== 'machines') return await patch(intent, resource, ...args);
+      happens(deps);
+      throw new ApiError(422, 'Invalid', 'by a webhook');
+    };
+
+    await deps.reconcile();
+
+    const selected = deps.targetClient.writes.filter(({ body }) =>
+      JSON.stringify(body).includes(SELECTED_FOR_UPDATE_LABEL),
+    );
+    expect(selected.map(({ what }) => what)).toEqual(chosen);
+  },
+);
 
 test('what is wanted no more when the creation of the new set fails again is not given to the old one', async () => {
   const deps = world({ old: 1, as: (d) => void (d.spec.strategy = STRATEGIES.RollingUpdate) });

@@ -82,8 +82,11 @@ export async function inPlaceUpdate(deps: RolloutDeps, pass: DeploymentPass): Pr
     const leftovers = shrinkOldSets(now.facts, oldSets, limits);
     if (await resizeSets(deps, pass.observed, { sizes: leftovers }, signal)) return stop;
   } else if (deployment.spec.strategy?.inPlaceUpdate?.orchestrationType === 'Auto' && !isFrozen) {
+    // A webhook may have taken its time to refuse a move.
+    const last = sidesAgain(deps, pass);
+    if (last === undefined) return AGAIN;
     const isLeftAlone = (node: Node): boolean => deps.marker.isLeftAlone(node);
-    const next = toSelect(old, now, limits, { nowMs: deps.clock.now(), isLeftAlone });
+    const next = toSelect(last.old, last.now, limits, { nowMs: deps.clock.now(), isLeftAlone });
     // What refuses is left alone from now on: the next pass takes others.
     if (!(await deps.marker.write(deployment, next, selectNode, signal)).isDone) return AGAIN;
   }
