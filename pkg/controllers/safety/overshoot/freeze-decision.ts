@@ -9,8 +9,9 @@ export type FreezeDecision = 'freeze' | 'unfreeze' | 'leave';
  * | count                 | marks          | verdict                                  |
  * |-----------------------|----------------|------------------------------------------|
  * | high or more          | not both       | freeze, unless it was released lately    |
+ * | between               | condition only | the same: it was cut short               |
+ * | between               | any other      | leave                                    |
  * | low or less           | one of them    | unfreeze                                 |
- * | between               | any            | leave                                    |
  *
  * One that created too much is its own controller's. High wins where both are the same number, or a set would be frozen and unfrozen forever.
  */
@@ -22,7 +23,8 @@ export function decideOnSet(
 ): FreezeDecision {
   const { isLabelled, hasCondition, isStopped } = marks;
   if (isStopped === true) return 'leave';
-  if (count >= high) return isReleased || (isLabelled && hasCondition) ? 'leave' : 'freeze';
+  const isHalfFrozen = hasCondition && !isLabelled && count > low;
+  if (count >= high || isHalfFrozen) return isReleased || (isLabelled && hasCondition) ? 'leave' : 'freeze';
   return count <= low && (isLabelled || hasCondition) ? 'unfreeze' : 'leave';
 }
 

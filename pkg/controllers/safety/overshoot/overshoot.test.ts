@@ -91,6 +91,16 @@ describe('the verdict on a set', () => {
     },
   );
 
+  test.each([
+    { title: 'is frozen, because its freeze was cut short', isLabelled: false, hasCondition: true, want: 'freeze' },
+    { title: 'is left after its release', isLabelled: false, hasCondition: true, isReleased: true, want: 'leave' },
+    { title: 'is left frozen', isLabelled: true, hasCondition: true, want: 'leave' },
+    { title: 'is left to its label', isLabelled: true, hasCondition: false, want: 'leave' },
+    { title: 'is left free', isLabelled: false, hasCondition: false, want: 'leave' },
+  ])('between its limits $title', ({ isReleased = false, want, ...marks }) => {
+    expect(decideOnSet(5, { high: 6, low: 4 }, marks, isReleased)).toBe(want);
+  });
+
   test('never freezes and unfreezes at the same number', () => {
     fc.assert(
       fc.property(fc.nat(20), fc.nat(20), fc.nat(5), (count, high, down) => {
