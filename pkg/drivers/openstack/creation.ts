@@ -11,7 +11,15 @@ import type { Port } from './network.ts';
 import { clusterTagOf, isServerMadeFor, isMarkedFor, isServerOf, metadataOf } from './ownership.ts';
 import { type Mark, Ports } from './ports.ts';
 import { marksIn, type OpenStackSpec } from './provider-spec.ts';
-import { addressesOf, type Server, serverBody, type ServerState, serverStateOf, survivorOf } from './server.ts';
+import {
+  addressesOf,
+  isInErrorUnknown,
+  type Server,
+  serverBody,
+  type ServerState,
+  serverStateOf,
+  survivorOf,
+} from './server.ts';
 import type { MachineOfCloud } from './settings.ts';
 import { Users } from './users.ts';
 import type { DiskOwner } from './volume.ts';
@@ -258,18 +266,21 @@ export class Creation {
   async #settle(id: string, found: Server | undefined, { signal, timeoutMs, cluster }: DriverCall): Promise<Server> {
     const { cloud } = this.#deps;
     const waitMs = waitMsOf(timeoutMs);
-    const isSettled = (one: Server): boolean => this.#stateOf(one) !== 'building';
+    // One that this very call has requested has never run, whether or not Nova shows that: there is nothing on it.
+    const stateOf = (one: Server): ServerState =>
+      found === undefined && isInErrorUnknown(one) ? 'failed' : this.#stateOf(one);
+    const isSettled = (one: Server): boolean => stateOf(one) !== 'building';
     const server =
       found !== undefined && isSettled(found)
         ? found
         : await cloud.pollOf(cluster).until(id, isSettled, waitMs, signal);
-    if (server === undefined || this.#stateOf(server) === 'gone')
+    if (server === undefined || stateOf(server) === 'gone')
       throw new DriverError('Aborted', `server ${id} was deleted while it was built`);
-    if (this.#stateOf(server) !== 'failed') return server;
+    if (stateOf(server) !== 'failed') return server;
 
     // One that was given up for lost may have come to life since.
     const latest = (await cloud.compute.server(id, signal)) ?? server;
-    if (this.#stateOf(latest) === 'there') return latest;
+    if (stateOf(latest) === 'there') return latest;
     const error = await buildFailure(cloud, this.#deps.spec, latest, signal);
     await this.#remove(server, 'removed a server whose build had failed', signal);
     await this.#takeBack('all', signal);

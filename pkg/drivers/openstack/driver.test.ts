@@ -168,6 +168,35 @@ describe('a server that Gardener’s provider has not finished', () => {
   });
 });
 
+describe('a server in ERROR, where Nova does not show whether it was launched,', () => {
+  const { name, metadata, created, addresses } = serverOf('');
+  const inError = { id: 's-1', name, metadata, created, addresses, status: 'ERROR' };
+  const fault = { message: 'No valid host was found.' };
+
+  test('is a build that has failed where this call has requested it, and is removed', async () => {
+    cloud.answer = (asked) => {
+      if (asked.startsWith('GET compute /servers'))
+        cloud.servers = cloud.servers.map(({ id }) => ({ ...inError, id, fault }));
+      return undefined;
+    };
+
+    const ended = await cloud.passing(driver.createMachine(requestOf('m-1', machineClass), callOf()));
+
+    expect(ended).toMatchObject({
+      reason: { code: 'ResourceExhausted', message: expect.stringContaining('No valid') },
+    });
+    expect(cloud.servers).toEqual([]);
+  });
+
+  test('is there where it was there before: it may run', async () => {
+    cloud.servers = [{ ...inError, fault }];
+
+    const ended = await cloud.passing(driver.createMachine(requestOf('m-1', machineClass), callOf()));
+
+    expect([ended.status, cloud.servers.length]).toEqual(['fulfilled', 1]);
+  });
+});
+
 test('the deletion of a server without a Machine leaves another one of its name', async () => {
   cloud.servers = [serverOf('s-1'), serverOf('s-2')];
 

@@ -46,6 +46,11 @@ export function serverStateOf(server: Server, nowMs: number, buildMs: number): S
   return nowMs - (fromTimestamp(created) ?? nowMs) < buildMs ? 'building' : 'failed';
 }
 
+/** Whether a server is in ERROR, and Nova does not show whether it was ever launched. */
+export function isInErrorUnknown(server: Server): boolean {
+  return server.status === 'ERROR' && server['OS-SRV-USG:launched_at'] === undefined;
+}
+
 /** Addresses as a Node shows them: those of its ports, then floating ones. */
 export function addressesOf({ addresses }: Pick<Server, 'addresses'>): readonly NodeAddress[] {
   const all = Object.values(addresses).flat();
