@@ -25,6 +25,9 @@ describe('what a Machine tells of its maintenance', () => {
     { annotations: BEGUN, mirrored: 'Draining', told: 'Draining', is: true },
     { annotations: BEGUN, mirrored: 'DrainFailed', told: 'DrainFailed', is: true },
     { annotations: { ...emptied('uid'), ...HOOK }, mirrored: 'InMaintenance', told: 'InMaintenance', is: true },
+    // Its Node cannot show it.
+    { annotations: emptied('uid'), told: 'InMaintenance', is: true },
+    { annotations: emptied('uid'), mirrored: 'NotInMaintenance', told: 'InMaintenance', is: true },
     { annotations: emptied('none'), mirrored: 'Draining', told: 'InMaintenance', is: true },
     { annotations: emptied('given-back'), mirrored: 'InMaintenance', told: 'NotInMaintenance', is: true },
     { annotations: emptied('given-back'), mirrored: 'UncordonFailed', told: 'UncordonFailed', is: true },

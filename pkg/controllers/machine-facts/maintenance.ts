@@ -95,6 +95,9 @@ export function maintenanceOf(machine: Pick<Machine, 'metadata' | 'status'>): Re
     return told('InMaintenance', `There is no Node to drain. ${howMaintenanceEnds(machine)}`);
   const hooks = emptied === undefined ? hooksOf({ metadata }, 'maintenance') : [];
   if (hooks.length > 0) return told('WaitingForHooks', describeHooks(hooks));
+  // It is recorded after the drain, and removed before another one: the API server may refuse that the Node says so.
+  if (emptied !== undefined && leavesNodeUntouched(mirrored?.reason))
+    return told('InMaintenance', `The Node is cordoned and drained. ${howMaintenanceEnds(machine)}`);
   const reason = MAINTENANCE_REASONS.find((one) => one === mirrored?.reason);
   // What the mirror says before the Node was told is of another time; also of a Node that could not be told how that ended.
   const isStale = leavesNodeUntouched(reason) || (reason === 'InMaintenance' && emptied === undefined);
