@@ -109,7 +109,7 @@ export const MACHINE_EVENTS = {
   /** the Node was selected to be updated in place, and is being drained */
   UpdateSelected: 'Normal',
   /**
-   * the Node was selected to be updated in place, but the update waits while too many machines of its zone, this one among them, are unhealthy →
+   * the Node was selected to be updated in place, but the update waits while too many machines of its zone, this one among them, are unhealthy; repeated each hour →
    * restore the zone; the update then continues. If the update is to repair the machines, label each Machine `force-drain=True`
    */
   UpdateDelayed: 'Warning',

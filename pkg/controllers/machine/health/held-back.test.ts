@@ -122,7 +122,7 @@ describe('a machine that is held back at its health timeout', () => {
     ]);
   });
 
-  test('is not drained for an update before its health timeout either, which it says once, until the others of its zone are well', async () => {
+  test('is not drained for an update before its health timeout either, which it says each hour, until the others of its zone are well', async () => {
     const { world } = kept;
     const delayed = (): number => world.events.filter(({ reason }) => reason === 'UpdateDelayed').length;
     kept.changeMachine((m) => void (m.spec = { ...m.spec, disableHealthTimeout: true }));
@@ -133,6 +133,11 @@ describe('a machine that is held back at its health timeout', () => {
     world.clock.advance(6 * MINUTE);
     const { result } = await kept.rest();
     const before = [kept.phase, drainOf(kept), kept.condition('InPlaceUpdate')?.reason, delayed()];
+    for (let i = 0; i < 2 * 60; i++) {
+      world.clock.advance(MINUTE);
+      await kept.pass();
+    }
+    expect(delayed()).toBe(3);
 
     putOthers(kept, { phase: 'Running' });
     await kept.rest();

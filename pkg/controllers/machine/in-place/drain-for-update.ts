@@ -6,6 +6,7 @@ import {
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
+import { MINUTE_MS } from '../../../base/clock/clock.ts';
 import { next } from '../../../work/reconcile/result.ts';
 import { describeStage } from '../../machine-facts/deletion-stage.ts';
 import { beginPhase, setFailure, setOperation } from '../../machine-facts/status.ts';
@@ -35,6 +36,7 @@ const UPDATABLE: ReadonlySet<string> = new Set([
   'InPlaceUpdateFailed',
   'InPlaceUpdateSuccessful',
 ]);
+const HOUR_MS = 60 * MINUTE_MS;
 /** The original's words. */
 const READY_TEXT = 'Node drain successful. Node is ready for update';
 const CANCELED_TEXT = 'The drain of the Node for an in-place update was canceled.';
@@ -117,10 +119,14 @@ function isForced({ metadata }: MachineContext['machine']): boolean {
   return metadata.labels?.[FORCE_DRAIN_LABEL] === 'True';
 }
 
-/** Says once that the update waits, and for what, and looks again: what the zone's other machines do wakes no pass of this one. */
-function reportDelay({ ctx: { machine, pass }, deps: { reportedOnce } }: NodeHold, notYet: NotYet | undefined): void {
+/**
+ * Says that the update waits, and for what, and looks again: what the zone's other machines do wakes no pass of this one. Without a health timeout
+ * nothing but this Event tells of it, and an API server keeps Events for an hour: it is said anew in each.
+ */
+function reportDelay({ ctx: { machine, pass }, deps: { clock, reportedOnce } }: NodeHold, notYet?: NotYet): void {
   if (notYet !== undefined) pass.alsoAfter(notYet.afterMs, notYet.waitingFor);
-  if (!reportedOnce.becomes(machine.metadata.uid, 'UpdateDelayed', notYet !== undefined)) return;
+  const hour = Math.floor(clock.monotonicMs() / HOUR_MS);
+  if (!reportedOnce.becomes(machine.metadata.uid, `UpdateDelayed ${hour}`, notYet !== undefined)) return;
   pass.event(
     'UpdateDelayed',
     'The Node was selected for an in-place update, which waits: too many machines of its zone, this one among them, are unhealthy. ' +
