@@ -82,6 +82,7 @@ export const ALERTS: readonly AlertRule[] = [
     'mcm_machine_deployment_info_spec_replicas',
     lacksMachines,
   ),
+  rule('MachinistReplicasUnavailable', '1h', 'replicas-unavailable', 'machinist_machine_set_missing_replicas'),
   rule('MachinistMachineStuck', '3h', 'machine-stuck', 'mcm_machine_current_status_phase', ({ value }) =>
     PHASES_OF_STUCK.includes(value),
   ),

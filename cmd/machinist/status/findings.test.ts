@@ -226,6 +226,8 @@ describe('alerts', () => {
         'mcm_machine_deployment_info_spec_replicas{name="a"} 1\nmcm_machine_deployment_info_spec_paused{name="a"} 1',
       alert: undefined,
     },
+    { sample: 'machinist_machine_set_missing_replicas{name="a"} 1', alert: 'MachinistReplicasUnavailable' },
+    { sample: 'machinist_machine_set_missing_replicas{name="a"} 0', alert: undefined },
     { sample: 'machinist_work_held{waits_for="caches",of="target"} 1', alert: 'MachinistWorkHeld' },
     { sample: 'machinist_work_held{waits_for="driver",of="aws"} 1', alert: undefined },
     {

@@ -54,3 +54,32 @@ test('nothing is left of a set that is gone, and nothing breaks on one with an e
   expect(empty).not.toContain('name="set-1"');
   expect(await registry.metrics()).toContain('mcm_machine_set_info_spec_replicas{name="set-1",namespace="default"} 0');
 });
+
+test('a set shows how many machines it lacks, unless a MachineDeployment does so or it is being deleted', async () => {
+  const registry = new Registry();
+  const alone = (name: string, change: (set: MachineSet) => void = () => undefined): MachineSet =>
+    machineSet((set) => {
+      set.metadata.name = name;
+      set.spec.replicas = 3;
+      set.status = { availableReplicas: 1, observedGeneration: 0 };
+      change(set);
+    });
+  const controller = { apiVersion: 'machine.sapcloud.io/v1alpha1', kind: 'MachineDeployment', name: 'd', uid: 'u' };
+  const sets = [
+    alone('lacks-two'),
+    alone('new', (set) => delete set.status),
+    alone('many', ({ spec }) => (spec.replicas = 0)),
+    alone('of-a-deployment', ({ metadata }) => (metadata.ownerReferences = [{ ...controller, controller: true }])),
+    alone('going', ({ metadata }) => (metadata.deletionTimestamp = '2026-01-01T00:00:00Z')),
+  ];
+  machineSetMetrics(registry, () => sets);
+
+  const text = await registry.metrics();
+
+  const shown = text.split('\n').filter((line) => line.startsWith('machinist_machine_set_missing_replicas{'));
+  expect(shown.map((line) => line.replace(/^.*name="([^"]*)",namespace="default"\}/, '$1'))).toEqual([
+    'lacks-two 2',
+    'new 3',
+    'many 0',
+  ]);
+});

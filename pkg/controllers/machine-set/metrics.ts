@@ -1,6 +1,7 @@
 import type { Counter, Registry } from 'prom-client';
 
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { controllerOf } from '../../apis/meta.ts';
 import { declaring } from '../../base/metrics/declaring.ts';
 import { objectNameLabels, seconds } from '../../base/metrics/object-labels.ts';
 import { NAMED, ownerGauges, type ObjectValues } from '../../base/metrics/owner-gauges.ts';
@@ -48,7 +49,12 @@ export function machineSetMetrics(registry: Registry, list: () => readonly Machi
     conditionsOf: ({ status }) => status?.machineSetCondition ?? [],
     failedMachinesOf: ({ status }) => status?.failedMachines ?? [],
   });
-  const { counter } = declaring(registry);
+  const { counter, series } = declaring(registry);
+  series('machinist_machine_set_missing_replicas', MISSING, NAMED, () =>
+    list()
+      .filter(isAlone)
+      .map((set) => [objectNameLabels(set), missingOf(set)]),
+  );
   return {
     created: counter('machinist_machines_created_total').help('Machines that MachineSets created.'),
     deleted: counter('machinist_machines_deleted_total', ['reason']).help(
@@ -58,6 +64,18 @@ export function machineSetMetrics(registry: Registry, list: () => readonly Machi
       'Machines deleted because their health check had failed for too long.',
     ),
   };
+}
+
+const MISSING = 'Desired machines of a MachineSet without a MachineDeployment that are not available.';
+
+/** Of the others, the metrics of their MachineDeployments tell. */
+function isAlone(set: MachineSet): boolean {
+  return controllerOf(set) === undefined && set.metadata.deletionTimestamp === undefined;
+}
+
+/** Whatever generation its status is of: a set that the controller cannot reach lacks machines all the same. */
+function missingOf({ spec, status }: MachineSet): number {
+  return Math.max(0, (spec.replicas ?? 0) - (status?.availableReplicas ?? 0));
 }
 
 const INFO_LABELS = [
