@@ -84,7 +84,8 @@ async function deleteOrphans(deps: DeletionDeps, call: DriverCall): Promise<void
   const endMs = deps.clock.monotonicMs() + call.timeoutMs - MARGIN_MS;
   const disks = new Map<MachineIdentity, ReadonlySet<string>>();
   for (const server of servers) {
-    const owner = serverOwnerOf(server, cloud.region) ?? machine;
+    const made = serverOwnerOf(server, cloud.region);
+    const owner = made ?? machine;
     const bound = await cloud.network.portsOfDevice(server.id, call.signal);
     const subject = subjectOf(deps, owner);
     const ports = new Ports(subject);
@@ -98,11 +99,13 @@ async function deleteOrphans(deps: DeletionDeps, call: DriverCall): Promise<void
     const isAttached = ({ attachments = [] }: Volume): boolean =>
       attachments.some((one) => one.server_id === server.id);
     const isOurs = (disk: Volume): boolean => isDiskOfEarlierProvider(disk, marks) && isAttached(disk);
-    const attached = (await listDisks(subject, isOurs, call.signal)).filter(isOurs).map(({ id }) => id);
-    disks.set(owner, new Set(attached));
+    // Nova deletes those of ours with their server.
+    const attached = made === undefined ? (await listDisks(subject, isOurs, call.signal)).filter(isOurs) : [];
+    const ids = attached.map(({ id }) => id);
+    disks.set(owner, new Set(ids));
     // What is not gone when this call ends, nobody will find again.
-    const fields = { machine: `${owner.namespace}/${owner.name}`, server: server.id, volumes: attached };
-    if (attached.length > 0) log.warn(fields, 'deleting a server without a Machine, and then its volumes');
+    const fields = { machine: `${owner.namespace}/${owner.name}`, server: server.id, volumes: ids };
+    if (ids.length > 0) log.warn(fields, 'deleting a server without a Machine, and then its volumes');
   }
   await removeServers(deps, call);
   // Nova deletes the disk with the server; this waits for it, and deletes one that an earlier provider made.

@@ -177,6 +177,19 @@ describe('a machine that is deleted', () => {
     expect(cloud.floatingips).toEqual([]);
   });
 
+  test('without a Machine has its server deleted although Cinder is down', async () => {
+    cloud.servers = [serverOf('s-1')];
+    cloud.answer = (request) =>
+      request.startsWith('GET volumev3') ? { status: 503, headers: {}, body: 'down' } : undefined;
+    const orphan = { ...machine, uid: undefined, providerID: 'openstack:///region/s-1' };
+
+    expect(await remove({ machine: orphan, servers: cloud.servers })).toMatchObject({
+      reason: { code: 'Unavailable' },
+    });
+
+    expect(cloud.servers).toEqual([]);
+  });
+
   test('of several servers keeps the locked one alone, and says why', async () => {
     cloud.servers = [serverOf('s-1'), serverOf('s-2')];
     cloud.answer = (request) =>
