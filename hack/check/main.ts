@@ -6,15 +6,6 @@ import { CONTRACT_CHECKS } from './contract-checks.ts';
 /** Everything that can be checked without running the product, side by side. The first failure, in this order, ends the check with its exit code. */
 const root = path.resolve(import.meta.dirname, '../..');
 
-/** Files that have not changed since they were last well formatted are not looked at again. */
-const PRETTIER_CACHE = [
-  '--cache',
-  '--cache-strategy',
-  'content',
-  '--cache-location',
-  'node_modules/.cache/prettier/check',
-];
-
 const JEST = [
   '--experimental-vm-modules',
   '--disable-warning=ExperimentalWarning',
@@ -27,7 +18,7 @@ const JEST = [
 const TESTS = ['hack/check/', 'hack/mutations/list.test.ts', 'test/simulation/known-defects/defects.test.ts'];
 
 const checks: readonly { readonly name: string; readonly argv: readonly string[] }[] = [
-  { name: 'format', argv: ['prettier', '--check', '--log-level', 'warn', ...PRETTIER_CACHE, '.'] },
+  { name: 'format', argv: ['oxfmt', '--list-different'] },
   { name: 'types', argv: ['tsc', '--noEmit'] },
   { name: 'types of the status page', argv: ['tsc', '--noEmit', '-p', 'pkg/status-page/web'] },
   { name: 'lint and layers', argv: ['oxlint', '--type-aware', '--deny-warnings', '--format', 'stylish'] },

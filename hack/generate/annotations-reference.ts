@@ -8,6 +8,7 @@ import * as clusterAPITags from '../../pkg/worlds/cluster-api/driver/tags.ts';
 import * as ironCoreTags from '../../pkg/worlds/ironcore/driver/tags.ts';
 import * as kwokTags from '../../packages/providers/kwok/tags.ts';
 import { textOf } from './comments.ts';
+import { formatted, PROSE } from './format.ts';
 import { table } from './table.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -56,7 +57,6 @@ const OF_DRIVERS: readonly KeyFile[] = [
 /** docs/reference/annotations.md: every key that Machinist reads or writes, and what may stand in annotations. */
 export async function annotationsReference(): Promise<string> {
   const under = (ending: string): Promise<string> => keyTable(KEYS.filter(({ heading }) => heading.endsWith(ending)));
-  const { format } = await import('prettier');
   const text = `# Labels, annotations, finalizers and taints
 
 Generated from \`pkg/apis/machine/v1alpha1/labels.ts\` and from the tags of drivers. Keys of the original [do not
@@ -88,7 +88,7 @@ ${await keyTable(KEYS.filter(({ kind }) => kind === 'finalizer' || kind === 'tai
 ## What drivers set
 
 ${await keyTable(OF_DRIVERS.flatMap(keysOf))}`;
-  return format(text, { parser: 'markdown', proseWrap: 'always', printWidth: 140 });
+  return formatted('md', text, PROSE);
 }
 
 function keyTable(keys: readonly Key[]): Promise<string> {

@@ -2,6 +2,7 @@ import type { Command, Option } from 'commander';
 
 import { machinistProgram } from '../../cmd/machinist/command-line.ts';
 import { asMarkdown } from './flags-reference.ts';
+import { formatted } from './format.ts';
 import { table } from './table.ts';
 
 const INTRODUCTION = `# Commands
@@ -18,9 +19,7 @@ export async function commandsReference(): Promise<string> {
   const program = machinistProgram();
   const commands = program.commands.flatMap((one) => (one.commands.length === 0 ? [one] : one.commands));
   const sections = await Promise.all(commands.map((one) => sectionOf(one, program)));
-  const { format, resolveConfig } = await import('prettier');
-  const options = await resolveConfig(import.meta.filename);
-  return await format([INTRODUCTION, ...sections].join('\n'), { ...options, parser: 'markdown' });
+  return await formatted('md', [INTRODUCTION, ...sections].join('\n'));
 }
 
 async function sectionOf(command: Command, program: Command): Promise<string> {

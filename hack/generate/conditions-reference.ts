@@ -4,13 +4,13 @@ import {
   MACHINE_SET_CONDITION_TYPES,
 } from '../../pkg/apis/machine/v1alpha1/conditions.ts';
 import { memberComments } from './comments.ts';
+import { formatted, PROSE } from './format.ts';
 import { table } from './table.ts';
 
 const FILE = 'pkg/apis/machine/v1alpha1/conditions.ts';
 
 /** docs/reference/conditions.md: the conditions of our kinds. */
 export async function conditionsReference(): Promise<string> {
-  const { format } = await import('prettier');
   const text = `# Conditions
 
 Generated from \`${FILE}\`. Reasons and messages contain the cause and the remedy; \`kubectl describe\` shows them. An absent condition has no meaning. Conditions of Nodes and of the
@@ -32,7 +32,7 @@ ${await conditionTable(MACHINE_SET_CONDITION_TYPES, 'MACHINE_SET_CONDITION_TYPES
 In \`status.conditions\`. [Rollouts](../concepts/rollouts.md#conditions-of-a-machinedeployment) lists their reasons.
 
 ${await conditionTable(MACHINE_DEPLOYMENT_CONDITION_TYPES, 'MACHINE_DEPLOYMENT_CONDITION_TYPES')}`;
-  return format(text, { parser: 'markdown', proseWrap: 'always', printWidth: 140 });
+  return formatted('md', text, PROSE);
 }
 
 function conditionTable(types: readonly string[], constant: string): Promise<string> {

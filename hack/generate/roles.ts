@@ -1,6 +1,7 @@
 import { allRoleFiles } from '../../pkg/operator/preflight/permissions.ts';
 import { WORLDS } from '../../pkg/worlds/index.ts';
 import type { Grant, Role, RoleFile } from '../../pkg/operator/preflight/roles/role.ts';
+import { formatted, PROSE } from './format.ts';
 import { table } from './table.ts';
 
 /** Of what is shipped. */
@@ -22,21 +23,19 @@ interface Rule {
 
 /** deploy/rbac, as far as pkg/operator/preflight/roles says what is in it. */
 export async function roleFilesOf(): Promise<ReadonlyMap<string, string>> {
-  const { format } = await import('prettier');
   const files = allRoleFiles(WORLDS).map(async (one): Promise<[string, string]> => {
     const text = [
       comment(`${one.comment} docs/reference/permissions.md lists the rules.`),
       comment('Generated from pkg/operator/preflight/roles and pkg/worlds/*/roles.ts by npm run generate.'),
       documentsOf(one).join('---\n'),
     ].join('');
-    return [one.file, await format(text, { parser: 'yaml', singleQuote: true, printWidth: 120 })];
+    return [one.file, await formatted('yaml', text, { singleQuote: true, printWidth: 120 })];
   });
   return new Map(await Promise.all(files));
 }
 
 /** docs/reference/permissions.md: what each file of deploy/rbac grants, and why. */
 export async function permissionsReference(): Promise<string> {
-  const { format } = await import('prettier');
   const sections = await Promise.all(allRoleFiles(WORLDS).map(sectionOf));
   const text = `# Permissions, rule by rule
 
@@ -47,7 +46,7 @@ The process does not start without verbs that the last column does not name: it 
 and looks again every few minutes. \`machinist preflight\` asks for the same permissions.
 
 ${sections.join('\n')}`;
-  return format(text, { parser: 'markdown', proseWrap: 'always', printWidth: 140 });
+  return formatted('md', text, PROSE);
 }
 
 async function sectionOf({ file, comment: what, roles }: RoleFile): Promise<string> {

@@ -1,7 +1,8 @@
-/** A Markdown table, formatted as prettier does; cells must not contain line breaks. */
+import { formatted } from './format.ts';
+
+/** A Markdown table; cells must not contain line breaks. */
 export async function table(header: readonly string[], rows: readonly (readonly string[])[]): Promise<string> {
-  const { format } = await import('prettier');
-  return format([line(header), line(header.map(() => '---')), ...rows.map(line)].join('\n'), { parser: 'markdown' });
+  return formatted('md', [line(header), line(header.map(() => '---')), ...rows.map(line)].join('\n'));
 }
 
 function line(cells: readonly string[]): string {

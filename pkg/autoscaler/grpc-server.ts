@@ -41,7 +41,8 @@ export interface IncomingCall {
 }
 
 export type RpcOutcome<M extends RpcName = RpcName> =
-  { readonly reply: RpcReply<M> } | { readonly code: number; readonly message: string };
+  | { readonly reply: RpcReply<M> }
+  | { readonly code: number; readonly message: string };
 
 /** Answers every call; never rejects. */
 export type RpcHandler<C extends IncomingCall = IncomingCall> = <M extends RpcName>(

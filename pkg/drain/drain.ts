@@ -31,7 +31,8 @@ export type VolumeIDOf = (pvSpec: unknown, signal: AbortSignal) => Promise<strin
  * away; its order is 0. stays: it is let alone.
  */
 export type PodRule = (
-  { readonly behavior: 'leaves'; readonly order: number } | { readonly behavior: 'completes' | 'stays' }
+  | { readonly behavior: 'leaves'; readonly order: number }
+  | { readonly behavior: 'completes' | 'stays' }
 ) & {
   /** What says so, for people: `MachineDrainRule x`; absent: nobody has asked for it. */
   readonly by?: string;

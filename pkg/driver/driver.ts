@@ -16,7 +16,8 @@ export interface Capabilities {
 
 /** The machine a call is about: the whole object, or a stub for a VM without one (`name`, `namespace`, `providerID`). */
 export type MachineOrStub =
-  Machine | { metadata: { name: string; namespace: string; uid?: string }; spec: { providerID?: string } };
+  | Machine
+  | { metadata: { name: string; namespace: string; uid?: string }; spec: { providerID?: string } };
 
 export interface MachineRequest {
   readonly machine: MachineOrStub;

@@ -4,7 +4,14 @@ import { type Check, DEGRADED } from './checks.ts';
 
 /** What has to be done with a cluster, or with the driver of a provider, before work may begin, or go on. */
 export type Prerequisite =
-  'permissions' | 'caches' | 'identity' | 'catch-up' | 'claim' | 'others' | 'driver' | 'obedience';
+  | 'permissions'
+  | 'caches'
+  | 'identity'
+  | 'catch-up'
+  | 'claim'
+  | 'others'
+  | 'driver'
+  | 'obedience';
 
 /** Work that does not begin, or go on, yet. */
 export interface HeldBack {

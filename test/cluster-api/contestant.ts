@@ -51,7 +51,8 @@ export async function definitions(
   const { stdout } = await execute('go', ['mod', 'download', '-json', ...modules], { cwd: import.meta.dirname });
   const found = parseObjects(stdout) as readonly { readonly Path: keyof typeof DEFINITIONS; readonly Dir: string }[];
   return found.flatMap(({ Path, Dir }) =>
-    DEFINITIONS[Path].flatMap((folder) => readManifests(path.join(Dir, folder)) as Definition[])
+    DEFINITIONS[Path]
+      .flatMap((folder) => readManifests(path.join(Dir, folder)) as Definition[])
       .filter(({ spec }) => kinds.includes(spec.names.kind))
       .map((definition) => labelled(definition)),
   );

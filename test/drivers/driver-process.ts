@@ -19,7 +19,12 @@ export class DriverProcess implements AsyncDisposable {
   /** Resolves when the driver says that it serves; rejects, with what it printed, when it ends before. */
   static async start(
     command:
-      'sim-driver' | 'local-driver' | 'openstack-driver' | 'kwok-driver' | 'cluster-api-driver' | 'ironcore-driver',
+      | 'sim-driver'
+      | 'local-driver'
+      | 'openstack-driver'
+      | 'kwok-driver'
+      | 'cluster-api-driver'
+      | 'ironcore-driver',
     args: readonly string[],
   ): Promise<DriverProcess> {
     const { file, env } = programFile(command);

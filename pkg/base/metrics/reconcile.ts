@@ -7,7 +7,15 @@ import { declaring } from './declaring.ts';
  * may take. stopped: by shutdown. bug: an error of no known family.
  */
 export type PassResult =
-  'success' | 'requeue' | 'conflict' | 'gate_closed' | 'timeout' | 'stopped' | 'api_error' | 'driver_error' | 'bug';
+  | 'success'
+  | 'requeue'
+  | 'conflict'
+  | 'gate_closed'
+  | 'timeout'
+  | 'stopped'
+  | 'api_error'
+  | 'driver_error'
+  | 'bug';
 
 export function reconcileMetrics(registry: Registry) {
   const { counter, histogram } = declaring(registry);

@@ -596,22 +596,19 @@ describe('verification', () => {
     },
   );
 
-  test.concurrent(
-    'finds a driver that lists something without provider_id, such as a port, beside the VMs',
-    async () => {
-      await using world = await new World((right) => ({
-        listMachines: async (request, context) => {
-          const answer = await right.listMachines(request, context);
-          return { ...answer, machines: [...(answer.machines ?? []), { machineName: 'port' }] };
-        },
-      })).start();
-      using verification = await Verification.begin(world.options, never);
+  test.concurrent('finds a driver that lists something without provider_id, such as a port, beside the VMs', async () => {
+    await using world = await new World((right) => ({
+      listMachines: async (request, context) => {
+        const answer = await right.listMachines(request, context);
+        return { ...answer, machines: [...(answer.machines ?? []), { machineName: 'port' }] };
+      },
+    })).start();
+    using verification = await Verification.begin(world.options, never);
 
-      const results = await all(verify(verification, never, ['list']));
+    const results = await all(verify(verification, never, ['list']));
 
-      expect(failedOf(results)).toEqual([expect.stringMatching(/^list: .*an entry without provider_id/)]);
-    },
-  );
+    expect(failedOf(results)).toEqual([expect.stringMatching(/^list: .*an entry without provider_id/)]);
+  });
 
   test.concurrent('takes a deletion that goes on after its call, and ends between two calls, for done', async () => {
     await using world = await new World((right, { cloud }) => ({
@@ -630,24 +627,21 @@ describe('verification', () => {
     expect(world.cloud.all()).toEqual([]);
   });
 
-  test.concurrent(
-    'names a VM that a driver finds neither by name nor in a list, and deletes it by its id',
-    async () => {
-      await using world = await new World((right) => ({
-        getMachineStatus: async (request, context) =>
-          request.machine?.providerId === '' ? notFound : await right.getMachineStatus(request, context),
-        deleteMachine: async (request, context) =>
-          request.machine?.providerId === '' ? notFound : await right.deleteMachine(request, context),
-        listMachines: async () => await Promise.resolve({ machines: [], nextPageToken: '' }),
-      })).start();
-      using verification = await Verification.begin(world.options, never);
+  test.concurrent('names a VM that a driver finds neither by name nor in a list, and deletes it by its id', async () => {
+    await using world = await new World((right) => ({
+      getMachineStatus: async (request, context) =>
+        request.machine?.providerId === '' ? notFound : await right.getMachineStatus(request, context),
+      deleteMachine: async (request, context) =>
+        request.machine?.providerId === '' ? notFound : await right.deleteMachine(request, context),
+      listMachines: async () => await Promise.resolve({ machines: [], nextPageToken: '' }),
+    })).start();
+    using verification = await Verification.begin(world.options, never);
 
-      const results = await all(verify(verification, never, ['creation']));
+    const results = await all(verify(verification, never, ['creation']));
 
-      expect(results.flatMap(({ left }) => left)).toEqual([]);
-      expect(world.cloud.all()).toEqual([]);
-    },
-  );
+    expect(results.flatMap(({ left }) => left)).toEqual([]);
+    expect(world.cloud.all()).toEqual([]);
+  });
 
   test.concurrent('deletes a second VM of a machine, which only the list shows', async () => {
     let first = '';
@@ -676,23 +670,20 @@ describe('verification', () => {
     expect(world.cloud.all()).toEqual([]);
   });
 
-  test.concurrent(
-    'says what is left by a driver that knows nothing of what it has made, and how it is found',
-    async () => {
-      await using world = await new World(() => ({
-        getMachineStatus: async () => await Promise.resolve(notFound),
-        deleteMachine: async () => await Promise.resolve(notFound),
-        listMachines: async () => await Promise.resolve({ machines: [], nextPageToken: '' }),
-      })).start();
-      using verification = await Verification.begin(world.options, never);
+  test.concurrent('says what is left by a driver that knows nothing of what it has made, and how it is found', async () => {
+    await using world = await new World(() => ({
+      getMachineStatus: async () => await Promise.resolve(notFound),
+      deleteMachine: async () => await Promise.resolve(notFound),
+      listMachines: async () => await Promise.resolve({ machines: [], nextPageToken: '' }),
+    })).start();
+    using verification = await Verification.begin(world.options, never);
 
-      const [result] = await all(verify(verification, never, ['creation']));
+    const [result] = await all(verify(verification, never, ['creation']));
 
-      const [vm] = world.cloud.all();
-      expect(result?.left).toEqual([expect.stringContaining(`(provider ID ${vm?.providerID})`)]);
-      expect(result?.left).toEqual([expect.stringContaining(`${vm?.namespace}/${vm?.machineName} with UID`)]);
-    },
-  );
+    const [vm] = world.cloud.all();
+    expect(result?.left).toEqual([expect.stringContaining(`(provider ID ${vm?.providerID})`)]);
+    expect(result?.left).toEqual([expect.stringContaining(`${vm?.namespace}/${vm?.machineName} with UID`)]);
+  });
 
   test.concurrent('says what is left when it is interrupted', async () => {
     const interrupt = new AbortController();
@@ -730,29 +721,26 @@ describe('verification', () => {
     expect(results[0]?.left[0]).toContain(world.cloud.all()[0]?.machineName);
   });
 
-  test.concurrent(
-    'goes on with a driver that has died and was started again, which removes what it had made',
-    async () => {
-      let isDead = false;
-      await using world = await new World((right, self) => ({
-        createMachine: async (request, context) => {
-          const answer = await right.createMachine(request, context);
-          if (isDead) return answer;
-          isDead = true;
-          await self.stop();
-          void self.start();
-          return answer;
-        },
-      })).start();
-      using verification = await Verification.begin(world.options, never);
+  test.concurrent('goes on with a driver that has died and was started again, which removes what it had made', async () => {
+    let isDead = false;
+    await using world = await new World((right, self) => ({
+      createMachine: async (request, context) => {
+        const answer = await right.createMachine(request, context);
+        if (isDead) return answer;
+        isDead = true;
+        await self.stop();
+        void self.start();
+        return answer;
+      },
+    })).start();
+    using verification = await Verification.begin(world.options, never);
 
-      const results = await all(verify(verification, never, ['creation', 'creation-repeated']));
+    const results = await all(verify(verification, never, ['creation', 'creation-repeated']));
 
-      expect(results.map(({ outcome }) => outcome)).toEqual(['failed', 'passed']);
-      expect(results.flatMap(({ left }) => left)).toEqual([]);
-      expect(world.cloud.all()).toEqual([]);
-    },
-  );
+    expect(results.map(({ outcome }) => outcome)).toEqual(['failed', 'passed']);
+    expect(results.flatMap(({ left }) => left)).toEqual([]);
+    expect(world.cloud.all()).toEqual([]);
+  });
 
   test.concurrent('removes what the rule of the moment has made when it is interrupted', async () => {
     const interrupt = new AbortController();

@@ -88,7 +88,8 @@ function descriptions(): readonly (string | null)[] {
 /** IDs of the disks that the only server was made with. */
 function attached(): readonly string[] {
   const last = cloud.bodies.findLast(({ path }) => path === '/servers')?.body as
-    { server: { block_device_mapping_v2: { uuid: string }[] } } | undefined;
+    | { server: { block_device_mapping_v2: { uuid: string }[] } }
+    | undefined;
   return (last?.server.block_device_mapping_v2 ?? []).map(({ uuid }) => uuid);
 }
 

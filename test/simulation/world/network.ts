@@ -8,7 +8,13 @@ import type { VirtualClock, VirtualTime } from './virtual-clock.ts';
 
 /** What becomes of a request on its way. `failed-500`: it is done, and the server says that it failed. */
 export type RequestFault =
-  'done' | 'request-lost' | 'answer-lost' | 'failed-500' | 'refused-403' | 'refused-429' | 'refused-500';
+  | 'done'
+  | 'request-lost'
+  | 'answer-lost'
+  | 'failed-500'
+  | 'refused-403'
+  | 'refused-429'
+  | 'refused-500';
 
 /** How the network is, as the seed has it at the moment. */
 export interface Weather {

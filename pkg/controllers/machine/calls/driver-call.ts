@@ -51,7 +51,8 @@ export interface MachineCall<K extends CallKind> {
 
 /** An answer, kept until the caller forgets the activity (after its write, or a lost write would cost another call); or what to wait for. */
 export type CallProgress<T> =
-  { readonly kind: 'answered'; readonly answer: T } | { readonly kind: 'waiting'; readonly result: StepResult };
+  | { readonly kind: 'answered'; readonly answer: T }
+  | { readonly kind: 'waiting'; readonly result: StepResult };
 
 function inputOf({ machine }: MachineContext, resolved: ResolvedClass, kind: CallKind): CallInput {
   const { fingerprint, classVersion, machineClass } = resolved;

@@ -17,7 +17,14 @@ export interface MaintenanceFacts {
 }
 
 export type MaintenancePlan =
-  'leave-alone' | 'begin' | 'empty' | 'keep' | 'withdraw' | 'give-back' | 'restart-clock' | 'end';
+  | 'leave-alone'
+  | 'begin'
+  | 'empty'
+  | 'keep'
+  | 'withdraw'
+  | 'give-back'
+  | 'restart-clock'
+  | 'end';
 
 /**
  * Decides about the maintenance of a machine. That it began is recorded before its Node is touched, and forgotten when all is as before:

@@ -109,7 +109,12 @@ export function keptForNamesake(
  * believed that their provider says about VMs.
  */
 export type HoldReason =
-  'too-many' | 'too-many-together' | 'of-unknown-class' | 'held-before' | 'forgotten' | 'doubted';
+  | 'too-many'
+  | 'too-many-together'
+  | 'of-unknown-class'
+  | 'held-before'
+  | 'forgotten'
+  | 'doubted';
 
 const NAMES = 'For their names, see the log of the machine controller. ';
 

@@ -6,7 +6,8 @@ const CREATORS = ['MachineSet', 'KubeadmControlPlane'];
 
 /** The references that an object has to have so that a Machine owns it, and nobody else; or who owns it instead. */
 export type Adoption =
-  { readonly references: readonly OwnerReference[] } | { readonly foreign: Pick<OwnerReference, 'kind' | 'name'> };
+  | { readonly references: readonly OwnerReference[] }
+  | { readonly foreign: Pick<OwnerReference, 'kind' | 'name'> };
 
 /** How a Machine comes to own an object that it names; `apiVersion`: as which Machines are served now. */
 export function adoptionOf(object: KubeObject, machine: KubeObject, apiVersion: string): Adoption {

@@ -11,7 +11,8 @@ export interface ServedKind {
 
 /** A kind, as its definition says. missing: there can be no objects of it. unclear: there may be, and nobody can say of which version. */
 export type KindLookup =
-  ({ readonly kind: 'served' } & ServedKind) | { readonly kind: 'missing' | 'unclear'; readonly problem: string };
+  | ({ readonly kind: 'served' } & ServedKind)
+  | { readonly kind: 'missing' | 'unclear'; readonly problem: string };
 
 /** Templates are cloned, and are nobody's clones. */
 const TEMPLATES = /templates$/;

@@ -10,7 +10,8 @@ export type Part = (typeof PARTS)[number];
 
 /** What a deletion does next. release: nothing of ours is to hold it any more. wait: somebody else has to see it off first. */
 export type Removal<Piece> =
-  { readonly kind: 'release' | 'delete' | 'wait'; readonly piece: Piece } | { readonly kind: 'done' };
+  | { readonly kind: 'release' | 'delete' | 'wait'; readonly piece: Piece }
+  | { readonly kind: 'done' };
 
 /**
  * How a deletion goes on: one thing after the other, each when the one before it is gone. Our hook goes before the deletion, and also where

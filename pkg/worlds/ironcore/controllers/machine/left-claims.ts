@@ -20,7 +20,15 @@ import { CREATION_MS } from './uncertainty.ts';
 import type { IronCoreCollaborators } from '../collaborators.ts';
 
 type Shared =
-  'machines' | 'pools' | 'volumes' | 'networkInterfaces' | 'reader' | 'writer' | 'metrics' | 'clock' | 'log';
+  | 'machines'
+  | 'pools'
+  | 'volumes'
+  | 'networkInterfaces'
+  | 'reader'
+  | 'writer'
+  | 'metrics'
+  | 'clock'
+  | 'log';
 
 interface Deps extends Pick<IronCoreCollaborators, Shared | 'departures' | 'sightings'> {
   readonly held: Pick<HeldClaims, 'report' | 'leave'>;

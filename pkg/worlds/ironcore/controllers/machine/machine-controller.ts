@@ -22,7 +22,14 @@ import type { IronCoreCollaborators } from '../collaborators.ts';
 
 export type IronCoreMachineControllerDeps = Omit<IronCoreCollaborators, NotNeeded>;
 type NotNeeded =
-  'poolLeases' | 'secrets' | 'prefixes' | 'classRecorder' | 'metrics' | 'log' | 'poolUIDs' | 'departures';
+  | 'poolLeases'
+  | 'secrets'
+  | 'prefixes'
+  | 'classRecorder'
+  | 'metrics'
+  | 'log'
+  | 'poolUIDs'
+  | 'departures';
 
 /**
  * Makes Machines real at the runtimes of their pools. A pass looks at everything, decides one thing, does it, and tells. It writes as it goes:
