@@ -3,7 +3,10 @@ import path from 'node:path';
 
 import { CONTRACT_CHECKS } from './contract-checks.ts';
 
-/** Everything that can be checked without running the product, side by side. The first failure, in this order, ends the check with its exit code. */
+/**
+ * Everything that can be checked without running the product, side by side. The first failure, in this order, ends the check with its exit
+ * code. `--without-tests` is for who runs all tests next.
+ */
 const root = path.resolve(import.meta.dirname, '../..');
 
 const JEST = [
@@ -25,7 +28,9 @@ const checks: readonly { readonly name: string; readonly argv: readonly string[]
   { name: 'unused code', argv: ['knip', '--no-progress'] },
   { name: 'generated files', argv: ['node', 'hack/generate/main.ts', '--check'] },
   ...CONTRACT_CHECKS,
-  { name: 'names, texts and lists', argv: ['node', ...JEST, ...TESTS] },
+  ...(process.argv.includes('--without-tests')
+    ? []
+    : [{ name: 'names, texts and lists', argv: ['node', ...JEST, ...TESTS] }]),
 ];
 
 /** Resolves with its exit code and all that it printed. */

@@ -12,7 +12,11 @@ import { type ControlPlane, startControlPlane } from '../../hack/control-plane/c
 import { CRD_FOLDERS } from '../env/crds.ts';
 import { eventually } from '../expect/eventually.ts';
 import { Terminal } from '../terminal/terminal.ts';
+import { sampledTest } from '../expect/sampled.ts';
 import { BUNDLE, type Ending, fileOf, Program, SOURCES } from './program.ts';
+
+/** What else it does beside the first test, whose life is that of each. */
+const testInTurn = sampledTest(2);
 
 const UP_MS = 60_000;
 const PATIENCE = { timeoutMs: 60_000 };
@@ -107,88 +111,94 @@ describe('machinist try', () => {
     await eventually(async () => expect((await everything(api)).filter(isNoticed)).toHaveLength(2), PATIENCE);
   });
 
-  test('leaves alone what somebody creates while it asks, and removes the machines of a namespace that somebody has deleted already', async () => {
-    const ask = (...args: readonly string[]): Promise<Terminal> => {
-      const command = [process.execPath, fileOf('machinist', BUNDLE), 'try', ...args];
-      return Terminal.start(command, { columns: 120, rows: 40 }, { ...BUNDLE.env, ...env() });
-    };
-    const before = await everything(api);
-    const object = { metadata: { name: 'machinist-try' } };
-    await using first = await ask();
-    await first.shows(/Continue\? \[y\/N\]/);
-    await api.send('POST', '/api/v1/namespaces', object);
-    first.type('y\r');
-    const refused = await first.ended();
-    const inNamespace = (await everything(api)).filter((one) => / machinist-try\//.test(one));
-    await api.send('DELETE', '/api/v1/namespaces/machinist-try');
-    await eventually(async () => expect(await everything(api)).not.toContain('Namespace /machinist-try'), PATIENCE);
+  testInTurn(
+    'leaves alone what somebody creates while it asks, and removes the machines of a namespace that somebody has deleted already',
+    async () => {
+      const ask = (...args: readonly string[]): Promise<Terminal> => {
+        const command = [process.execPath, fileOf('machinist', BUNDLE), 'try', ...args];
+        return Terminal.start(command, { columns: 120, rows: 40 }, { ...BUNDLE.env, ...env() });
+      };
+      const before = await everything(api);
+      const object = { metadata: { name: 'machinist-try' } };
+      await using first = await ask();
+      await first.shows(/Continue\? \[y\/N\]/);
+      await api.send('POST', '/api/v1/namespaces', object);
+      first.type('y\r');
+      const refused = await first.ended();
+      const inNamespace = (await everything(api)).filter((one) => / machinist-try\//.test(one));
+      await api.send('DELETE', '/api/v1/namespaces/machinist-try');
+      await eventually(async () => expect(await everything(api)).not.toContain('Namespace /machinist-try'), PATIENCE);
 
-    await using program = start('--yes');
-    await program.says(RUNNING, UP_MS);
-    program.kill('SIGINT');
-    await program.ended();
-    await kubectl('delete', 'namespace', 'machinist-try', '--wait=false');
-    await using second = await ask('--undo');
-    await second.shows(/Continue\? \[y\/N\]/);
-    await api.send('POST', CLASSES, somebodysClass);
-    second.type('y\r');
-    const undone = await second.ended();
-    const left = await everything(api);
-    await api.send('DELETE', `${CLASSES}/somebodys`);
-    const again = await run('--undo', '--yes');
+      await using program = start('--yes');
+      await program.says(RUNNING, UP_MS);
+      program.kill('SIGINT');
+      await program.ended();
+      await kubectl('delete', 'namespace', 'machinist-try', '--wait=false');
+      await using second = await ask('--undo');
+      await second.shows(/Continue\? \[y\/N\]/);
+      await api.send('POST', CLASSES, somebodysClass);
+      second.type('y\r');
+      const undone = await second.ended();
+      const left = await everything(api);
+      await api.send('DELETE', `${CLASSES}/somebodys`);
+      const again = await run('--undo', '--yes');
 
-    expect(refused).toBe(1);
-    expect(first.lines.join('\n')).toContain('namespace machinist-try exists, and machinist try has not created it');
-    expect(inNamespace.filter((one) => !/kube-root-ca.crt|ServiceAccount/.test(one))).toEqual([]);
-    expect(undone).toBe(0);
-    expect(second.lines.join('\n')).toContain('MachineClass default/somebodys exists');
-    expect(second.lines.join('\n')).toContain('Removed namespace machinist-try.');
-    expect(left).toContain('MachineClass default/somebodys');
-    expect(left).not.toContain('Namespace /machinist-try');
-    expect(again).toMatchObject({ code: 0, stderr: '' });
-    await eventually(async () => expect(await everything(api)).toEqual(before), PATIENCE);
-  });
+      expect(refused).toBe(1);
+      expect(first.lines.join('\n')).toContain('namespace machinist-try exists, and machinist try has not created it');
+      expect(inNamespace.filter((one) => !/kube-root-ca.crt|ServiceAccount/.test(one))).toEqual([]);
+      expect(undone).toBe(0);
+      expect(second.lines.join('\n')).toContain('MachineClass default/somebodys exists');
+      expect(second.lines.join('\n')).toContain('Removed namespace machinist-try.');
+      expect(left).toContain('MachineClass default/somebodys');
+      expect(left).not.toContain('Namespace /machinist-try');
+      expect(again).toMatchObject({ code: 0, stderr: '' });
+      await eventually(async () => expect(await everything(api)).toEqual(before), PATIENCE);
+    },
+  );
 
-  test('refuses to run twice, continues with the same machines, and is undone although it was killed, by whoever tries last', async () => {
-    const before = await everything(api);
-    const machines = (): Promise<string> => kubectl('-n', 'machinist-try', 'get', 'mc', '-o', 'name');
-    await using first = start('--yes');
-    await first.says(RUNNING, UP_MS);
-    const ofFirst = await machines();
-    const second = await run('--yes');
-    first.kill('SIGTERM');
-    await first.ended();
-    await using resumed = start('--yes');
-    await resumed.says(RUNNING, UP_MS);
-    const ofResumed = await machines();
+  testInTurn(
+    'refuses to run twice, continues with the same machines, and is undone although it was killed, by whoever tries last',
+    async () => {
+      const before = await everything(api);
+      const machines = (): Promise<string> => kubectl('-n', 'machinist-try', 'get', 'mc', '-o', 'name');
+      await using first = start('--yes');
+      await first.says(RUNNING, UP_MS);
+      const ofFirst = await machines();
+      const second = await run('--yes');
+      first.kill('SIGTERM');
+      await first.ended();
+      await using resumed = start('--yes');
+      await resumed.says(RUNNING, UP_MS);
+      const ofResumed = await machines();
 
-    resumed.kill('SIGKILL');
-    await resumed.ended();
-    await using stopped = start('--undo', '--yes');
-    await stopped.says('Deletion was requested', UP_MS);
-    stopped.kill('SIGINT');
-    const { code, stderr } = await stopped.ended();
-    rmSync(join(state, 'machinist'), { recursive: true }); // as on another host
-    const undone = await run('--undo', '--yes');
-    const again = await run('--undo', '--yes');
+      resumed.kill('SIGKILL');
+      await resumed.ended();
+      await using stopped = start('--undo', '--yes');
+      await stopped.says('Deletion was requested', UP_MS);
+      stopped.kill('SIGINT');
+      const { code, stderr } = await stopped.ended();
+      rmSync(join(state, 'machinist'), { recursive: true }); // as on another host
+      const undone = await run('--undo', '--yes');
+      const again = await run('--undo', '--yes');
 
-    expect(second).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(
-        /^error: machinist try already runs for this cluster, as process \d+; stop it with Ctrl-C first\n$/,
-      ),
-    });
-    expect(ofResumed).toBe(ofFirst);
-    expect({ code, stderr }).toEqual({
-      code: 1,
-      stderr: 'error: stopped by SIGINT; machinist try --undo removes what is there\n',
-    });
-    expect(undone).toMatchObject({ code: 0, stderr: '' });
-    expect(again).toMatchObject({ code: 0, stdout: 'There is nothing to remove.\n' });
-    await eventually(async () => expect(await everything(api)).toEqual(before), PATIENCE);
-  });
+      expect(second).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(
+          /^error: machinist try already runs for this cluster, as process \d+; stop it with Ctrl-C first\n$/,
+        ),
+      });
+      expect(ofResumed).toBe(ofFirst);
+      expect({ code, stderr }).toEqual({
+        code: 1,
+        stderr: 'error: stopped by SIGINT; machinist try --undo removes what is there\n',
+      });
+      expect(undone).toMatchObject({ code: 0, stderr: '' });
+      expect(again).toMatchObject({ code: 0, stdout: 'There is nothing to remove.\n' });
+      await eventually(async () => expect(await everything(api)).toEqual(before), PATIENCE);
+    },
+  );
 
-  test('does nothing without an answer', async () => {
+  testInTurn('does nothing without an answer', async () => {
     const before = await everything(api);
 
     const { code, stderr } = await run();
@@ -199,30 +209,33 @@ describe('machinist try', () => {
 
   describe('in a cluster with the definitions already', () => {
     beforeAll(() => applyManifests(api, readManifests(CRD_FOLDERS.original)));
-    test('leaves them there, removes Nodes that are left without their machines, and says only what it has done', async () => {
-      const before = await everything(api);
-      await using program = start('--yes');
-      await program.says(RUNNING, UP_MS);
-      program.kill('SIGINT');
-      await program.ended();
-      const nothing = ['--type=merge', '-p', '{"metadata":{"finalizers":null}}'];
-      const kinds = ['mcd', 'mcs', 'mc', 'machineclasses', 'secrets'].join(',');
-      const names = (await kubectl('-n', 'machinist-try', 'get', kinds, '-o', 'name')).split('\n').filter(Boolean);
-      for (const name of names) await kubectl('-n', 'machinist-try', 'patch', name, ...nothing);
-      await kubectl('delete', 'namespace', 'machinist-try');
+    testInTurn(
+      'leaves them there, removes Nodes that are left without their machines, and says only what it has done',
+      async () => {
+        const before = await everything(api);
+        await using program = start('--yes');
+        await program.says(RUNNING, UP_MS);
+        program.kill('SIGINT');
+        await program.ended();
+        const nothing = ['--type=merge', '-p', '{"metadata":{"finalizers":null}}'];
+        const kinds = ['mcd', 'mcs', 'mc', 'machineclasses', 'secrets'].join(',');
+        const names = (await kubectl('-n', 'machinist-try', 'get', kinds, '-o', 'name')).split('\n').filter(Boolean);
+        for (const name of names) await kubectl('-n', 'machinist-try', 'patch', name, ...nothing);
+        await kubectl('delete', 'namespace', 'machinist-try');
 
-      const undone = await run('--undo', '--yes');
+        const undone = await run('--undo', '--yes');
 
-      expect(undone).toMatchObject({ code: 0, stderr: '' });
-      expect(undone.stdout).toContain('Removed the Nodes.');
-      expect(undone.stdout).not.toContain('Removed namespace');
-      expect(undone.stdout).toContain(
-        'Keeping CustomResourceDefinition machines.machine.sapcloud.io: it existed before.\n',
-      );
-      await eventually(async () => expect(await everything(api)).toEqual(before), PATIENCE);
-    });
+        expect(undone).toMatchObject({ code: 0, stderr: '' });
+        expect(undone.stdout).toContain('Removed the Nodes.');
+        expect(undone.stdout).not.toContain('Removed namespace');
+        expect(undone.stdout).toContain(
+          'Keeping CustomResourceDefinition machines.machine.sapcloud.io: it existed before.\n',
+        );
+        await eventually(async () => expect(await everything(api)).toEqual(before), PATIENCE);
+      },
+    );
 
-    test('refuses to run where somebody has objects of these kinds', async () => {
+    testInTurn('refuses to run where somebody has objects of these kinds', async () => {
       await api.send('POST', CLASSES, somebodysClass);
 
       const { code, stdout, stderr } = await run('--yes');
@@ -234,7 +247,7 @@ describe('machinist try', () => {
       );
     });
 
-    test('refuses a namespace of its name that it has not created', async () => {
+    testInTurn('refuses a namespace of its name that it has not created', async () => {
       await api.send('POST', '/api/v1/namespaces', { metadata: { name: 'machinist-try' } });
 
       const runs = [await run('--yes'), await run('--undo', '--yes')];

@@ -1,9 +1,13 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect } from '@jest/globals';
 
 import { eventually } from '../expect/eventually.ts';
+import { sampledTest } from '../expect/sampled.ts';
 import type { Bed } from './bed.ts';
 import { callOf, create, newDriver, remove, requestFor } from './driver.ts';
 import { belongingsOf, clear, SELDOM } from './leftovers.ts';
+
+/** The driver's unit tests show each on a simulated cloud. */
+const testInTurn = sampledTest(2);
 
 /** Services that die while machines are made. */
 export function describeOutages(bed: Bed): void {
@@ -12,7 +16,7 @@ export function describeOutages(bed: Bed): void {
       await clear(bed);
     });
 
-    test('Neutron: nothing is made, and everything once it is back', async () => {
+    testInTurn('Neutron: nothing is made, and everything once it is back', async () => {
       await using driver = newDriver();
       await create(driver, requestFor(bed, 'm-1'));
       await bed.kill('neutron');
@@ -29,7 +33,7 @@ export function describeOutages(bed: Bed): void {
     });
 
     // promise: openstack/services-die-middle
-    test('Nova, in the middle of a build: the server that it forgot is made anew', async () => {
+    testInTurn('Nova, in the middle of a build: the server that it forgot is made anew', async () => {
       const slow = { availabilityZone: 'slow' };
       const first = newDriver();
       const given = new AbortController();
@@ -52,7 +56,7 @@ export function describeOutages(bed: Bed): void {
       expect((await belongingsOf(bed)).servers).toHaveLength(1);
     });
 
-    test('a compute host: its server can be deleted, with all that belongs to it', async () => {
+    testInTurn('a compute host: its server can be deleted, with all that belongs to it', async () => {
       await using driver = newDriver();
       const request = requestFor(bed, 'm-1', { availabilityZone: 'small' });
       await create(driver, request);
@@ -66,7 +70,7 @@ export function describeOutages(bed: Bed): void {
     });
 
     // The last ones: tokens stay short.
-    test('Keystone: a scheduler that cannot ask is not taken for a cloud without room', async () => {
+    testInTurn('Keystone: a scheduler that cannot ask is not taken for a cloud without room', async () => {
       await using driver = newDriver();
       await create(driver, requestFor(bed, 'm-1'));
       await bed.kill('keystone');
@@ -83,19 +87,22 @@ export function describeOutages(bed: Bed): void {
       expect((await belongingsOf(bed)).servers.map(({ name }) => name).toSorted()).toEqual(['m-1', 'm-2']);
     });
 
-    test('Keystone, whose tokens are short now: one that ends in the middle of a build is renewed by its user and by Nova', async () => {
-      const { proxy } = bed;
-      proxy.begin();
-      await using driver = newDriver();
+    testInTurn(
+      'Keystone, whose tokens are short now: one that ends in the middle of a build is renewed by its user and by Nova',
+      async () => {
+        const { proxy } = bed;
+        proxy.begin();
+        await using driver = newDriver();
 
-      const { nodeName } = await create(
-        driver,
-        requestFor(bed, 'm-1', { availabilityZone: 'slow' }, { secret: proxy.secret }),
-      );
+        const { nodeName } = await create(
+          driver,
+          requestFor(bed, 'm-1', { availabilityZone: 'slow' }, { secret: proxy.secret }),
+        );
 
-      expect(nodeName).toBe('m-1');
-      expect(proxy.seen(/POST .*\/auth\/tokens/).length).toBeGreaterThan(1);
-      expect((await belongingsOf(bed)).servers).toMatchObject([{ status: 'ACTIVE' }]);
-    });
+        expect(nodeName).toBe('m-1');
+        expect(proxy.seen(/POST .*\/auth\/tokens/).length).toBeGreaterThan(1);
+        expect((await belongingsOf(bed)).servers).toMatchObject([{ status: 'ACTIVE' }]);
+      },
+    );
   });
 }

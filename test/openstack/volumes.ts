@@ -8,12 +8,15 @@ import { machineOf } from '../../pkg/drivers/machine-identity.ts';
 import { ownerText } from '../../pkg/drivers/openstack/intent.ts';
 import { stubOf } from '../drivers/requests.ts';
 import { eventually } from '../expect/eventually.ts';
-import { sampled } from '../expect/sampled.ts';
+import { sampled, sampledTest } from '../expect/sampled.ts';
 import type { Bed } from './bed.ts';
 import { callOf, create, heeding, newDriver, remove, requestFor } from './driver.ts';
 import { belongingsOf, clear, SELDOM, type SeenVolume, volumesOf } from './leftovers.ts';
 import { openStackClass, secretOf, TAGS } from './requests.ts';
 import { LOSSY_REGION } from './seed.ts';
+
+/** The driver's unit tests show each on a simulated cloud. */
+const testInTurn = sampledTest(2);
 
 interface Row {
   readonly what: string;
@@ -168,90 +171,96 @@ export function describeVolumes(bed: Bed): void {
     });
 
     // promise: openstack/data-volumes-each-none
-    test('has its data volumes, each once and in their order, behind whatever disk it boots from, and none when it is deleted', async () => {
-      await using driver = newDriver();
-      const dataVolumes = [
-        { name: 'logs', size: 2 },
-        { name: 'data', size: 1, type: 'ssd' },
-      ];
-      // The names of devices are the hypervisor's; the first is that of the root disk.
-      const [second, third] = [/b$/, /c$/].map((name) => ({ device: expect.stringMatching(name) }));
-      for (const { change, booted, deletedBy } of DATA_VOLUMES) {
-        const request = requestFor(bed, 'm-1', { ...change, dataVolumes });
+    testInTurn(
+      'has its data volumes, each once and in their order, behind whatever disk it boots from, and none when it is deleted',
+      async () => {
+        await using driver = newDriver();
+        const dataVolumes = [
+          { name: 'logs', size: 2 },
+          { name: 'data', size: 1, type: 'ssd' },
+        ];
+        // The names of devices are the hypervisor's; the first is that of the root disk.
+        const [second, third] = [/b$/, /c$/].map((name) => ({ device: expect.stringMatching(name) }));
+        for (const { change, booted, deletedBy } of DATA_VOLUMES) {
+          const request = requestFor(bed, 'm-1', { ...change, dataVolumes });
 
-        const { providerID } = await create(driver, request);
+          const { providerID } = await create(driver, request);
 
-        const id = providerID.split('/').at(-1);
-        const volumes = await volumesOf(bed);
-        const owner = ownerText(machineOf(request, callOf()));
-        const common = { status: 'in-use', name: 'm-1', bootable: 'false', metadata: TAGS };
-        const data = volumes.filter(({ bootable }) => bootable === 'false').toSorted((a, b) => b.size - a.size);
-        expect(data).toMatchObject([
-          {
-            ...common,
-            size: 2,
-            description: `${owner} disk=logs`,
-            attachments: [{ server_id: id, ...second }],
-          },
-          {
-            ...common,
-            size: 1,
-            volume_type: 'ssd',
-            description: `${owner} disk=data`,
-            attachments: [{ server_id: id, ...third }],
-          },
-        ]);
-        expect(volumes.filter((one) => !data.includes(one)).map(({ size }) => size)).toEqual(booted);
-        // Somebody deletes the server by hand: its volumes go with it.
-        if (deletedBy === 'hand') {
-          await bed.user.call('nova', 'DELETE', `/v2.1/servers/${id ?? ''}`);
-          await eventually(async () => (await volumesOf(bed)).length === 0, SELDOM);
+          const id = providerID.split('/').at(-1);
+          const volumes = await volumesOf(bed);
+          const owner = ownerText(machineOf(request, callOf()));
+          const common = { status: 'in-use', name: 'm-1', bootable: 'false', metadata: TAGS };
+          const data = volumes.filter(({ bootable }) => bootable === 'false').toSorted((a, b) => b.size - a.size);
+          expect(data).toMatchObject([
+            {
+              ...common,
+              size: 2,
+              description: `${owner} disk=logs`,
+              attachments: [{ server_id: id, ...second }],
+            },
+            {
+              ...common,
+              size: 1,
+              volume_type: 'ssd',
+              description: `${owner} disk=data`,
+              attachments: [{ server_id: id, ...third }],
+            },
+          ]);
+          expect(volumes.filter((one) => !data.includes(one)).map(({ size }) => size)).toEqual(booted);
+          // Somebody deletes the server by hand: its volumes go with it.
+          if (deletedBy === 'hand') {
+            await bed.user.call('nova', 'DELETE', `/v2.1/servers/${id ?? ''}`);
+            await eventually(async () => (await volumesOf(bed)).length === 0, SELDOM);
+          }
+          await remove(driver, requestFor(bed, 'm-1', { ...change, dataVolumes }, { providerID }));
+          expect(await everything()).toEqual(NOTHING);
         }
-        await remove(driver, requestFor(bed, 'm-1', { ...change, dataVolumes }, { providerID }));
-        expect(await everything()).toEqual(NOTHING);
-      }
-    });
+      },
+    );
 
     // promise: openstack/data-volume-answer-lost
-    test('has one data volume when the answer of Cinder is lost, and none when a late one appears while it is deleted', async () => {
-      const { proxy } = bed;
-      const change = { region: LOSSY_REGION, dataVolumes: ['logs', 'data'].map((name) => ({ name, size: 1 })) };
-      const request = (name: string) => requestFor(bed, name, change, { secret: proxy.secret });
-      const arrival = Promise.withResolvers<void>();
-      let asked = 0;
-      proxy.begin((method, path) => {
-        if (method !== 'POST' || !path.endsWith('/volumes')) return undefined;
-        asked++;
-        // The second volume of each machine.
-        if (asked === 2) return 'answer';
-        return asked === 4 ? { at: arrival.promise } : undefined;
-      });
-      const first = newDriver();
-      await expect(first.createMachine(request('m-1'), callOf())).rejects.toMatchObject({ code: 'Unavailable' });
-      const given = new AbortController();
-      const making = first.createMachine(request('m-2'), callOf({ signal: given.signal }));
-      await Promise.all([
-        expect(making).rejects.toThrow('given up'),
-        eventually(() => asked === 4, SELDOM).then(() => given.abort(new Error('given up'))),
-      ]);
-      await first.close();
+    testInTurn(
+      'has one data volume when the answer of Cinder is lost, and none when a late one appears while it is deleted',
+      async () => {
+        const { proxy } = bed;
+        const change = { region: LOSSY_REGION, dataVolumes: ['logs', 'data'].map((name) => ({ name, size: 1 })) };
+        const request = (name: string) => requestFor(bed, name, change, { secret: proxy.secret });
+        const arrival = Promise.withResolvers<void>();
+        let asked = 0;
+        proxy.begin((method, path) => {
+          if (method !== 'POST' || !path.endsWith('/volumes')) return undefined;
+          asked++;
+          // The second volume of each machine.
+          if (asked === 2) return 'answer';
+          return asked === 4 ? { at: arrival.promise } : undefined;
+        });
+        const first = newDriver();
+        await expect(first.createMachine(request('m-1'), callOf())).rejects.toMatchObject({ code: 'Unavailable' });
+        const given = new AbortController();
+        const making = first.createMachine(request('m-2'), callOf({ signal: given.signal }));
+        await Promise.all([
+          expect(making).rejects.toThrow('given up'),
+          eventually(() => asked === 4, SELDOM).then(() => given.abort(new Error('given up'))),
+        ]);
+        await first.close();
 
-      await using second = newDriver({ answerMs: ANSWER_MS });
-      await create(second, request('m-1'));
-      await using patient = newDriver();
-      await expect(patient.deleteMachine(request('m-2'), callOf())).rejects.toMatchObject({ code: 'Aborted' });
-      arrival.resolve();
-      const ofSecond = async () => (await volumesOf(bed)).filter(({ name }) => name === 'm-2');
-      await eventually(async () => expect(await ofSecond()).toHaveLength(2), SELDOM);
-      await remove(second, request('m-2'));
+        await using second = newDriver({ answerMs: ANSWER_MS });
+        await create(second, request('m-1'));
+        await using patient = newDriver();
+        await expect(patient.deleteMachine(request('m-2'), callOf())).rejects.toMatchObject({ code: 'Aborted' });
+        arrival.resolve();
+        const ofSecond = async () => (await volumesOf(bed)).filter(({ name }) => name === 'm-2');
+        await eventually(async () => expect(await ofSecond()).toHaveLength(2), SELDOM);
+        await remove(second, request('m-2'));
 
-      expect((await volumesOf(bed)).map(({ name, status }) => [name, status])).toEqual([
-        ['m-1', 'in-use'],
-        ['m-1', 'in-use'],
-      ]);
-      await remove(second, request('m-1'));
-      expect(await everything()).toEqual(NOTHING);
-    });
+        expect((await volumesOf(bed)).map(({ name, status }) => [name, status])).toEqual([
+          ['m-1', 'in-use'],
+          ['m-1', 'in-use'],
+        ]);
+        await remove(second, request('m-1'));
+        expect(await everything()).toEqual(NOTHING);
+      },
+    );
 
     test.each([{ isAlone: false }, { isAlone: true }])(
       'of an earlier provider takes its disk with it, also when its server is gone: $isAlone',
@@ -287,37 +296,42 @@ export function describeVolumes(bed: Bed): void {
     );
 
     // promise: openstack/answer-cinder-lost-driver
-    test('has one when the answer of Cinder is lost, and none when it is given up while Cinder makes it', async () => {
-      const { proxy } = bed;
-      const request = (name: string, rootDiskType: string) =>
-        requestFor(bed, name, { region: LOSSY_REGION, rootDiskSize: 3, rootDiskType }, { secret: proxy.secret });
-      let lost = 0;
-      proxy.begin((method, path) =>
-        method === 'POST' && path.endsWith('/volumes') && lost++ === 0 ? 'answer' : undefined,
-      );
-      const first = newDriver();
-      await expect(first.createMachine(request('m-1', 'ssd'), callOf())).rejects.toMatchObject({ code: 'Unavailable' });
-      const given = new AbortController();
-      const making = first.createMachine(request('m-2', 'slow'), callOf({ signal: given.signal }));
-      await Promise.all([
-        expect(making).rejects.toThrow('given up'),
-        eventually(async () => expect(await volumesOf(bed)).toHaveLength(2), SELDOM).then(() =>
-          given.abort(new Error('given up')),
-        ),
-      ]);
-      await first.close();
+    testInTurn(
+      'has one when the answer of Cinder is lost, and none when it is given up while Cinder makes it',
+      async () => {
+        const { proxy } = bed;
+        const request = (name: string, rootDiskType: string) =>
+          requestFor(bed, name, { region: LOSSY_REGION, rootDiskSize: 3, rootDiskType }, { secret: proxy.secret });
+        let lost = 0;
+        proxy.begin((method, path) =>
+          method === 'POST' && path.endsWith('/volumes') && lost++ === 0 ? 'answer' : undefined,
+        );
+        const first = newDriver();
+        await expect(first.createMachine(request('m-1', 'ssd'), callOf())).rejects.toMatchObject({
+          code: 'Unavailable',
+        });
+        const given = new AbortController();
+        const making = first.createMachine(request('m-2', 'slow'), callOf({ signal: given.signal }));
+        await Promise.all([
+          expect(making).rejects.toThrow('given up'),
+          eventually(async () => expect(await volumesOf(bed)).toHaveLength(2), SELDOM).then(() =>
+            given.abort(new Error('given up')),
+          ),
+        ]);
+        await first.close();
 
-      await using second = newDriver({ answerMs: ANSWER_MS });
-      await create(second, request('m-1', 'ssd'));
-      // Cinder refuses to delete what it is making.
-      await remove(second, request('m-2', 'slow'));
+        await using second = newDriver({ answerMs: ANSWER_MS });
+        await create(second, request('m-1', 'ssd'));
+        // Cinder refuses to delete what it is making.
+        await remove(second, request('m-2', 'slow'));
 
-      expect((await volumesOf(bed)).map(({ name, status }) => [name, status])).toEqual([['m-1', 'in-use']]);
-      const { servers, ports } = await belongingsOf(bed);
-      expect([servers.length, ports.length]).toEqual([1, 1]);
-      await remove(second, request('m-1', 'ssd'));
-      expect(await everything()).toEqual(NOTHING);
-    });
+        expect((await volumesOf(bed)).map(({ name, status }) => [name, status])).toEqual([['m-1', 'in-use']]);
+        const { servers, ports } = await belongingsOf(bed);
+        expect([servers.length, ports.length]).toEqual([1, 1]);
+        await remove(second, request('m-1', 'ssd'));
+        expect(await everything()).toEqual(NOTHING);
+      },
+    );
 
     /** A creation whose request for a volume is under way when it is given up; it arrives when there is another one, or is told to. */
     const begunLate = async () => {
@@ -344,7 +358,7 @@ export function describeVolumes(bed: Bed): void {
       return { request, arrival, asked: () => asked };
     };
 
-    test('has one when a request for another one arrives late', async () => {
+    testInTurn('has one when a request for another one arrives late', async () => {
       const { request, asked } = await begunLate();
 
       await using second = newDriver({ answerMs: ANSWER_MS });
@@ -355,7 +369,7 @@ export function describeVolumes(bed: Bed): void {
     });
 
     // promise: openstack/root-disk-asked-shows
-    test('has none when its request arrives while it is deleted', async () => {
+    testInTurn('has none when its request arrives while it is deleted', async () => {
       const { request, arrival } = await begunLate();
 
       await using second = newDriver();
@@ -383,7 +397,7 @@ export function describeVolumes(bed: Bed): void {
     };
 
     // promise: openstack/disk-reserved-server-gone
-    test('goes although Nova has left its volume reserved for a server that is no more', async () => {
+    testInTurn('goes although Nova has left its volume reserved for a server that is no more', async () => {
       await using driver = newDriver();
       const request = requestFor(bed, 'm-1', { rootDiskSize: 3 });
       const reserve = async ({ id: volume_uuid }: SeenVolume): Promise<void> => {
@@ -403,26 +417,30 @@ export function describeVolumes(bed: Bed): void {
     });
 
     // promise: openstack/disk-reserved-server-gone
-    test('leaves nothing at whatever moment of its build it is deleted', async () => {
-      await using driver = newDriver();
-      const change = { rootDiskSize: 3, dataVolumes: [{ name: 'logs', size: 1 }] };
-      const created = async (name: string) => (await belongingsOf(bed)).servers.some((one) => one.name === name);
-      for (const moment of MOMENTS_MS) {
-        const request = requestFor(bed, `m-${moment}`, change);
-        const given = new AbortController();
-        const making = driver.createMachine(request, callOf({ signal: given.signal })).catch(() => undefined);
-        await eventually(async () => await created(request.machine.metadata.name), { ...SELDOM, intervalMs: 20 });
-        await sleep(moment);
+    testInTurn(
+      'leaves nothing at whatever moment of its build it is deleted',
+      async () => {
+        await using driver = newDriver();
+        const change = { rootDiskSize: 3, dataVolumes: [{ name: 'logs', size: 1 }] };
+        const created = async (name: string) => (await belongingsOf(bed)).servers.some((one) => one.name === name);
+        for (const moment of MOMENTS_MS) {
+          const request = requestFor(bed, `m-${moment}`, change);
+          const given = new AbortController();
+          const making = driver.createMachine(request, callOf({ signal: given.signal })).catch(() => undefined);
+          await eventually(async () => await created(request.machine.metadata.name), { ...SELDOM, intervalMs: 20 });
+          await sleep(moment);
 
-        given.abort(new Error('the machine is being deleted'));
-        await making;
-        await remove(driver, request);
+          given.abort(new Error('the machine is being deleted'));
+          await making;
+          await remove(driver, request);
 
-        expect({ moment, ...(await everything()) }).toEqual({ moment, ...NOTHING });
-      }
-    }, 900_000);
+          expect({ moment, ...(await everything()) }).toEqual({ moment, ...NOTHING });
+        }
+      },
+      900_000,
+    );
 
-    test('says why Cinder refuses to delete its volume, and goes when it does not any more', async () => {
+    testInTurn('says why Cinder refuses to delete its volume, and goes when it does not any more', async () => {
       await using driver = newDriver();
       const request = requestFor(bed, 'm-1', { rootDiskSize: 3 });
       const { id } = await diskAlone(request);
@@ -441,24 +459,27 @@ export function describeVolumes(bed: Bed): void {
     });
 
     // promise: openstack/tags-class-left-alone
-    test('keeps its volume, and what it runs on, when its server was taken out of the hands of the driver', async () => {
-      await using driver = newDriver();
-      const change = { rootDiskSize: 3, floatingIP: { networkName: 'outside' } };
-      const { providerID } = await create(driver, requestFor(bed, 'm-1', change));
-      const id = providerID.split('/').at(-1) ?? '';
-      await bed.user.call('nova', 'DELETE', `/v2.1/servers/${id}/metadata/kubernetes.io-role-node`);
+    testInTurn(
+      'keeps its volume, and what it runs on, when its server was taken out of the hands of the driver',
+      async () => {
+        await using driver = newDriver();
+        const change = { rootDiskSize: 3, floatingIP: { networkName: 'outside' } };
+        const { providerID } = await create(driver, requestFor(bed, 'm-1', change));
+        const id = providerID.split('/').at(-1) ?? '';
+        await bed.user.call('nova', 'DELETE', `/v2.1/servers/${id}/metadata/kubernetes.io-role-node`);
 
-      const known = requestFor(bed, 'm-1', change, { providerID });
-      await expect(driver.deleteMachine(known, callOf())).rejects.toMatchObject({ code: 'NotFound' });
+        const known = requestFor(bed, 'm-1', change, { providerID });
+        await expect(driver.deleteMachine(known, callOf())).rejects.toMatchObject({ code: 'NotFound' });
 
-      const { servers, ports, floatingIPs, volumes } = await everything();
-      expect(servers).toMatchObject([{ id, status: 'ACTIVE' }]);
-      expect(ports).toMatchObject([{ device_id: id }]);
-      expect(floatingIPs).toMatchObject([{ port_id: ports[0]?.id }]);
-      expect(volumes).toMatchObject([{ status: 'in-use', attachments: [{ server_id: id }] }]);
-    });
+        const { servers, ports, floatingIPs, volumes } = await everything();
+        expect(servers).toMatchObject([{ id, status: 'ACTIVE' }]);
+        expect(ports).toMatchObject([{ device_id: id }]);
+        expect(floatingIPs).toMatchObject([{ port_id: ports[0]?.id }]);
+        expect(volumes).toMatchObject([{ status: 'in-use', attachments: [{ server_id: id }] }]);
+      },
+    );
 
-    test('goes for good, with its volume, where Nova keeps for a while what is deleted', async () => {
+    testInTurn('goes for good, with its volume, where Nova keeps for a while what is deleted', async () => {
       await bed.keepDeleted(3_600);
       try {
         const change = { rootDiskSize: 3 };
@@ -490,7 +511,7 @@ export function describeVolumes(bed: Bed): void {
     });
 
     // promise: openstack/cinder-refuses-named-member
-    test('says why Cinder makes none, with the member of the class, and leaves nothing', async () => {
+    testInTurn('says why Cinder makes none, with the member of the class, and leaves nothing', async () => {
       await using driver = newDriver();
 
       const attempts = ROWS.map(async ({ what, change, code, says }, i) => {
@@ -511,7 +532,7 @@ export function describeVolumes(bed: Bed): void {
     });
 
     // promise: openstack/volume-slow-delete-waited
-    test('is not gone while its volume is slow to delete or stuck, and says so', async () => {
+    testInTurn('is not gone while its volume is slow to delete or stuck, and says so', async () => {
       await using driver = newDriver();
       // Refused by Nova, when there is a volume.
       const request = (rootDiskType: string) =>
