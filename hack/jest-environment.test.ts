@@ -7,7 +7,10 @@ test('the global object of tests is that of its context, with nothing between', 
   const { default: PlainEnvironment } = (await import(MODULE)) as {
     default: new (config: object, context: object) => { context: object; global: object; teardown(): Promise<void> };
   };
-  const environment = new PlainEnvironment({ projectConfig: { testEnvironmentOptions: {}, globals: {} } }, {});
+  const environment = new PlainEnvironment(
+    { projectConfig: { testEnvironmentOptions: {}, globals: {} } },
+    { testPath: import.meta.filename },
+  );
 
   expect(environment.context).toBe(environment.global);
   await environment.teardown();
