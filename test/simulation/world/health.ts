@@ -10,8 +10,8 @@ const RECOVERED_MS = 90_000;
 /** Knows which machines work, whatever their Machines say. */
 export class Health {
   readonly #world: MachinesWorld;
-  /** UIDs of Machines that have joined. */
-  readonly #joined = new Set<string>();
+  /** When Machines joined, by UID. */
+  readonly #joined = new Map<string, number>();
   /** Since when a Node is ready, or is not, by name. */
   readonly #since = new Map<string, { readonly isReady: boolean; readonly atMs: number }>();
 
@@ -20,7 +20,8 @@ export class Health {
     const { control, target } = world.servers;
     control.objects.onChange(({ plural }, { object }) => {
       const { metadata, status } = object as unknown as Machine;
-      if (plural === 'machines' && status?.currentStatus?.phase === 'Running') this.#joined.add(metadata.uid);
+      if (plural !== 'machines' || status?.currentStatus?.phase !== 'Running' || this.#joined.has(metadata.uid)) return;
+      this.#joined.set(metadata.uid, world.time.elapsedMs);
     });
     target.objects.onChange(({ plural }, { type, object }) => {
       if (plural !== 'nodes') return;
@@ -42,8 +43,13 @@ export class Health {
     return since?.isReady === true && this.#world.time.elapsedMs - since.atMs > RECOVERED_MS;
   }
 
-  hasJoined({ metadata: { uid } }: Machine): boolean {
-    return this.#joined.has(uid);
+  hasJoined(machine: Machine): boolean {
+    return this.joinedMs(machine) !== undefined;
+  }
+
+  /** When it joined; undefined: it has not. */
+  joinedMs({ metadata: { uid } }: Machine): number | undefined {
+    return this.#joined.get(uid);
   }
 
   /** Whether a machine works, or has not failed to for so long that it may be replaced. */

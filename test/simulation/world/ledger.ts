@@ -22,6 +22,7 @@ const ZONE_SHARE = 0.6;
 const CALL_MS = 120_000;
 /** Nobody who is at work has so much to ask. */
 const MOST_REQUESTS_A_SECOND = 2_000;
+const REPLICAS = ['spec', 'replicas'];
 /** So long it takes at least until a new Machine runs. */
 const JOIN_MS = 5_000;
 /** Of the Machines of worlds, less what a look may take: in so short a time none that has come in place of another is given up. */
@@ -57,6 +58,8 @@ export class Ledger {
   /** When the last one was whose Node was ready. */
   #notSetUpMs = -Infinity;
   readonly #asked = new Set<string>();
+  /** When the replicas of a MachineSet were lowered last, by its UID. */
+  readonly #loweredMs = new Map<string, number>();
   /** When the last Machine went with a Node that a cloud controller manager had deleted. */
   #turnMs = -Infinity;
   readonly #named = new Set<string>();
@@ -73,6 +76,8 @@ export class Ledger {
     world.servers.control.objects.onChange(({ plural }, { type, object, previous }) => {
       if (object.metadata.namespace !== world.namespace) return;
       if (plural === 'machinedeployments') this.#bounds.observe(object as unknown as MachineDeployment);
+      if (plural === 'machinesets' && Number(at(object, REPLICAS)) < Number(at(previous, REPLICAS)))
+        this.#loweredMs.set(object.metadata.uid, world.time.elapsedMs);
       if (plural !== 'machines') return;
       if (previous === undefined) this.#lookAtNumber();
       else if (type === 'DELETED') this.#lookAtEnd(object as unknown as Machine);
@@ -184,11 +189,21 @@ export class Ledger {
     const left = counted.filter((one) => !isGoing(one) || this.#asked.has(one.metadata.name));
     const { fewest, onlyRolls } = this.#bounds;
     // Where only the template has changed, one that has never joined does not take the place of one that works. One that does not may go first.
-    const isRolled = onlyRolls && machine.status?.currentStatus?.phase === 'Running';
+    const isRolled =
+      onlyRolls && machine.status?.currentStatus?.phase === 'Running' && !this.#joinedWhenChosen(machine);
     const { length } = isRolled ? left.filter((one) => this.health.hasJoined(one)) : left;
     if (length >= fewest) return;
     this.find(
       `healthy Machine ${name} was deleted although nobody asked for it: ${length} are left of at least ${fewest}`,
+    );
+  }
+
+  /** Whether it has just joined, after its MachineSet was told to have fewer, as one of those that did not work. */
+  #joinedWhenChosen(machine: Machine): boolean {
+    const joinedMs = this.health.joinedMs(machine) ?? -Infinity;
+    if (this.#world.time.elapsedMs - joinedMs > JOIN_MS) return false;
+    return (
+      machine.metadata.ownerReferences?.some(({ uid }) => (this.#loweredMs.get(uid) ?? Infinity) < joinedMs) ?? false
     );
   }
 
