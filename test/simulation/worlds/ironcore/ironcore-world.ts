@@ -35,8 +35,6 @@ import { Truths } from './truths.ts';
 const MOST_MACHINES = 10;
 /** Room for machines of each class, in calm; users change it before. */
 const ROOM = 12;
-/** So many are there at first, at most: each pool has room for all of them, as nobody moves the one that takes the place of another. */
-const MOST_FIRST = 6;
 /** How long somebody waits who then does what conditions and runbooks ask for, and how often. */
 const RUNBOOK_MS = 15 * 60_000;
 const RUNBOOK_EVERY_MS = 5 * 60_000;
@@ -87,8 +85,10 @@ class IronCoreMachines implements Population {
       removeFinalizer: (random) => this.#ofOne(random, (machine) => this.#removeFinalizer(machine)),
     };
     const random = seededRandom(seed, 'first machines');
-    for (const runtime of this.#runtimes.all) this.#room(runtime, integerIn(random, MOST_FIRST, ROOM));
-    const count = integerIn(random, 1, MOST_FIRST);
+    const rooms = this.#runtimes.all.map((runtime) => ({ runtime, room: integerIn(random, 4, ROOM) }));
+    const count = integerIn(random, 1, 6);
+    // Each pool has room for all of them: nobody moves one that takes the place of another, which can be nowhere else.
+    for (const { runtime, room } of rooms) this.#room(runtime, Math.max(room, count));
     for (let i = 0; i < count; i++) this.#make(random);
     this.#share();
   }
