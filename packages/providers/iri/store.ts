@@ -18,6 +18,8 @@ export interface Habits {
   stateAtFirst: MachineState;
   /** Whether what is attached is so at once, or only when `settle` is called. */
   attachesAtOnce: boolean;
+  /** Whether what is detached is gone from the status at once, or only when `settle` is called: a guest does not let go of it. */
+  detachesAtOnce: boolean;
   /** Whether a deleted machine is gone at once, or only when `settle` is called. */
   deletesAtOnce: boolean;
   /** Whether the status is always about the present spec, or only when `settle` is called. */
@@ -27,6 +29,7 @@ export interface Habits {
 const HABITS: Habits = {
   stateAtFirst: MachineState.MACHINE_RUNNING,
   attachesAtOnce: true,
+  detachesAtOnce: true,
   deletesAtOnce: true,
   observesAtOnce: true,
 };
@@ -212,22 +215,29 @@ export class MachineStore {
     this.#attach(machine, 0);
   }
 
-  /** Statuses of what is in the spec: those that are there stay, the others get this state. */
+  /** Statuses of what is in the spec, and of what is still to be detached: those that are there stay, the others get this state. */
   #attach({ spec, status, metadata }: RuntimeMachine, state?: 0): void {
     const handle = (name: string): string => `${metadata.id}/${name}`;
     const { volumes, networkInterfaces } = status;
-    status.volumes = spec.volumes.map(({ name }) => {
+    const isLate = state === 0 && !this.habits.detachesAtOnce;
+    const leaving = <T extends { readonly name: string }>(
+      before: readonly T[],
+      has: readonly { name: string }[],
+    ): T[] => (isLate ? before.filter(({ name }) => !has.some((one) => one.name === name)) : []);
+    const ofVolumes = spec.volumes.map(({ name }) => {
       const before = volumes.find((one) => one.name === name);
       return before !== undefined && state === 0
         ? before
         : { name, handle: handle(name), state: state ?? VolumeState.VOLUME_ATTACHED };
     });
-    status.networkInterfaces = spec.networkInterfaces.map(({ name }) => {
+    status.volumes = [...ofVolumes, ...leaving(volumes, spec.volumes)];
+    const ofNICs = spec.networkInterfaces.map(({ name }) => {
       const before = networkInterfaces.find((one) => one.name === name);
       return before !== undefined && state === 0
         ? before
         : { name, handle: handle(name), state: state ?? NetworkInterfaceState.NETWORK_INTERFACE_ATTACHED };
     });
+    status.networkInterfaces = [...ofNICs, ...leaving(networkInterfaces, spec.networkInterfaces)];
   }
 }
 

@@ -143,7 +143,8 @@ export class RuntimeConnection implements IronCoreRuntime {
   }
 
   detachVolume(id: string, name: string, call: RuntimeCall): Promise<void> {
-    return this.#change('DetachVolume', id, name, call, ({ store }) => store.detachVolume(id, name), 'attach');
+    const detach = (runtime: Runtime): void => runtime.detach(id, 'volumes', name);
+    return this.#change('DetachVolume', id, name, call, detach, 'detach');
   }
 
   attachNetworkInterface(id: string, nic: NIC, call: RuntimeCall): Promise<void> {
@@ -154,8 +155,8 @@ export class RuntimeConnection implements IronCoreRuntime {
   }
 
   detachNetworkInterface(id: string, name: string, call: RuntimeCall): Promise<void> {
-    const detach = ({ store }: Runtime): void => store.detachNetworkInterface(id, name);
-    return this.#change('DetachNetworkInterface', id, name, call, detach, 'attach');
+    const detach = (runtime: Runtime): void => runtime.detach(id, 'networkInterfaces', name);
+    return this.#change('DetachNetworkInterface', id, name, call, detach, 'detach');
   }
 
   close(): void {
@@ -169,7 +170,7 @@ export class RuntimeConnection implements IronCoreRuntime {
     what: string,
     call: RuntimeCall,
     act: (runtime: Runtime) => void,
-    begins: 'attach' | 'delete',
+    begins: 'attach' | 'detach' | 'delete',
   ): Promise<void> {
     const [known] = this.#parts.runtime.store.list({ id });
     const uid = known?.metadata.labels[UID_LABEL] ?? '';

@@ -14,7 +14,7 @@ import { IRONCORE_POOLS_LEASE } from '../../../../pkg/worlds/ironcore/controller
 import { Leaders } from '../../world/leaders.ts';
 import type { MachinesWorld } from '../../world/machines-world.ts';
 import { isOf, objectsOf } from './kinds.ts';
-import type { RuntimeAct } from './runtime.ts';
+import type { Attached, RuntimeAct } from './runtime.ts';
 import type { Runtimes } from './runtimes.ts';
 
 /** For so long a manager may not have seen what a user, or a provider, has said: a watch may be silent. */
@@ -214,7 +214,7 @@ export class IronCoreLedger {
     if (object === undefined && this.#stripped.has(claim.uid)) return;
     const used = usesOf(previous);
     for (const machine of this.#runtimes.machinesOf(claim.uid)) {
-      if (!usesOfMachine(machine).some((use) => used.includes(use))) continue;
+      if (!this.#usesOf(machine).some((use) => used.includes(use))) continue;
       this.find(
         `${previous.metadata.name} was given back although machine ${machine.metadata.id} of ${claim.name} uses it`,
       );
@@ -295,13 +295,18 @@ export class IronCoreLedger {
   #lookAtUses({ id, uid }: RuntimeAct): void {
     const machine = this.#runtimes.machines.find(({ metadata }) => metadata.id === id);
     if (machine === undefined) return;
-    const uses = usesOfMachine(machine);
+    const uses = usesOfMachine(machine.spec);
     for (const other of this.#runtimes.machines) {
       if (other.metadata.id === id || other.metadata.labels[UID_LABEL] === uid) continue;
-      const both = usesOfMachine(other).find((use) => uses.includes(use));
+      const both = this.#usesOf(other).find((use) => uses.includes(use));
       if (both !== undefined)
         this.find(`${both} is used by machine ${id} although machine ${other.metadata.id} uses it`);
     }
+  }
+
+  /** What a machine has, or its guest still has. */
+  #usesOf({ metadata: { id }, spec }: RuntimeMachine): readonly string[] {
+    return [spec, ...this.#runtimes.leavingOf(id)].flatMap((one) => usesOfMachine(one));
   }
 
   #note({ metadata: { uid }, spec }: IronCoreMachine): void {
@@ -362,9 +367,9 @@ function usesOf({
   return [...(handle === undefined ? [] : [`volume ${handle}`]), ...ips.map(({ value }) => `address ${value}`)];
 }
 
-function usesOfMachine({ spec }: RuntimeMachine): readonly string[] {
+function usesOfMachine({ volumes, networkInterfaces }: Attached): readonly string[] {
   return [
-    ...spec.volumes.flatMap(({ connection }) => (connection === undefined ? [] : [`volume ${connection.handle}`])),
-    ...spec.networkInterfaces.flatMap(({ ips }) => ips.map((ip) => `address ${ip}`)),
+    ...volumes.flatMap(({ connection }) => (connection === undefined ? [] : [`volume ${connection.handle}`])),
+    ...networkInterfaces.flatMap(({ ips }) => ips.map((ip) => `address ${ip}`)),
   ];
 }

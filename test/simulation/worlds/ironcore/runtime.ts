@@ -10,12 +10,17 @@ const ATTACH_MS = 8_000;
 const DELETE_MS = 40_000;
 /** So long it takes at least. */
 const LEAST_MS = 300;
+/** How often guests of a runtime do not let go at once of what is detached, and how long they keep it at most. */
+const LATE_RATE = 0.5;
+const DETACH_MS = 60_000;
 const HABITS = {
   stateAtFirst: MachineState.MACHINE_PENDING,
   attachesAtOnce: false,
   deletesAtOnce: false,
   observesAtOnce: false,
 } as const;
+
+export type Attached = Pick<RuntimeMachine['spec'], 'volumes' | 'networkInterfaces'>;
 
 /** What a change at a runtime is, for those who judge it. */
 export interface RuntimeAct {
@@ -41,16 +46,21 @@ export class Runtime {
   beforeChange: (() => void) | undefined;
   /** Ids of machines that it does not show: its state is away. */
   hidden: ReadonlySet<string> = new Set();
+  /** By the id of a machine. */
+  readonly #leaving = new Map<string, readonly Attached[]>();
   readonly #world: MachinesWorld;
   readonly #random: Random;
   readonly #listeners = new Set<() => void>();
 
-  constructor(world: MachinesWorld, pool: string, random: Random) {
+  constructor(world: MachinesWorld, pool: string, random: Random, habits: Random) {
     this.#world = world;
     this.#random = random;
     this.name = 'sim';
     this.pool = pool;
-    this.store = new MachineStore({ newID: () => uuidOf(random), habits: HABITS });
+    this.store = new MachineStore({
+      newID: () => uuidOf(random),
+      habits: { ...HABITS, detachesAtOnce: habits() >= LATE_RATE },
+    });
   }
 
   /** What it shows. */
@@ -77,18 +87,40 @@ export class Runtime {
   }
 
   /** What was begun with a machine ends after a while, whatever it was. */
-  settleLater(machine: RuntimeMachine, what: 'boot' | 'attach' | 'delete'): void {
-    const mostMs = { boot: BOOT_MS, attach: ATTACH_MS, delete: DELETE_MS }[what];
+  settleLater(machine: RuntimeMachine, what: 'boot' | 'attach' | 'detach' | 'delete'): void {
+    const detachMs = this.store.habits.detachesAtOnce ? ATTACH_MS : DETACH_MS;
+    const mostMs = { boot: BOOT_MS, attach: ATTACH_MS, detach: detachMs, delete: DELETE_MS }[what];
     this.#world.time.schedule(LEAST_MS + this.#random() * mostMs, () => {
       if (!this.store.all().includes(machine)) return;
       const { metadata, spec, status } = machine;
       const isGoing = metadata.deletedAt !== 0n;
       if (isGoing && what !== 'delete') return;
+      if (what === 'attach' && this.#leaving.has(metadata.id)) return this.settleLater(machine, 'detach');
+      this.#leaving.delete(metadata.id);
       if (what === 'boot' && status.state === MachineState.MACHINE_PENDING)
         status.state = spec.power === Power.POWER_OFF ? MachineState.MACHINE_STOPPED : MachineState.MACHINE_RUNNING;
       this.store.settle([machine]);
       if (isGoing) this.#world.trace.add(`machine ${metadata.id} is gone`);
     });
+  }
+
+  /** A guest is asked to let go of something: it has it until its machine is settled. */
+  detach(id: string, kind: keyof Attached, name: string): void {
+    const { store } = this;
+    const { volumes, networkInterfaces } = store.get(id).spec;
+    const left = {
+      volumes: [],
+      networkInterfaces: [],
+      [kind]: { volumes, networkInterfaces }[kind].filter((one) => one.name === name),
+    };
+    if (kind === 'volumes') store.detachVolume(id, name);
+    else store.detachNetworkInterface(id, name);
+    if (!store.habits.detachesAtOnce) this.#leaving.set(id, [...this.leavingOf(id), left]);
+  }
+
+  /** What the guest of a machine still has of what was detached. */
+  leavingOf(id: string): readonly Attached[] {
+    return this.#leaving.get(id) ?? [];
   }
 
   /** A machine is gone from one moment to the next. */

@@ -4,7 +4,7 @@ import type { MachinesWorld } from '../../world/machines-world.ts';
 import type { Caller } from '../../world/processes.ts';
 import { seededRandom } from '../../world/seeded-random.ts';
 import { RuntimeConnection } from './connection.ts';
-import { Runtime, type RuntimeAct } from './runtime.ts';
+import { type Attached, Runtime, type RuntimeAct } from './runtime.ts';
 
 /** The pools of the world, each with a runtime of its own. */
 export const POOLS = ['pool-a', 'pool-b'] as const;
@@ -22,7 +22,10 @@ export class Runtimes {
   private constructor(world: MachinesWorld, seed: number) {
     this.#world = world;
     this.#seed = seed;
-    this.all = POOLS.map((pool) => new Runtime(world, pool, seededRandom(seed, `runtime of ${pool}`)));
+    this.all = POOLS.map(
+      (pool) =>
+        new Runtime(world, pool, seededRandom(seed, `runtime of ${pool}`), seededRandom(seed, `habits of ${pool}`)),
+    );
   }
 
   /** Those of that world, which are there before anything else is. */
@@ -54,6 +57,11 @@ export class Runtimes {
   /** All machines, also those that are not shown. */
   get machines(): readonly RuntimeMachine[] {
     return this.all.flatMap(({ store }) => store.all());
+  }
+
+  /** What guests still have of what was detached from a machine. */
+  leavingOf(id: string): readonly Attached[] {
+    return this.all.flatMap((runtime) => runtime.leavingOf(id));
   }
 
   /** Those of a Machine. */
