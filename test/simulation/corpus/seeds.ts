@@ -112,4 +112,10 @@ export const CORPUS: readonly CorpusSeed[] = [
     showed:
       'a pool that was chosen before an outage was written after it, although nobody had been sent anything and the pool evicted Machines by then: the Machine was gone a second after it was placed',
   },
+  {
+    seed: 973102,
+    world: 'ironcore',
+    showed:
+      'a power failure took a process right after it had asked for a machine, and the state of the runtime, which lacked its only other machine, too: the Machine was deleted, and went before its machine',
+  },
 ];

@@ -193,7 +193,8 @@ export class MissingMachines {
     const isMany = isTooMany({ recorded, missing });
     const note = this.deletionOf(machine);
     const isVouchedFor = this.#isVouchedFor(machine, poolName, connection);
-    if (this.#isBelieved(machine, poolName, { note, isMany, isVouchedFor, connection, ids })) return undefined;
+    const known = { note, isMany, isVouchedFor, missing, connection, ids };
+    if (this.#isBelieved(machine, poolName, known)) return undefined;
     if (release === 'given') return undefined;
     if (!isVouchedFor) this.#amongManySinceMs.delete(uid);
     else if (note === 'none') {
@@ -241,15 +242,17 @@ export class MissingMachines {
   #isBelieved(
     machine: IronCoreMachine,
     poolName: string,
-    known: Pick<Shortage, 'connection' | 'ids'> &
+    known: Pick<Shortage, 'missing' | 'connection' | 'ids'> &
       Readonly<{ note: DeletionNote; isMany: boolean; isVouchedFor: boolean }>,
   ): boolean {
-    const { note, isMany, isVouchedFor, connection, ids } = known;
+    const { note, isMany, isVouchedFor, missing, connection, ids } = known;
     const { sightings } = this.#deps;
     const id = runtimeIDOf(machine);
     // Whoever has told it to go, be it the provider: it was seen going, and however many were.
     const wasGoing = id !== '' && sightings.vouchesFor(poolName, { id });
-    if (note === 'none') return wasGoing || (!isMany && (isVouchedFor || (id === '' && !this.#wasSeen(machine))));
+    // Of a creation without an answer nobody knows; but whoever lacks another machine may have lost this one with it.
+    const wasNeverMade = id === '' && missing === 0 && !this.#wasSeen(machine);
+    if (note === 'none') return wasGoing || (!isMany && (isVouchedFor || wasNeverMade));
     // Many may have been told to go at once, and the same process at the other end, or what it still has, says that it has lost nothing.
     if (isVouchedFor || (id !== '' && sightings.remembers(poolName, id, connection))) return true;
     return note === 'sent' && !isMany && this.#isOutlived(machine, poolName, ids);

@@ -276,6 +276,26 @@ describe('a Machine that has lost the id of its machine in a restore', () => {
   });
 });
 
+test('a Machine whose creation had no answer is not let go by a runtime that lacks the only other machine it had', async () => {
+  const unanswered = { [CREATION_SENT_ANNOTATION]: '2025-12-31T00:00:00Z' };
+  const it = world(machineOf(unanswered, {}, deletion));
+  it.machines.put({ ...machineOf({}, {}, meta('other')), status: { machineID: 'iri://y' } });
+
+  for (let i = 0; i < 3; i++) {
+    await it.pass();
+    it.clock.advance(MINUTE_MS);
+  }
+  expect(hasFinalizer(it)).toBe(true);
+  expect(it.events.at(-1)).toMatch(/^MachinesLost: The runtime does not list its machine, .*-n ns .* m .*give-up/);
+
+  it.shown.push(shownAs('y', { labels: { [label]: 'uid-other' } }));
+  for (let i = 0; i < 3; i++) {
+    await it.pass();
+    it.clock.advance(MINUTE_MS);
+  }
+  expect(hasFinalizer(it)).toBe(false);
+});
+
 describe('a machine that is shown again by nothing but the list that is to say that it is gone', () => {
   const status = { machineID: 'iri://x' };
   const CASES = [
