@@ -47,3 +47,23 @@ test.each([
   expect(isOneVM(a, b, 'm-1')).toBe(is);
   expect(isOneVM(b, a, 'm-1')).toBe(is);
 });
+
+const DRAWN = '0be4d1c2-beef-4a1b-9c3d-00000000cafe';
+
+test.each([
+  { name: 'db', segment: 'i-0db4e1', is: true },
+  { name: 'w1', segment: '5f0cw1', is: true },
+  { name: 'beef', segment: DRAWN, is: true },
+  { name: '00000000cafe', segment: DRAWN.toUpperCase(), is: true },
+  { name: 'a.b', segment: 'a-b', is: true },
+  { name: 'db', segment: 'db', is: false },
+  { name: 'db', segment: 'shoot_DB.vm', is: false },
+  { name: 'db', segment: `i-0db4e1-db`, is: false },
+  { name: 'db', segment: `${DRAWN}-db`, is: false },
+  { name: 'beef', segment: `beef-${DRAWN}`, is: false },
+  { name: 'a.b', segment: 'shoot-a.b', is: false },
+  { name: `m-${DRAWN}`, segment: `vm-m-${DRAWN}`, is: false },
+  { name: 'shoot-z1-abcde-fghij', segment: 'shoot-z1-abcde-fghij', is: false },
+])('"$segment" in two places is of one VM for certain, of a Machine $name: $is', ({ name, segment, is }) => {
+  expect(isOneVM(`x:///place/${segment}`, `x:///place-a/${segment}`, name)).toBe(is);
+});

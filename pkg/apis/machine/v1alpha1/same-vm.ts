@@ -17,8 +17,16 @@ export function isSameVM(a: string | undefined, b: string | undefined): boolean 
  */
 export function isOneVM(a: string, b: string, name: string): boolean {
   return (
-    a.toLowerCase() === b.toLowerCase() || (isSameVM(a, b) === true && !lastSegment(a).includes(name.toLowerCase()))
+    a.toLowerCase() === b.toLowerCase() || (isSameVM(a, b) === true && !isMadeOf(lastSegment(a), name.toLowerCase()))
   );
+}
+
+const UUID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g;
+
+/** Whether the segment contains the name as words: the letters of a short one may be anywhere in what the provider has drawn. */
+function isMadeOf(segment: string, name: string): boolean {
+  const words = segment.replaceAll(UUID, (uuid) => (name.includes(uuid) ? uuid : ''));
+  return new RegExp(`(?<![a-z\\d])${name.replaceAll('.', '\\.')}(?![a-z\\d])`).test(words);
 }
 
 function lastSegment(providerID: string): string {

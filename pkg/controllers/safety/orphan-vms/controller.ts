@@ -279,10 +279,12 @@ export class OrphanVMsController {
   #reportMismatches(vms: readonly UnitedVM[], unseen: ReadonlySet<string>): void {
     const { recorder, log } = this.#deps;
     const byClass = Map.groupBy(vms, ({ access }) => access.key);
-    for (const [key, [first, ...others]] of byClass) {
+    for (const [key, ofClass] of byClass) {
+      // The order of a list may change; equal Events are counted as one.
+      const [first, ...others] = ofClass.toSorted((a, b) => (a.vm.providerID < b.vm.providerID ? -1 : 1));
       if (first === undefined) continue;
       const { vm, access } = first;
-      recorder.event(mismatchedIDs(access.machineClass));
+      recorder.event(mismatchedIDs(access.machineClass, vm));
       if (this.#mismatchedClasses.has(key)) continue;
       this.#mismatchedClasses.add(key);
       const fields = { class: key, vms: others.length + 1, machine: vm.machineName, providerID: vm.providerID };

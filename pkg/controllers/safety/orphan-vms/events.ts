@@ -4,6 +4,7 @@ import type { EventType } from '../../../kube/events/correlator.ts';
 import type { OwnerlessVM } from '../ownerless-vms.ts';
 import { releaseCommand, releaseHint, type Annotated, type Release } from '../../vms/orphan-release.ts';
 import { namedUpTo } from '../../../apis/short-text.ts';
+import type { ListedMachine } from '../../../driver/driver.ts';
 
 /** Every Event of the orphan loop about a MachineClass, and its type; commented as MACHINE_EVENTS. */
 export const ORPHAN_EVENTS = {
@@ -27,8 +28,8 @@ export const ORPHAN_EVENTS = {
    */
   OrphanVMsHeld: 'Warning',
   /**
-   * the driver lists VMs of Machines under provider IDs other than `spec.providerID`; they are not touched; repeated at each check → check the
-   * version and the configuration of the driver
+   * the driver lists VMs of Machines under provider IDs other than `spec.providerID`, such as the one in the message; they are not touched; repeated at each check → check the
+   * version and the configuration of the driver; delete a second VM of a Machine at the provider
    */
   ProviderIDMismatch: 'Warning',
   /**
@@ -142,10 +143,11 @@ export function heldOrphans(object: MachineClass, why: HoldReason, release: Rele
   return { object, type: 'Warning', reason: 'OrphanVMsHeld', message: `${HOLD_REASONS[why]}${hint}` };
 }
 
-/** The driver lists VMs of Machines, but under IDs that no Machine has recorded. */
-export function mismatchedIDs(object: MachineClass): OrphanEvent {
+/** The driver lists VMs of Machines, such as `vm`, but under IDs that no Machine has recorded. */
+export function mismatchedIDs(object: MachineClass, vm: ListedMachine): OrphanEvent {
   const message =
-    'The driver lists VMs with the names or UIDs of Machines of this class under provider IDs other than spec.providerID, and does not list the VMs with those IDs. They are not touched. Check the version and the configuration of the driver.';
+    'The driver lists VMs with the names or UIDs of Machines under provider IDs other than spec.providerID, and does not list the VMs with those IDs, or both IDs may be of one VM, such as ' +
+    `${vm.providerID} of Machine ${vm.machineName}. They are not touched. Check the version and the configuration of the driver. If a Machine has two VMs, delete the one without its spec.providerID at the provider.`;
   return { object, type: 'Warning', reason: 'ProviderIDMismatch', message };
 }
 

@@ -75,7 +75,10 @@ describe('a provider that lists the VM of a Machine under another id', () => {
     world.machines = [known, machine((o) => void Object.assign(o, anotherMachine('m-2', 'sim:///before-2')))];
     const second = { providerID: 'sim:///m-2', machineName: 'm-2', machineUID: 'uid-of-machine-m-2' };
     world.provider.listed = [VM, second];
-    for (let looks = 0; looks < 2; looks++) await world.look();
+    await world.look();
+    world.provider.listed = [second, VM];
+    await world.look();
+    expect(new Set(world.messages).size).toBe(1);
 
     const once = { class: 'default/class-1', vms: 2, machine: 'm-1', providerID: VM.providerID };
     expect(world.warned).toEqual([once]);
@@ -135,6 +138,7 @@ test.each([
 
   expect(await world.looksUntilDeleted()).toBe(Infinity);
   expect(new Set(world.events)).toEqual(new Set(['ProviderIDMismatch']));
+  expect(world.messages.at(-1)).toContain(`both IDs may be of one VM, such as ${listed} of Machine m-1.`);
 });
 
 describe('a second VM of a Machine that was made anew with another class', () => {
