@@ -7,7 +7,7 @@ import type { Port } from './network.ts';
 import { serverOwnerOf } from './ownership.ts';
 import { Ports } from './ports.ts';
 import { MARKS } from './provider-spec.ts';
-import { type Server, serverStateOf } from './server.ts';
+import { hasNoVolume, type Server, serverStateOf } from './server.ts';
 import type { MachineOfCloud } from './settings.ts';
 import { Users } from './users.ts';
 import type { DiskOwner, Volume } from './volume.ts';
@@ -84,10 +84,20 @@ async function deleteOrphans(deps: DeletionDeps, call: DriverCall): Promise<void
   const endMs = deps.clock.monotonicMs() + call.timeoutMs - MARGIN_MS;
   const disks = new Map<MachineIdentity, ReadonlySet<string>>();
   for (const server of servers) {
-    const made = serverOwnerOf(server, cloud.region);
-    const owner = made ?? machine;
-    const bound = await cloud.network.portsOfDevice(server.id, call.signal);
+    const owner = serverOwnerOf(server, cloud.region) ?? machine;
     const subject = subjectOf(deps, owner);
+    const isAttached = ({ attachments = [] }: Volume): boolean =>
+      attachments.some((one) => one.server_id === server.id);
+    const isOurs = (disk: Volume): boolean => isDiskOfEarlierProvider(disk, marks) && isAttached(disk);
+    // Nova deletes the server also while Cinder is down, and leaves its disks for ever: it waits for Cinder, unless it has none.
+    const hasDisk = deps.hasDisk && !hasNoVolume(server);
+    const attached = await listDisks({ ...subject, hasDisk }, isOurs, call.signal);
+    disks.set(owner, new Set(attached.filter(isOurs).map(({ id }) => id)));
+    // What is not gone when this call ends, nobody will find again.
+    const volumes = attached.map(({ id }) => id);
+    const fields = { machine: `${owner.namespace}/${owner.name}`, server: server.id, volumes };
+    if (volumes.length > 0) log.warn(fields, 'deleting a server without a Machine, and then its volumes');
+    const bound = await cloud.network.portsOfDevice(server.id, call.signal);
     const ports = new Ports(subject);
     const own = await ports.list(call.signal);
     const isOwn = ({ id }: Port): boolean => own.some((one) => one.id === id);
@@ -96,16 +106,6 @@ async function deleteOrphans(deps: DeletionDeps, call: DriverCall): Promise<void
     const isLeft = (port: Port): boolean => port.device_id === '' && ports.leftMs([port]) === 0;
     const left = mine.length > 0 || owner.uid === undefined ? [] : own.filter(isLeft);
     await removePorts(subject, [...mine, ...left], call.signal);
-    const isAttached = ({ attachments = [] }: Volume): boolean =>
-      attachments.some((one) => one.server_id === server.id);
-    const isOurs = (disk: Volume): boolean => isDiskOfEarlierProvider(disk, marks) && isAttached(disk);
-    // Nova deletes those of ours with their server.
-    const attached = made === undefined ? (await listDisks(subject, isOurs, call.signal)).filter(isOurs) : [];
-    const ids = attached.map(({ id }) => id);
-    disks.set(owner, new Set(ids));
-    // What is not gone when this call ends, nobody will find again.
-    const fields = { machine: `${owner.namespace}/${owner.name}`, server: server.id, volumes: ids };
-    if (ids.length > 0) log.warn(fields, 'deleting a server without a Machine, and then its volumes');
   }
   await removeServers(deps, call);
   // Nova deletes the disk with the server; this waits for it, and deletes one that an earlier provider made.

@@ -18,6 +18,7 @@ export interface Server {
   readonly flavor?: { readonly vcpus?: unknown; readonly ram?: unknown };
   readonly 'OS-EXT-STS:task_state'?: string | null;
   readonly 'OS-SRV-USG:launched_at'?: string | null;
+  readonly 'os-extended-volumes:volumes_attached'?: readonly unknown[];
 }
 
 /**
@@ -49,6 +50,12 @@ export function serverStateOf(server: Server, nowMs: number, buildMs: number): S
 /** Whether a server is in ERROR, and Nova does not show whether it was ever launched. */
 export function isInErrorUnknown(server: Server): boolean {
   return server.status === 'ERROR' && server['OS-SRV-USG:launched_at'] === undefined;
+}
+
+/** Whether Nova, which knows that without Cinder, says that a server has no volume. It does not know yet while it builds one. */
+export function hasNoVolume(server: Server): boolean {
+  const isBuilt = typeof server['OS-SRV-USG:launched_at'] === 'string';
+  return isBuilt && server['os-extended-volumes:volumes_attached']?.length === 0;
 }
 
 /** Addresses as a Node shows them: those of its ports, then floating ones. */

@@ -88,6 +88,7 @@ async function create(
 }
 
 const { 'kubernetes.io-role-worker': _lost, ...left } = metadataOf(machine, 'class', TAGS);
+const VOLUMES = 'os-extended-volumes:volumes_attached';
 const LOST_ITS_TAG = { metadata: left };
 
 describe('a machine that is deleted', () => {
@@ -177,17 +178,48 @@ describe('a machine that is deleted', () => {
     expect(cloud.floatingips).toEqual([]);
   });
 
-  test('without a Machine has its server deleted although Cinder is down', async () => {
-    cloud.servers = [serverOf('s-1')];
-    cloud.answer = (request) =>
-      request.startsWith('GET volumev3') ? { status: 503, headers: {}, body: 'down' } : undefined;
+  describe('without a Machine, while Cinder is down,', () => {
     const orphan = { ...machine, uid: undefined, providerID: 'openstack:///region/s-1' };
+    let isDown = true;
 
-    expect(await remove({ machine: orphan, servers: cloud.servers })).toMatchObject({
-      reason: { code: 'Unavailable' },
+    beforeEach(() => {
+      isDown = true;
+      cloud.answer = (request) =>
+        isDown && request.startsWith('GET volumev3') ? { status: 503, headers: {}, body: 'down' } : undefined;
     });
 
-    expect(cloud.servers).toEqual([]);
+    test('keeps its server, with its port: Nova would leave its disk', async () => {
+      cloud.servers = [serverOf('s-1', { [VOLUMES]: [{ id: 'v-1' }] })];
+      belongings('s-1');
+      const before = present();
+
+      expect(await remove({ machine: orphan, servers: cloud.servers })).toMatchObject({
+        reason: { code: 'Unavailable' },
+      });
+      expect(present()).toEqual(before);
+
+      isDown = false;
+      await remove({ machine: orphan, servers: cloud.servers });
+      expect(present()).toEqual({ servers: [], ports: [], floatingips: [], volumes: [] });
+    });
+
+    test.each<{ which: string; server: Partial<Server>; hasDisk: boolean; isKept: boolean }>([
+      { which: 'of a class without disks', server: {}, hasDisk: false, isKept: false },
+      { which: 'that has none', server: { [VOLUMES]: [] }, hasDisk: true, isKept: false },
+      { which: 'of which Nova does not say', server: {}, hasDisk: true, isKept: true },
+      {
+        which: 'that is being built',
+        server: { [VOLUMES]: [], 'OS-SRV-USG:launched_at': null },
+        hasDisk: true,
+        isKept: true,
+      },
+    ])('keeps a server $which: $isKept', async ({ server, hasDisk, isKept }) => {
+      cloud.servers = [serverOf('s-1', server)];
+
+      await remove({ machine: orphan, servers: cloud.servers, hasDisk });
+
+      expect(idsOf(cloud.servers)).toEqual(isKept ? ['s-1'] : []);
+    });
   });
 
   test('of several servers keeps the locked one alone, and says why', async () => {
