@@ -41,6 +41,9 @@ export async function deleteServers(deps: DeletionDeps, call: DriverCall): Promi
 
   const subject = subjectOf(deps, machine);
   const ports = new Ports(subject);
+  // Such a deletion needs Cinder anyway, and Nova would leave disks attached for ever to a server that is gone.
+  const isWithoutDisk = servers.length > 0 && servers.every(hasNoVolume);
+  if (deps.hasDisk && !isWithoutDisk) await listDisks(subject, () => false, call.signal);
   const isServers = new Set(servers.map(({ id }) => id));
   const isOurs = (port: Port): boolean => isOfEarlierProvider(port, deps.marks, isServers);
   const known = await subject.users.freeOf(await ports.list(call.signal, isOurs), call.signal);

@@ -178,8 +178,10 @@ describe('a machine that is deleted', () => {
     expect(cloud.floatingips).toEqual([]);
   });
 
-  describe('without a Machine, while Cinder is down,', () => {
-    const orphan = { ...machine, uid: undefined, providerID: 'openstack:///region/s-1' };
+  describe.each([
+    { which: 'without a Machine', of: { ...machine, uid: undefined, providerID: 'openstack:///region/s-1' } },
+    { which: 'with its Machine', of: machine },
+  ])('$which, while Cinder is down,', ({ of }) => {
     let isDown = true;
 
     beforeEach(() => {
@@ -193,13 +195,13 @@ describe('a machine that is deleted', () => {
       belongings('s-1');
       const before = present();
 
-      expect(await remove({ machine: orphan, servers: cloud.servers })).toMatchObject({
+      expect(await remove({ machine: of, servers: cloud.servers })).toMatchObject({
         reason: { code: 'Unavailable' },
       });
       expect(present()).toEqual(before);
 
       isDown = false;
-      await remove({ machine: orphan, servers: cloud.servers });
+      await remove({ machine: of, servers: cloud.servers });
       expect(present()).toEqual({ servers: [], ports: [], floatingips: [], volumes: [] });
     });
 
@@ -216,10 +218,22 @@ describe('a machine that is deleted', () => {
     ])('keeps a server $which: $isKept', async ({ server, hasDisk, isKept }) => {
       cloud.servers = [serverOf('s-1', server)];
 
-      await remove({ machine: orphan, servers: cloud.servers, hasDisk });
+      await remove({ machine: of, servers: cloud.servers, hasDisk });
 
       expect(idsOf(cloud.servers)).toEqual(isKept ? ['s-1'] : []);
     });
+  });
+
+  test('keeps a server while Cinder is down that Nova has kept: its disk would stay when it is deleted for good', async () => {
+    cloud.servers = [serverOf('s-1', { status: 'SOFT_DELETED' })];
+    belongings('s-1');
+    cloud.answer = (request) =>
+      request.startsWith('GET volumev3') ? { status: 503, headers: {}, body: 'down' } : undefined;
+    const before = present();
+
+    expect(await remove()).toMatchObject({ reason: { code: 'Unavailable' } });
+
+    expect(present()).toEqual(before);
   });
 
   test('of several servers keeps the locked one alone, and says why', async () => {
