@@ -423,6 +423,18 @@ describe('a VM with the name of an old Node', () => {
     { what: 'older than the machine', providerID: '', created: '2025-12-31T00:00:00Z', phase: 'Failed' },
     { what: 'that joined while CreateMachine ran', providerID: '', created: '2026-01-01T00:00:01Z', phase: 'Pending' },
     {
+      what: 'that joined while CreateMachine ran, with an ID of another scheme',
+      providerID: 'k3s://ip-10-0-0-1',
+      created: '2026-01-01T00:00:01Z',
+      phase: 'Pending',
+    },
+    {
+      what: 'older than the machine, with an ID of another scheme',
+      providerID: 'k3s://ip-10-0-0-1',
+      created: '2025-12-31T00:00:00Z',
+      phase: 'Failed',
+    },
+    {
       what: 'of the second in which the machine was made',
       providerID: '',
       created: '2026-01-01T00:00:00Z',

@@ -7,7 +7,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { areOfOneScheme, isSameVM } from '../../../apis/machine/v1alpha1/same-vm.ts';
 import { setOperation } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
-import type { Launched, MachineContext, MachineStep } from '../context.ts';
+import type { Launched, MachineStep } from '../context.ts';
 import { rivalFor } from '../identity/identity-claims.ts';
 import { becomeFailed, type FailDeps } from '../failure/fail.ts';
 
@@ -24,12 +24,16 @@ export const staleNode = (deps: Deps): MachineStep => ({
 
   async run(ctx) {
     const { machine, nodes, launched, signal, pass } = ctx;
-    if (launched === undefined || nodes === undefined || !mayBeStale(deps, ctx, launched)) return next;
+    const isDoubted = deps.claims.isDoubted(machine);
+    if (launched === undefined || nodes === undefined || !mayBeStale(machine, launched, isDoubted)) return next;
     const { nodeName, providerID } = launched;
+    const rival = rivalFor(launched, machine, deps.machines, nodes);
+    if (rival !== undefined && !(rival.part === 'nodeName' && isDoubted)) return next;
     if (nodeName === machine.metadata.name || nodes.get(nodeName) === undefined) return next;
 
     const node = await nodes.read(nodeName, signal);
-    if (node === undefined || !isStale(node, launched, machine, deps.claims.isDoubted(machine))) return next;
+    if (node === undefined || !isStale(node, launched, machine, { isDoubted, isAnothers: rival !== undefined }))
+      return next;
     await becomeFailed(deps, ctx, 'stale-node');
     machine.spec.providerID = providerID;
     setOperation(machine, { type: 'Create', state: 'Failed', description: 'VM using old node obj' }, deps.clock.now());
@@ -39,25 +43,26 @@ export const staleNode = (deps: Deps): MachineStep => ({
 });
 
 /** What names its Node already has been through this. */
-function mayBeStale({ machines, claims }: Deps, { machine, nodes }: MachineContext, launched: Launched): boolean {
-  const isDoubted = claims.isDoubted(machine);
-  if (launched.how !== 'created' && !isDoubted && nodeNameOf(machine) !== '') return false;
-  const rival = rivalFor(launched, machine, machines, nodes);
-  return rival === undefined || (rival.part === 'nodeName' && isDoubted);
+function mayBeStale(machine: Machine, { how }: Launched, isDoubted: boolean): boolean {
+  return how === 'created' || isDoubted || nodeNameOf(machine) === '';
 }
 
-/** A VM that was there may be that of a Machine that was created again, and the Node its own, whatever it shows: only another VM's ID for certain is not. */
+/**
+ * A VM that was there may be that of a Machine that was created again, and the Node its own, whatever it shows: only another VM's ID for certain is not.
+ * A new one has no older Node, but may have joined before the answer was recorded, under an ID that its kubelet has made.
+ */
 function isStale(
   { spec, metadata }: Node,
   { how, providerID }: Launched,
   machine: Machine,
-  isDoubted: boolean,
+  { isDoubted, isAnothers }: { readonly isDoubted: boolean; readonly isAnothers: boolean },
 ): boolean {
   const shown = spec?.providerID ?? '';
   const isItsVM = isSameVM(shown, providerID);
+  const isOther = isItsVM === false && (isAnothers || areOfOneScheme(shown, providerID));
   const isOlder = createdMs(metadata) < createdMs(machine.metadata);
-  if (how !== 'created' && !isDoubted) return isItsVM === false && isOlder && areOfOneScheme(shown, providerID);
-  return isItsVM === undefined ? isOlder : !isItsVM;
+  if (how !== 'created' && !isDoubted) return isOther && isOlder;
+  return isItsVM !== true && (isOther || isOlder);
 }
 
 function createdMs({ creationTimestamp }: Pick<ObjectMeta, 'creationTimestamp'>): number {

@@ -182,8 +182,19 @@ describe("a driver that answers a creation with another machine's identity", () 
     expect((await run(world)).machine.status?.lastOperation?.description).toContain('Node name of Machine m-2');
   });
 
-  test('and says of a Node name twice that it is taken costs the VM: two kubelets share it', async () => {
+  test.each([
+    { shows: 'the ID of its VM', providerID: 'sim:///m-2' },
+    { shows: 'an ID of its kubelet', providerID: 'k3s://m-2' },
+  ])('and says twice that the name of a Node which shows $shows is taken costs the VM', async ({ providerID }) => {
     const world = start(isNew, { ...OWN, nodeName: 'm-2' });
+    // Two kubelets share it, whichever of them came first.
+    world.nodes.cache.put(
+      node((n) => {
+        n.metadata.name = 'm-2';
+        Object.assign(n.metadata, { resourceVersion: '2', creationTimestamp: '2026-01-01T00:00:09Z' });
+        n.spec = { providerID };
+      }),
+    );
     await run(world);
     world.driver.vms.set('m-1', { ...OWN, nodeName: 'm-2' });
     world.clock.advance(5 * SECOND);
