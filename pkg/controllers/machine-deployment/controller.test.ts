@@ -397,6 +397,28 @@ describe('an old set that an update in place has closed', () => {
   });
 });
 
+test('a set that a webhook keeps closed while an update in place is paused does not keep the controller busy', async () => {
+  const owner = deployment((d) => {
+    d.spec.paused = true;
+    d.spec.strategy = IN_PLACE;
+  });
+  const old = noted(setOf(owner, 'old', true, 1), 1, 0);
+  Object.assign(old.metadata.labels ?? {}, { [SCALE_UP_DISABLED_LABEL]: 'true' });
+  const deps = new DeploymentWorld(owner, { sets: [old], machines: [machineOf(old, 'm-1')] });
+  const patch = deps.client.patch.bind(deps.client);
+  let refused = 0;
+  deps.client.patch = async (intent, resource, ref, change, options) => {
+    const isOpening = JSON.stringify(change.body).includes(SCALE_UP_DISABLED_LABEL);
+    refused += Number(isOpening);
+    return await patch(intent, resource, ref, isOpening ? { ...change, body: {} } : change, options);
+  };
+
+  const results = [await deps.reconcile(), await deps.reconcile()];
+
+  expect(refused).toBeGreaterThan(0);
+  expect(results).not.toContainEqual(expect.objectContaining({ kind: 'requeue', afterMs: 0 }));
+});
+
 test('a new set without machines makes what a closed old one has lost where a strategy is not supported, and then nothing is written', async () => {
   const owner = deployment((d) => {
     d.metadata.annotations[REVISION_ANNOTATION] = '2';

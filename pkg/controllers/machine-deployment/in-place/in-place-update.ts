@@ -125,14 +125,15 @@ export async function endBegunUpdates(deps: RolloutDeps, pass: DeploymentPass, h
 
 /**
  * Gives the new set, or one old set while the rollout to it has not begun, what all sets together lack, but for the surge: the others may
- * be kept from making up for what they have lost. Returns whether anything was written.
+ * be kept from making up for what they have lost. Returns whether any size was written.
  */
 async function fillOne(
   deps: RolloutDeps,
-  { observed, signal }: DeploymentPass,
+  pass: DeploymentPass,
   old: readonly Side[],
   now: Side | undefined,
 ): Promise<boolean> {
+  const { observed, signal } = pass;
   const { limits, facts, isFrozen } = observed;
   // As where replicas are obeyed: what gets a machine here would lose it there, in turns.
   const sized = old.filter(({ facts: { size } }) => size > 0);
@@ -151,9 +152,8 @@ async function fillOne(
   const size = sizeInPlace(filling.facts, its, { ...limits, surge: 0 });
   const filled = withoutRaises(new Map([[filling.facts.name, size]]), facts, isFrozen);
   if (await resizeSets(deps, observed, { sizes: filled }, signal)) return true;
-  if (!isClosed(filling.set)) return false;
-  await patchEach(deps.writer, machineSets, [filling.set], (set) => mergePatch(set, OPEN), signal);
-  return true;
+  await openSets(deps, pass, [filling.set].filter(isClosed));
+  return false;
 }
 
 const OPEN = { metadata: { labels: { [SCALE_UP_DISABLED_LABEL]: null } } };
@@ -166,7 +166,15 @@ function isClosed({ metadata }: MachineSet): boolean {
 export async function openOldSets(deps: RolloutDeps, pass: DeploymentPass): Promise<void> {
   const { deployment, oldSets } = pass.observed;
   if (deployment.spec.strategy?.type === 'InPlaceUpdate') return;
-  const closed = oldSets.filter((set) => isClosed(set) && replicasOf(set) > 0);
+  await openSets(
+    deps,
+    pass,
+    oldSets.filter((set) => isClosed(set) && replicasOf(set) > 0),
+  );
+}
+
+/** A webhook may refuse that, or leave the label where it is: the pass goes on all the same. */
+async function openSets(deps: RolloutDeps, pass: DeploymentPass, closed: readonly MachineSet[]): Promise<void> {
   const { text } = await deps.changes.each(pass.key, closed, (set) =>
     deps.writer.patch('change', machineSets, refOf(set), mergePatch(set, OPEN), { signal: pass.signal }),
   );
