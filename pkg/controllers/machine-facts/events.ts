@@ -119,7 +119,7 @@ export const MACHINE_EVENTS = {
   UpdateSucceeded: 'Normal',
   /**
    * the in-place update failed, or had no result within its timeout → check the Node; label it `node.machine.sapcloud.io/update-result=successful`
-   * when it is repaired
+   * when it is repaired, or is up to date already
    */
   UpdateFailed: 'Warning',
   /** maintenance was requested by annotation */

@@ -591,6 +591,8 @@ describe('an update in place that fails', () => {
 
     expect([reasonOf(kept), kept.phase]).toEqual(['ReadyForUpdate', 'InPlaceUpdateFailed']);
     expect(kept.machine.status?.lastOperation?.description).toContain('reported no result within 20m0s');
+    // What to do where the agent had nothing to do, as after a rollback.
+    expect(updateEvents(kept).at(-1)).toContain('node.machine.sapcloud.io/update-result=successful');
   });
 
   test('by its timeout, in which outages do not count, nor before the grace after one', async () => {

@@ -55,10 +55,18 @@ export const inPlaceOutcome = (deps: Deps): MachineStep => ({
     const unseenMs = deps.trust.blindMs(clusters, deps.clock.monotonicMs() - goneMs);
     const leftMs = Math.max(timeoutMs - (goneMs - unseenMs), deps.trust.graceLeftMs(clusters));
     if (leftMs > 0) pass.alsoAfter(leftMs, 'the update on the Node');
-    else fail(deps, ctx, `The Node reported no result within ${formatDuration(timeoutMs)}.`);
+    else fail(deps, ctx, noResultWithin(timeoutMs));
     return next;
   },
 });
+
+/** An agent that finds its Node up to date, as after a rollback, may do nothing. */
+function noResultWithin(timeoutMs: number): string {
+  return (
+    `The Node reported no result within ${formatDuration(timeoutMs)}. ` +
+    `If it is up to date already, set label ${UPDATE_RESULT_LABEL}=successful on the Node.`
+  );
+}
 
 /** Whether the machine is Failed because its update in place did: a healthy Node alone does not fix it. */
 export function hasFailedUpdate(machine: Pick<Machine, 'status'>): boolean {
