@@ -13,6 +13,7 @@ const CANDIDATE = 'node.machine.sapcloud.io/candidate-for-update';
 const SELECTED = 'node.machine.sapcloud.io/selected-for-update';
 const RESULT = 'node.machine.sapcloud.io/update-result';
 const CANDIDATE_FOR = 'node.machine.sapcloud.io/candidate-for-set';
+const UPDATED_FOR = 'node.machine.sapcloud.io/updated-for-set';
 const FAILED_REASON = 'node.machine.sapcloud.io/update-failed-reason';
 
 type NodeChange = (n: BuiltNode) => void;
@@ -42,7 +43,13 @@ const prepared = annotated('machine.sapcloud.io/deletion-preparation-since');
 const back = (annotations: object) => ({
   metadata: {
     labels: { [CANDIDATE]: null, [SELECTED]: null, [RESULT]: null },
-    annotations: { [CANDIDATE_FOR]: null, [FAILED_REASON]: null, [CORDON_MARK]: null, ...annotations },
+    annotations: {
+      [CANDIDATE_FOR]: null,
+      [UPDATED_FOR]: null,
+      [FAILED_REASON]: null,
+      [CORDON_MARK]: null,
+      ...annotations,
+    },
   },
   spec: { unschedulable: null, taints: [USERS, NOT_READY] },
 });

@@ -9,6 +9,7 @@ import {
   SELECTED_FOR_UPDATE_LABEL,
   UPDATE_FAILED_REASON_ANNOTATION,
   UPDATE_RESULT_LABEL,
+  UPDATED_FOR_SET_ANNOTATION,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node, Taint } from '../../apis/wire.ts';
@@ -59,6 +60,7 @@ function isInUpdate({ metadata: { labels = {} } }: Node): boolean {
 
 /** Reasons of condition `InPlaceUpdate` with which a Node is kept empty, whatever its labels say. */
 const UNDERWAY: ReadonlySet<string | undefined> = new Set(['SelectedForUpdate', 'DrainSuccessful', 'ReadyForUpdate']);
+const BEFORE: ReadonlySet<string | undefined> = new Set([undefined, '', 'CandidateForUpdate', 'SelectedForUpdate']);
 /** Reasons that stay behind: they count for as long as the label of the result is there, too. */
 const OVER: ReadonlySet<string | undefined> = new Set(['UpdateSuccessful', 'UpdateFailed']);
 
@@ -67,6 +69,12 @@ export function isEmptyForUpdate(node: Node): boolean {
   const reason = nodeConditionOf(node, 'InPlaceUpdate')?.reason;
   const hasResult = node.metadata.labels?.[UPDATE_RESULT_LABEL] !== undefined;
   return isInUpdate(node) || UNDERWAY.has(reason) || (hasResult && OVER.has(reason));
+}
+
+/** Whether nobody can have begun to update the Node: `ReadyForUpdate`, once it is empty, is what tells them to. */
+export function isBeforeUpdate(node: Node): boolean {
+  const hasResult = node.metadata.labels?.[UPDATE_RESULT_LABEL] !== undefined;
+  return !hasResult && BEFORE.has(nodeConditionOf(node, 'InPlaceUpdate')?.reason);
 }
 
 /** Whether the Node was updated in place and its machine is well again. */
@@ -89,6 +97,7 @@ export function updateRelease(node: Node): NodeMarksChange | undefined {
       labels: { [CANDIDATE_FOR_UPDATE_LABEL]: null, [SELECTED_FOR_UPDATE_LABEL]: null, [UPDATE_RESULT_LABEL]: null },
       annotations: {
         [CANDIDATE_FOR_SET_ANNOTATION]: null,
+        [UPDATED_FOR_SET_ANNOTATION]: null,
         [UPDATE_FAILED_REASON_ANNOTATION]: null,
         [CORDONED_BY_MAINTENANCE_ANNOTATION]: null,
       },

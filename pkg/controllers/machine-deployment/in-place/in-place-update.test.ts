@@ -14,6 +14,7 @@ import {
   SCALE_UP_DISABLED_LABEL,
   SELECTED_FOR_UPDATE_LABEL,
   UPDATE_RESULT_LABEL,
+  UPDATED_FOR_SET_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerReference } from '../../../work/reconcile/ownership.ts';
@@ -352,7 +353,10 @@ test('a Machine that was updated to another template is updated again, and never
   const [first] = deps.targetClient.writes;
 
   expect(written()).toEqual(['machines/o-2']);
-  expect(first).toMatchObject({ what: 'nodes/o-1', body: { spec: { unschedulable: null } } });
+  expect(first).toMatchObject({
+    what: 'nodes/o-1',
+    body: { metadata: { annotations: { [UPDATED_FOR_SET_ANNOTATION]: 'before' } }, spec: { unschedulable: null } },
+  });
   // It is still of an old template, and its next update is that of a rollout.
   expect(JSON.stringify(first?.body)).toContain(PREFER_NO_SCHEDULE_KEY);
 });
@@ -374,7 +378,7 @@ describe('a Machine of the new set that was updated to another template, as afte
     expect(deps.nodes.get('n-1')).toMatchObject({
       metadata: {
         labels: { [CANDIDATE_FOR_UPDATE_LABEL]: 'true', [SELECTED_FOR_UPDATE_LABEL]: 'true' },
-        annotations: { [CANDIDATE_FOR_SET_ANNOTATION]: 'now' },
+        annotations: { [CANDIDATE_FOR_SET_ANNOTATION]: 'now', [UPDATED_FOR_SET_ANNOTATION]: 'before' },
       },
     });
     expect(deps.nodes.get('n-1')?.metadata.labels).not.toHaveProperty([UPDATE_RESULT_LABEL]);
@@ -406,6 +410,86 @@ describe('a Machine of the new set that was updated to another template, as afte
     const after = deps.targetClient.writes.slice(1).map(({ body }) => (body as { spec?: object }).spec);
     expect(after).toMatchObject(changes);
   });
+});
+
+describe('a Node of the new set that was chosen for another template, as before a rollback', () => {
+  const CHOSEN = { [CANDIDATE_FOR_UPDATE_LABEL]: 'true', [SELECTED_FOR_UPDATE_LABEL]: 'true' };
+  const chosenNode = (reason: string, noted: string | undefined) =>
+    node((n) => {
+      Object.assign(n.metadata, { name: 'n-1', uid: 'uid-of-n-1', resourceVersion: '8', labels: CHOSEN });
+      if (noted !== undefined) n.metadata.annotations[CANDIDATE_FOR_SET_ANNOTATION] = noted;
+      n.status.conditions = [{ type: 'InPlaceUpdate', status: 'True', reason }];
+    });
+
+  test.each([
+    { reason: 'CandidateForUpdate', noted: 'before', isWithdrawn: true },
+    { reason: 'SelectedForUpdate', noted: 'before', isWithdrawn: true },
+    { reason: 'SelectedForUpdate', noted: 'before', step: endBegun, isWithdrawn: true },
+    { reason: 'SelectedForUpdate', noted: 'before', ran: 'older', isWithdrawn: false },
+    { reason: 'SelectedForUpdate', noted: 'now', isWithdrawn: false },
+    { reason: 'SelectedForUpdate', noted: undefined, isWithdrawn: false },
+    { reason: 'SelectedForUpdate', noted: 'before', phase: 'InPlaceUpdating' as const, isWithdrawn: false },
+    { reason: 'DrainSuccessful', noted: 'before', isWithdrawn: false },
+    { reason: 'ReadyForUpdate', noted: 'before', isWithdrawn: false },
+    { reason: 'UpdateFailed', noted: 'before', isWithdrawn: false },
+  ])(
+    'and says $reason, noted $noted, of a machine $phase, updated before for $ran, is chosen no more: $isWithdrawn',
+    async ({ reason, noted, ran, phase, step, isWithdrawn }) => {
+      const { deps, run } = scene({ old: [], now: ['n-1', 'n-2'] });
+      const chosen = chosenNode(reason, noted);
+      if (ran !== undefined) chosen.metadata.annotations[UPDATED_FOR_SET_ANNOTATION] = ran;
+      deps.nodes.put(chosen);
+      const its = deps.machines.get('default/n-1');
+      if (its === undefined) throw new Error('it is there');
+      const status = { ...its.status, ...(phase !== undefined && { currentStatus: { phase } }) };
+      deps.machines.put({ ...its, metadata: { ...its.metadata, resourceVersion: '2' }, status });
+
+      await run(step ?? inPlaceUpdate);
+
+      const labels = { [CANDIDATE_FOR_UPDATE_LABEL]: null, [SELECTED_FOR_UPDATE_LABEL]: null };
+      const metadata = { labels, annotations: { [CANDIDATE_FOR_SET_ANNOTATION]: null } };
+      expect(deps.targetClient.writes.filter(({ what }) => what === 'nodes/n-1')).toMatchObject(
+        isWithdrawn ? [{ resourceVersion: '8', body: { metadata } }] : [],
+      );
+    },
+  );
+
+  test.each([
+    { title: 'is empty', reason: 'DrainSuccessful', noted: 'before' },
+    { title: 'is chosen for this template', reason: 'SelectedForUpdate', noted: 'now' },
+  ])('and $title by the time that it is written is left as it is', async ({ reason, noted }) => {
+    const { deps, run } = scene({ old: [], now: ['n-1'] });
+    deps.nodes.put(chosenNode('SelectedForUpdate', 'before'));
+    const live = chosenNode(reason, noted);
+    deps.targetClient.put(nodes, { ...live, metadata: { ...live.metadata, resourceVersion: '9' } });
+    deps.targetClient.failures.push(CONFLICT);
+
+    await run();
+
+    expect(deps.targetClient.writes).toMatchObject([{ resourceVersion: '8' }]);
+    expect(deps.events).toEqual([]);
+  });
+});
+
+test('whose update a Node waits for is not written over one that has become empty meanwhile', async () => {
+  const { deps, run } = scene({ old: ['o-1'], now: [] });
+  const chosen = (reason: string, resourceVersion: string) =>
+    node((n) => {
+      Object.assign(n.metadata, { name: 'o-1', uid: 'uid-of-o-1', resourceVersion });
+      n.metadata.labels = { [CANDIDATE_FOR_UPDATE_LABEL]: 'true', [SELECTED_FOR_UPDATE_LABEL]: 'true' };
+      n.metadata.annotations[CANDIDATE_FOR_SET_ANNOTATION] = 'before';
+      n.spec.taints = [{ key: PREFER_NO_SCHEDULE_KEY, value: 'True', effect: 'PreferNoSchedule' }];
+      n.status.conditions = [{ type: 'InPlaceUpdate', status: 'True', reason }];
+    });
+  deps.nodes.put(chosen('SelectedForUpdate', '8'));
+  deps.targetClient.put(nodes, chosen('DrainSuccessful', '9'));
+  deps.targetClient.failures.push(CONFLICT);
+
+  await run();
+
+  expect(deps.targetClient.writes).toMatchObject([
+    { resourceVersion: '8', body: { metadata: { annotations: { [CANDIDATE_FOR_SET_ANNOTATION]: 'now' } } } },
+  ]);
 });
 
 describe('a Machine that was moved to a set which is no longer that of an update in place', () => {

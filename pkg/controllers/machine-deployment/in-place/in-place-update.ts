@@ -20,6 +20,7 @@ import { isJustUpdated, isTerminating } from '../../replicas/machine-state.ts';
 import { isMarkedForDeletion } from '../../replicas/replica-plan.ts';
 import { patchEach } from '../../replicas/patch-each.ts';
 import {
+  isChosenInVain,
   isForAnother,
   isNeedlessCandidate,
   isToBeReleased,
@@ -31,7 +32,13 @@ import {
   withNodes,
 } from './in-place.ts';
 import { bothMarked, type Marked, type NodeOfMachine, type NodeWrite } from '../node-marks/node-marker.ts';
-import { releaseOutdatedNode, releaseUpdatedNode, reselectNode, selectNode } from '../node-marks/rollout-node-marks.ts';
+import {
+  releaseOutdatedNode,
+  releaseUpdatedNode,
+  reselectNode,
+  selectNode,
+  withdrawNode,
+} from '../node-marks/rollout-node-marks.ts';
 import { observeAgain, type Observed } from '../observed.ts';
 import { resizeSets } from '../scaling/resize.ts';
 import { shrinkOldSets } from '../rollout/rolling.ts';
@@ -284,7 +291,7 @@ async function stopRefilling(deps: RolloutDeps, old: readonly Side[], signal: Ab
 
 /**
  * Ends what was moved earlier, once the new set counts it. A Node that was updated to another template is not given back, but updated once
- * more: its Machine has never left the set that is the new one after a rollback. A Node that refuses either, or is kept empty for a maintenance
+ * more: its Machine has never left the set that is the new one after a rollback. One that is still being drained is left as it is. A Node that refuses either, or is kept empty for a maintenance
  * or its deletion, holds up nothing else.
  */
 async function settle(deps: RolloutDeps, { observed, signal }: DeploymentPass, now: Side): Promise<Marked> {
@@ -298,7 +305,11 @@ async function settle(deps: RolloutDeps, { observed, signal }: DeploymentPass, n
   const giveBack: NodeWrite = (target, node, its) =>
     isForAnother({ node }, name) ? reselectNode(target, node, name, its) : releaseUpdatedNode(target, node, its);
   const released = await deps.marker.write(observed.deployment, due, giveBack, signal);
-  return bothMarked(released, await deps.marker.mark(observed.deployment, needless, { candidate: false }, signal));
+  const inVain = now.machines.filter((one) => isChosenInVain(one, name));
+  const takeBack: NodeWrite = (target, node, its) => withdrawNode(target, node, name, its);
+  const withdrawn = await deps.marker.write(observed.deployment, inVain, takeBack, signal);
+  const unmarked = await deps.marker.mark(observed.deployment, needless, { candidate: false }, signal);
+  return bothMarked(bothMarked(released, withdrawn), unmarked);
 }
 
 /** Gives an updated Machine to the new set, in one write: its controller, the labels of the new set, and that it was moved. */

@@ -3,6 +3,7 @@ import {
   UPDATE_RESULT_LABEL,
   CANDIDATE_FOR_UPDATE_LABEL,
   SELECTED_FOR_UPDATE_LABEL,
+  UPDATED_FOR_SET_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
@@ -11,7 +12,7 @@ import type { Node } from '../../../apis/wire.ts';
 import { conditionOf } from '../../../work/reconcile/conditions.ts';
 import { isUnderMaintenance } from '../../machine-facts/maintenance.ts';
 import { isUnderPreparation } from '../../machine-facts/prepared-deletion.ts';
-import { isEmptyForUpdate, isUpdateOver } from '../../machine-facts/rollout-marks.ts';
+import { isBeforeUpdate, isEmptyForUpdate, isUpdateOver } from '../../machine-facts/rollout-marks.ts';
 import { isAvailable, isFailed, isJustUpdated, isPreserved, isTerminating } from '../../replicas/machine-state.ts';
 import type { NodeOfMachine } from '../node-marks/node-marker.ts';
 import { byAge, sumOf, type Resizes, type SetFacts } from '../sets/set-facts.ts';
@@ -30,6 +31,7 @@ import { leastAvailable, type RolloutLimits } from '../../replicas/limits.ts';
  * | successful, and the Machine healthy again    | we give the Machine to the new set    | it carries `update-result`       |
  * | … but to the template of another set         | we free the Node                      | of an old set                    |
  * | … and its set is the new one, by a rollback  | we label it chosen once more          | as any that is chosen            |
+ * | chosen, not drained yet, and a rollback      | we take its labels off                | the drain ends, it is uncordoned |
  * | carries `update-result`, new set has room    | we take that label off, free the Node | done                             |
  * | … template or strategy have changed since    | its set counts it, and the label goes | as any other                     |
  * | failed, or no result in time                 | the machine controller                | Failed: deleted by its old set   |
@@ -72,6 +74,20 @@ export function isToBeReleased({ node }: NodeOfMachine): boolean {
 /** A Machine of the new set whose Node waits for an update all the same, as after a rollback. */
 export function isNeedlessCandidate({ node }: NodeOfMachine): boolean {
   return isCandidate({ node }) && node?.metadata.labels?.[SELECTED_FOR_UPDATE_LABEL] === undefined;
+}
+
+/**
+ * A Machine of the new set whose Node was chosen for another template, as before a rollback, and is not empty yet. It needs no update, unless it
+ * has had one already, and an agent that finds a Node as it should be may never give it a result.
+ */
+export function isChosenInVain({ machine, node }: NodeOfMachine, name: string): boolean {
+  return (
+    node?.metadata.labels?.[SELECTED_FOR_UPDATE_LABEL] !== undefined &&
+    node.metadata.annotations?.[UPDATED_FOR_SET_ANNOTATION] === undefined &&
+    isForAnother({ node }, name) &&
+    isBeforeUpdate(node) &&
+    phaseOf(machine) !== 'InPlaceUpdating'
+  );
 }
 
 /**

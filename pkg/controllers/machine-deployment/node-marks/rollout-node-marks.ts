@@ -8,6 +8,7 @@ import {
   SELECTED_FOR_UPDATE_LABEL,
   UPDATE_FAILED_REASON_ANNOTATION,
   UPDATE_RESULT_LABEL,
+  UPDATED_FOR_SET_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import type { Node } from '../../../apis/wire.ts';
@@ -16,6 +17,7 @@ import { machineSets, nodes } from '../../../kube/client/resource.ts';
 import type { Target } from '../../../kube/targets/targets.ts';
 import {
   hasRolloutTaint,
+  isBeforeUpdate,
   isEmptyForUpdate,
   isScaleDownDisabledByUs,
   ROLLOUT_TAINT,
@@ -54,13 +56,15 @@ export function missingNodeMarks(node: Node, marks: RolloutMarks, isHeldOtherwis
   return Object.keys(missing).length === 0 ? undefined : missing;
 }
 
-/** The set that was noted when the Node was chosen stays: by then the Node may be updated to its template. */
+/** The set that is noted on a chosen Node stays once it is empty: from then on it may be updated to its template. */
 function missingCandidate(node: Node, wanted: string | false | undefined): string | false | undefined {
   const { labels = {}, annotations = {} } = node.metadata;
   const isCandidate = labels[CANDIDATE_FOR_UPDATE_LABEL] !== undefined;
   if (wanted === undefined || wanted === false) return isCandidate ? wanted : undefined;
   const noted = annotations[CANDIDATE_FOR_SET_ANNOTATION];
-  const isChosen = labels[SELECTED_FOR_UPDATE_LABEL] !== undefined || labels[UPDATE_RESULT_LABEL] !== undefined;
+  const isOpen = isBeforeUpdate(node) && noted !== undefined;
+  const isChosen =
+    (labels[SELECTED_FOR_UPDATE_LABEL] !== undefined && !isOpen) || labels[UPDATE_RESULT_LABEL] !== undefined;
   if (isChosen) return isCandidate ? undefined : (noted ?? wanted);
   return isCandidate && noted === wanted ? undefined : wanted;
 }
@@ -81,8 +85,8 @@ export function isTaintRecorded({ metadata }: MachineSet): boolean {
 }
 
 /**
- * Writes `marks` to one Node. Taints have no merge key: they are replaced as a list, and only as it was looked at. A Node that has changed
- * since makes it throw a Conflict, and the write has to be decided anew.
+ * Writes `marks` to one Node. Taints have no merge key: they are replaced as a list, and only as it was looked at; and so is whose its next
+ * update is, for by now it may be empty. A Node that has changed since makes it throw a Conflict, and the write has to be decided anew.
  */
 export async function markNode(
   target: Target,
@@ -98,10 +102,11 @@ export async function markNode(
   const labels = candidate === undefined ? {} : { [CANDIDATE_FOR_UPDATE_LABEL]: candidate === false ? null : 'true' };
   const metadata = { annotations, labels };
   const others = withoutRolloutTaint(node);
+  const spec = taint === undefined ? {} : { spec: { taints: taint ? [...others, ROLLOUT_TAINT] : others } };
   const patch =
-    taint === undefined
+    taint === undefined && candidate === undefined
       ? mergePatch(node, { metadata })
-      : mergePatchIfUnchanged(node, { metadata, spec: { taints: taint ? [...others, ROLLOUT_TAINT] : others } });
+      : mergePatchIfUnchanged(node, { metadata, ...spec });
   await target.writer.patch('change', nodes, { name: node.metadata.name }, patch, { signal });
 }
 
@@ -125,10 +130,29 @@ export async function reselectNode(target: Target, node: Node, set: string, sign
   if (labels?.[UPDATE_RESULT_LABEL] !== 'successful') return;
   const metadata = {
     labels: { [CANDIDATE_FOR_UPDATE_LABEL]: 'true', [SELECTED_FOR_UPDATE_LABEL]: 'true', [UPDATE_RESULT_LABEL]: null },
-    annotations: { [CANDIDATE_FOR_SET_ANNOTATION]: set, [UPDATE_FAILED_REASON_ANNOTATION]: null },
+    annotations: {
+      [CANDIDATE_FOR_SET_ANNOTATION]: set,
+      [UPDATED_FOR_SET_ANNOTATION]: notedOn(node) ?? '',
+      [UPDATE_FAILED_REASON_ANNOTATION]: null,
+    },
   };
   const patch = mergePatchIfUnchanged(node, { metadata });
   await target.writer.patch('destroy', nodes, { name }, patch, { signal, clusters: [target.cluster] });
+}
+
+/**
+ * Takes back that a Node was chosen for another template than that of `set`. Does nothing when it is empty: by now it may be updated. Whoever
+ * drains it ends that, and uncordons it.
+ */
+export async function withdrawNode(target: Target, node: Node, set: string, signal: AbortSignal): Promise<void> {
+  const noted = notedOn(node);
+  if (noted === undefined || noted === set || !isBeforeUpdate(node)) return;
+  const change = {
+    labels: { [CANDIDATE_FOR_UPDATE_LABEL]: null, [SELECTED_FOR_UPDATE_LABEL]: null },
+    annotations: { [CANDIDATE_FOR_SET_ANNOTATION]: null },
+  };
+  const patch = mergePatchIfUnchanged(node, { metadata: change });
+  await target.writer.patch('change', nodes, { name: node.metadata.name }, patch, { signal });
 }
 
 /** Gives a Node back that was updated in place. Does nothing when its update has not succeeded. */
@@ -136,12 +160,21 @@ export async function releaseUpdatedNode(target: Target, node: Node, signal: Abo
   await release(target, node, updateRelease(node), signal);
 }
 
-/** The same of a Node that was updated to a template of before: it keeps the taint of the old ones, and with it whose its next update is. */
+/**
+ * The same of a Node that was updated to another template than that of its Machine's set, which is noted: else a rollback would take it for one
+ * that was never updated. It keeps the taint of the old ones, and with it whose its next update is.
+ */
 export async function releaseOutdatedNode(target: Target, node: Node, signal: AbortSignal): Promise<void> {
   const change = updateRelease(node);
   const taint = hasRolloutTaint(node) ? [ROLLOUT_TAINT] : [];
   const taints = [...(change?.spec?.taints ?? []), ...taint];
-  await release(target, node, change && { ...change, spec: { ...change.spec, taints } }, signal);
+  const annotations = { ...change?.metadata.annotations, [UPDATED_FOR_SET_ANNOTATION]: notedOn(node) ?? '' };
+  const noted = change && { metadata: { ...change.metadata, annotations }, spec: { ...change.spec, taints } };
+  await release(target, node, noted, signal);
+}
+
+function notedOn({ metadata }: Node): string | undefined {
+  return metadata.annotations?.[CANDIDATE_FOR_SET_ANNOTATION];
 }
 
 async function release(
