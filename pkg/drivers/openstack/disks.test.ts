@@ -395,6 +395,30 @@ describe('the root disk of a machine that Gardener’s provider made', () => {
     expect(present()).toEqual(NOTHING);
   });
 
+  test.each<{ what: string; change: Partial<Volume> }>([
+    { what: 'is not used', change: {} },
+    {
+      what: 'a server uses that is not the machine’s',
+      change: { status: 'in-use', attachments: [{ server_id: 's-2' }] },
+    },
+  ])('stays, with words, beside a restored backup that $what, until that has another name', async ({ change }) => {
+    const restored = { ...free, id: 'v-2', ...change };
+    cloud.servers = [server];
+    attachedTo('s-1');
+    cloud.volumes = [...cloud.volumes, restored];
+
+    const detail =
+      'the root disk is not deleted yet: it is one of volumes v-1, v-2; delete the others, or give them another name';
+    for (let tries = 0; tries < 2; tries++)
+      expect(await remove()).toMatchObject({ reason: { code: 'FailedPrecondition', detail } });
+    expect(present()).toEqual({ ...NOTHING, volumes: [free, restored] });
+
+    const renamed = { ...restored, name: 'kept' };
+    cloud.volumes = [free, renamed];
+    await removeWhole();
+    expect(cloud.volumes).toEqual([renamed]);
+  });
+
   test('goes with the machine when its server was refused, and another disk was made beside it', async () => {
     cloud.volumes = [free];
     await create();

@@ -162,7 +162,8 @@ export class Volumes {
   /**
    * Deletes the disks of a machine, as list shows them, and waits until they are gone; those that another server
    * uses are left alone. Says whether there were any. Throws Aborted when that takes longer, FailedPrecondition with Cinder's words for one
-   * that it refuses to delete, and Internal for one that it has failed to delete.
+   * that it refuses to delete, and Internal for one that it has failed to delete. Of several that an earlier provider may have made it deletes
+   * none (FailedPrecondition): a restored backup has the name and metadata of its volume, and may be the only copy by the next call.
    */
   async remove(
     of: DiskOwner,
@@ -177,7 +178,10 @@ export class Volumes {
     const refused = new Map<string, DriverError>();
     for (let hadAny = false; ; hadAny = true) {
       const waitedMs = this.#clock.monotonicMs() - startedMs;
-      const volumes = (await this.list(of, isOurs, signal)).filter(({ id }) => !left.has(id));
+      const all = await this.list(of, isOurs, signal);
+      const earlier = all.filter((volume) => !isDiskOf(volume, of.owner));
+      if (earlier.length > 1) throw ambiguous(earlier);
+      const volumes = all.filter(({ id }) => !left.has(id));
       if (waitedMs >= Math.min(PUZZLING_MS, waitMs))
         for (const volume of volumes) if (await this.#isOthers(volume, users, signal)) left.add(volume.id);
       const own = volumes.filter(({ id }) => !left.has(id));
@@ -288,6 +292,14 @@ export class Volumes {
     const more = { allowed: [404] };
     return (await this.#client.call<{ volume: Volume }>('reading the volume', 'GET', path, signal, more))?.volume;
   }
+}
+
+function ambiguous(volumes: readonly Volume[]): DriverError {
+  const ids = volumes.map(({ id }) => id).toSorted();
+  return new DriverError(
+    'FailedPrecondition',
+    `the root disk is not deleted yet: it is one of volumes ${ids.join(', ')}; delete the others, or give them another name`,
+  );
 }
 
 /** See the table. */
