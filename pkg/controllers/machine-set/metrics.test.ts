@@ -70,6 +70,9 @@ test('a set shows how many machines it lacks, unless a MachineDeployment does so
     alone('new', (set) => delete set.status),
     alone('many', ({ spec }) => (spec.replicas = 0)),
     alone('of-a-deployment', ({ metadata }) => (metadata.ownerReferences = [{ ...controller, controller: true }])),
+    alone('of-another-kind', ({ metadata }) => {
+      metadata.ownerReferences = [{ ...controller, kind: 'NodePool', controller: true }];
+    }),
     alone('going', ({ metadata }) => (metadata.deletionTimestamp = '2026-01-01T00:00:00Z')),
   ];
   machineSetMetrics(registry, () => sets);
@@ -81,5 +84,6 @@ test('a set shows how many machines it lacks, unless a MachineDeployment does so
     'lacks-two 2',
     'new 3',
     'many 0',
+    'of-another-kind 2',
   ]);
 });

@@ -70,7 +70,7 @@ const MISSING = 'Desired machines of a MachineSet without a MachineDeployment th
 
 /** Of the others, the metrics of their MachineDeployments tell. */
 function isAlone(set: MachineSet): boolean {
-  return controllerOf(set) === undefined && set.metadata.deletionTimestamp === undefined;
+  return controllerOf(set)?.kind !== 'MachineDeployment' && set.metadata.deletionTimestamp === undefined;
 }
 
 /** Whatever generation its status is of: a set that the controller cannot reach lacks machines all the same. */
