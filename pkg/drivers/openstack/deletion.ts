@@ -4,7 +4,7 @@ import { type MachineIdentity, notFound } from '../machine-identity.ts';
 import { releaseFloatingIPs } from './floating-ip.ts';
 import { ownerText } from './intent.ts';
 import type { Port } from './network.ts';
-import { serverOwnerOf } from './ownership.ts';
+import { isServerOf, serverOwnerOf } from './ownership.ts';
 import { Ports } from './ports.ts';
 import { MARKS } from './provider-spec.ts';
 import { hasNoVolume, type Server, serverStateOf } from './server.ts';
@@ -105,9 +105,10 @@ async function deleteOrphans(deps: DeletionDeps, call: DriverCall): Promise<void
     const own = await ports.list(call.signal);
     const isOwn = ({ id }: Port): boolean => own.some((one) => one.id === id);
     const mine = bound.filter((port) => isOwn(port) || isOfEarlierProvider(port, marks, new Set([server.id])));
-    // Nova binds a port during the build, and unbinds it when that fails. Without a UID it may be another machine's.
-    const isLeft = (port: Port): boolean => port.device_id === '' && ports.leftMs([port]) === 0;
-    const left = mine.length > 0 || owner.uid === undefined ? [] : own.filter(isLeft);
+    // Nova binds ports during the build, and unbinds them when that fails. Without a UID they may be another machine's.
+    const unbound =
+      owner.uid === undefined || ports.leftMs(own) > 0 ? [] : own.filter(({ device_id: of }) => of === '');
+    const left = unbound.length > 0 && (await hasTwin(subject, server, call.signal)) ? [] : unbound;
     await removePorts(subject, [...mine, ...left], call.signal);
   }
   await removeServers(deps, call);
@@ -116,6 +117,12 @@ async function deleteOrphans(deps: DeletionDeps, call: DriverCall): Promise<void
     const isOurs = (disk: Volume): boolean => isDiskOfEarlierProvider(disk, marks) && known.has(disk.id);
     await removeDisks(subjectOf(deps, owner), isOurs, endMs, call.signal);
   }
+}
+
+/** Whether a machine has another server, which may be about to use a port. */
+async function hasTwin({ cloud, machine }: Subject, { id }: Server, signal: AbortSignal): Promise<boolean> {
+  const named = await cloud.compute.serversNamed(machine.name, signal);
+  return named.some((one) => one.id !== id && isServerOf(one, machine, cloud.region));
 }
 
 /** One machine of which something is deleted; of a server without a Machine, the one that it says to belong to. */
