@@ -245,12 +245,28 @@ const OF_GARDENERS =
   'imageID imageName region availabilityZone flavorName keyName securityGroups tags networkID subnetID subnetIDs podNetworkCidr ' +
   'podNetworkCIDRs rootDiskSize rootDiskType useConfigDrive serverGroupID networks';
 
-test('the page names the members that Gardener’s provider rejects, all of them', () => {
+/** What it requires beside the members without which a class is none here either: validation.go; also what Secrets need. */
+const REQUIRED_BY_GARDENERS = ['availabilityZone', 'flavorName', 'keyName', 'podNetworkCIDRs'];
+const OF_SECRETS = ['domainName', 'domainID', 'tenantName', 'tenantID'];
+
+/** The names in the row of a table under _Rolling back to it_ that says `end`. */
+function rollbackNames(end: string): readonly string[] {
   const page = readFileSync('docs/operations/openstack.md', 'utf8');
   const rows = page.split('### Rolling back to it')[1]?.split('##')[0]?.split('\n') ?? [];
-  const namesOf = (end: string): readonly string[] =>
-    [...(rows.find((row) => row.includes(end))?.matchAll(/`(\w+)`/g) ?? [])].map(([, name = '']) => name);
+  return [...(rows.find((row) => row.includes(end))?.matchAll(/`(\w+)`/g) ?? [])].map(([, name = '']) => name);
+}
 
+test('the page names what Gardener’s provider requires of classes and Secrets, which may be missing here', () => {
+  expect(rollbackNames('| a class before').toSorted()).toEqual(REQUIRED_BY_GARDENERS);
+  expect(rollbackNames('| a Secret, also')).toEqual(OF_SECRETS);
+  expect(rollbackNames('| a Secret with')).toEqual(['username', 'userID']);
+
+  const missing = { availabilityZone: undefined, flavorName: undefined, keyName: undefined, podNetworkCidr: undefined };
+  expect(() => parseProviderSpec(config({ ...missing, flavorID: 'f' }))).not.toThrow();
+});
+
+test('the page names the members that Gardener’s provider rejects, all of them', () => {
+  const namesOf = rollbackNames;
   const isOurs = (member: string): boolean => !OF_GARDENERS.split(' ').includes(member);
   expect(namesOf('| the class').toSorted()).toEqual(MEMBERS.filter(isOurs).toSorted());
   expect(
