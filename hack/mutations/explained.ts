@@ -18,7 +18,7 @@ export const EXPLAINED: readonly Explanation[] = [
   {
     in: 'BY_WISH',
     kind: 'condition',
-    from: 'isPreserved(machine, nowMs) ? 1 : 0',
+    from: 'isKept(machine, nowMs) ? 1 : 0',
     why: 'Two later criteria give preserved machines a higher rank too.',
   },
   {

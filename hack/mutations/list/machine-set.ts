@@ -58,7 +58,7 @@ export const MACHINE_SET: readonly Mutation[] = [
   },
   {
     in: 'BY_WISH',
-    from: 'machine, nowMs) => (isPreserved(machine, nowMs) ? 1 : 0)',
+    from: 'machine, nowMs, isKept) => (isKept(machine, nowMs) ? 1 : 0)',
     to: ') => 0',
     why: 'A preserved machine goes before others.',
     survives: 'Two later criteria give preserved machines a higher rank too.',

@@ -56,6 +56,11 @@ export function isKeptWhenFailed(machine: Machine, node: Node | 'missing' | unde
   return KEEPING.has(requestedPreservation(machine, node));
 }
 
+/** Preserved, or Failed and about to be, as far as the Machine tells without its Node. */
+export function isOrBecomesPreserved(machine: Machine, nowMs: number): boolean {
+  return isFailed(machine) ? isKeptWhenFailed(machine, 'missing', nowMs) : isPreserved(machine, nowMs);
+}
+
 /** Failed with an expiry time set, even a past one: what `preservedFailedReplicas` counts. */
 export function isPreservedFailed(machine: Machine): boolean {
   return isFailed(machine) && preservedUntilMs(machine) !== undefined;

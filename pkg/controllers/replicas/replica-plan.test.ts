@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import {
   MARKED_FOR_DELETION_TIME_ANNOTATION,
   PREPARE_DELETION_ANNOTATION,
+  PRESERVE_ANNOTATION,
   PRIORITY_ANNOTATION,
   UPDATE_RESULT_LABEL,
 } from '../../apis/machine/v1alpha1/labels.ts';
@@ -155,6 +156,24 @@ describe('a set of its size', () => {
     const got = plan({ desired: 1, machines: [named('a', 'Failed')], isKept: () => true });
 
     expect(got).toEqual({ create: 0, victims: [], heldBack: undefined, kept: 0 });
+  });
+
+  describe('that shrinks while the preservation of a failed one is about to begin', () => {
+    const failing = (name: string): BuiltMachine =>
+      named(name, 'Failed', (m) => void (m.metadata.annotations[PRESERVE_ANNOTATION] = 'when-failed'));
+
+    test.each([
+      { title: 'gives up a healthy one', machines: [failing('a'), named('b'), named('c')], victims: ['b surplus'] },
+      { title: 'gives up failed ones all the same', machines: ['a', 'b', 'c'].map(failing), victims: ['a surplus'] },
+      {
+        title: 'gives up no healthy one where its Node says otherwise',
+        machines: [failing('a'), named('b'), named('c')],
+        isKept: () => false,
+        victims: ['a surplus'],
+      },
+    ])('$title', ({ machines, victims, isKept = (): boolean => true }) => {
+      expect(victimsOf(plan({ desired: 2, machines, isKept }))).toEqual(victims);
+    });
   });
 
   test('deletes failed machines also while frozen', () => {

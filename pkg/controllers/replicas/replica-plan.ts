@@ -3,7 +3,7 @@ import { phaseOf, providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { DEFAULT_PRIORITY, PRIORITY_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { isPreparationRequested } from '../machine-facts/prepared-deletion.ts';
-import { isFailed, isJustUpdated, isTerminating } from './machine-state.ts';
+import { isFailed, isJustUpdated, isPreserved, isTerminating } from './machine-state.ts';
 import { inVictimOrder, markedAtMs, priorityOf, rolloutVictimCriteria, victimCriteria } from './victim-order.ts';
 
 export interface ReplicaFacts {
@@ -115,7 +115,10 @@ export function victimsAmong(
     const named = new Set(marked);
     const others = candidates.filter((machine) => !named.has(machine));
     const criteria = facts.isReplaced ? rolloutVictimCriteria : victimCriteria;
-    condemn(victims, inVictimOrder(others, facts.nowMs, criteria).slice(0, surplus), 'surplus');
+    // One that goes because it has failed counts as kept by nobody: a healthy one would go beside it.
+    const isKept = (machine: Machine, nowMs: number): boolean =>
+      isFailed(machine) ? facts.isKept(machine) : isPreserved(machine, nowMs);
+    condemn(victims, inVictimOrder(others, facts.nowMs, criteria, isKept).slice(0, surplus), 'surplus');
   }
   condemn(victims, failedAmong(living, facts), 'failed');
   return [...victims.values()];

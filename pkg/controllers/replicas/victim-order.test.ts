@@ -39,6 +39,10 @@ const phase =
     m.status.currentStatus.phase = value;
   };
 
+const asking = (value: string): ((m: BuiltMachine) => void) => annotated(PRESERVE_ANNOTATION, value);
+const failing = (value: string): ((m: BuiltMachine) => void) => both(phase('Failed'), asking(value));
+const none = (): void => undefined;
+
 // `b` is given up first although its name would put it last.
 describe('of two machines goes first', () => {
   test.each([
@@ -59,6 +63,16 @@ describe('of two machines goes first', () => {
     },
     { rule: 'the one that is not preserved', a: preserved(SOON), b: annotated(PRIORITY_ANNOTATION, '9') },
     { rule: 'the one whose preservation is over', a: preserved(SOON), b: preserved(PAST) },
+    {
+      rule: 'a healthy one before one that has failed and is about to be preserved',
+      a: failing('when-failed'),
+      b: none,
+    },
+    { rule: 'the one that has failed, with nothing asked for', a: failing('when-failed'), b: failing('false') },
+    { rule: 'the one that has failed and had its time', a: failing('now'), b: both(phase('Failed'), preserved(PAST)) },
+    { rule: 'the one about to be preserved automatically', a: failing('now'), b: failing('auto-preserved') },
+    { rule: 'the one preserved before one about to be', a: failing('now'), b: both(phase('Failed'), preserved(LATER)) },
+    { rule: 'the smaller priority of two that run', a: asking('now'), b: annotated(PRIORITY_ANNOTATION, '2') },
     { rule: 'the one preserved automatically', a: preserved(SOON), b: preserved(LATER, 'auto-preserved') },
     { rule: 'the one preserved for a shorter time', a: preserved(LATER), b: preserved(SOON) },
     { rule: 'the smaller priority', a: phase('Failed'), b: annotated(PRIORITY_ANNOTATION, '1') },

@@ -9,14 +9,17 @@ import {
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { fromTimestamp } from '../../base/clock/clock.ts';
 import { isPreparationRequested } from '../machine-facts/prepared-deletion.ts';
-import { isPreserved, isTerminating, preservedUntilMs } from './machine-state.ts';
+import { isOrBecomesPreserved, isTerminating, preservedUntilMs } from './machine-state.ts';
 import { upgradeIndexOf } from './upgrade-index.ts';
 
 /** One reason to delete a Machine before another: of two Machines the one with the smaller value goes first. */
 export interface VictimCriterion {
   readonly name: string;
-  of(machine: Machine, nowMs: number): number;
+  of(machine: Machine, nowMs: number, isKept: IsKept): number;
 }
+
+/** Whether somebody wants to look at a Machine, also one that has failed a moment ago, whose preservation has no expiry time yet. */
+type IsKept = (machine: Machine, nowMs: number) => boolean;
 
 /** Phases that are not named here rank 0, as in the original. */
 const PHASE_RANK: Partial<Record<MachinePhase, number>> = {
@@ -32,15 +35,15 @@ const PHASE_RANK: Partial<Record<MachinePhase, number>> = {
 /** What somebody wants to look at, and whom somebody has chosen, whatever state it is in. */
 const BY_WISH: readonly VictimCriterion[] = [
   { name: 'prepared for deletion first', of: (machine) => (isPreparationRequested(machine) ? 0 : 1) },
-  { name: 'not preserved before preserved', of: (machine, nowMs) => (isPreserved(machine, nowMs) ? 1 : 0) },
+  { name: 'not preserved before preserved', of: (machine, nowMs, isKept) => (isKept(machine, nowMs) ? 1 : 0) },
   {
     name: 'preserved automatically before preserved by a user',
-    of: (machine, nowMs) =>
-      isPreserved(machine, nowMs) && machine.metadata.annotations?.[PRESERVE_ANNOTATION] !== 'auto-preserved' ? 1 : 0,
+    of: (machine, nowMs, isKept) =>
+      isKept(machine, nowMs) && machine.metadata.annotations?.[PRESERVE_ANNOTATION] !== 'auto-preserved' ? 1 : 0,
   },
   {
     name: 'preserved for a shorter time first',
-    of: (machine, nowMs) => (isPreserved(machine, nowMs) ? (preservedUntilMs(machine) ?? 0) : 0),
+    of: (machine, nowMs, isKept) => (isKept(machine, nowMs) ? (preservedUntilMs(machine) ?? Infinity) : 0),
   },
   { name: 'smaller priority first', of: priorityOf },
   { name: 'marked by the autoscaler before unmarked, earlier mark first', of: (m) => markedAtMs(m) ?? Infinity },
@@ -94,8 +97,9 @@ export function inVictimOrder(
   machines: readonly Machine[],
   nowMs: number,
   criteria: readonly VictimCriterion[] = victimCriteria,
+  isKept: IsKept = isOrBecomesPreserved,
 ): Machine[] {
-  const ranked = machines.map((machine) => ({ machine, rank: criteria.map((c) => c.of(machine, nowMs)) }));
+  const ranked = machines.map((machine) => ({ machine, rank: criteria.map((c) => c.of(machine, nowMs, isKept)) }));
   ranked.sort((a, b) => compareRanks(a.rank, b.rank) || compareNames(a.machine, b.machine));
   return ranked.map(({ machine }) => machine);
 }
@@ -121,10 +125,10 @@ export function isDeletedBefore(
   nowMs: number,
   criteria: readonly VictimCriterion[] = victimCriteria,
 ): (machine: Machine) => boolean {
-  const ranks = criteria.map((criterion) => criterion.of(other, nowMs));
+  const ranks = criteria.map((criterion) => criterion.of(other, nowMs, isOrBecomesPreserved));
   return (machine) => {
     for (const [i, criterion] of criteria.entries()) {
-      const [rank, than] = [criterion.of(machine, nowMs), ranks[i] ?? 0];
+      const [rank, than] = [criterion.of(machine, nowMs, isOrBecomesPreserved), ranks[i] ?? 0];
       if (rank !== than) return rank < than;
     }
     return compareNames(machine, other) < 0;

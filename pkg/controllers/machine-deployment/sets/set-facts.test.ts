@@ -3,6 +3,7 @@ import { expect, test } from '@jest/globals';
 import {
   LAST_SCALER_CHANGE_ANNOTATION,
   MARKED_FOR_DELETION_TIME_ANNOTATION,
+  PRESERVE_ANNOTATION,
   PRIORITY_ANNOTATION,
   UPDATE_RESULT_LABEL,
   UPGRADE_INDEX_ANNOTATION,
@@ -19,6 +20,7 @@ type Trait =
   | 'well, just updated'
   | 'ill, just updated'
   | 'failed, preserved'
+  | 'failed, to be preserved'
   | 'ill'
   | 'well, preferred'
   | 'going'
@@ -30,6 +32,10 @@ function machineOf(trait: Trait, i: number): BuiltMachine {
     if (trait.startsWith('ill')) m.status.currentStatus.phase = 'Unknown';
     if (trait === 'failed, preserved') {
       m.status.currentStatus = { phase: 'Failed', preserveExpiryTime: '2026-01-03T00:00:00Z' };
+    }
+    if (trait === 'failed, to be preserved') {
+      m.status.currentStatus = { phase: 'Failed' };
+      m.metadata.annotations[PRESERVE_ANNOTATION] = 'when-failed';
     }
     if (trait.endsWith('just updated')) m.metadata.labels[UPDATE_RESULT_LABEL] = 'successful';
     if (trait === 'going') m.metadata.deletionTimestamp = PAST;
@@ -89,6 +95,28 @@ test.each<{
     size: 2,
     preservedFailed: 1,
     free: 0,
+  },
+  {
+    title: 'in a moment is missed while available ones go first',
+    traits: ['failed, to be preserved', 'well'],
+    size: 2,
+    preservedFailed: 1,
+    free: 0,
+  },
+  {
+    title: 'in a moment stays when its set has one too many',
+    traits: ['failed, to be preserved', 'well', 'well'],
+    size: 2,
+    preservedFailed: 1,
+    free: 0,
+  },
+  {
+    title: 'in a moment costs nothing in a set without any, but its inspection',
+    traits: ['failed, to be preserved', 'ill'],
+    size: 2,
+    preservedFailed: 0,
+    free: 1,
+    freePreserved: 1,
   },
   {
     title: 'costs nothing in a set without any, but its inspection',

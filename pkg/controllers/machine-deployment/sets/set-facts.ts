@@ -7,7 +7,13 @@ import {
   MAX_REPLICAS_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
-import { isAvailable, isFailed, isJustUpdated, isPreserved, isTerminating } from '../../replicas/machine-state.ts';
+import {
+  isAvailable,
+  isFailed,
+  isJustUpdated,
+  isOrBecomesPreserved,
+  isTerminating,
+} from '../../replicas/machine-state.ts';
 import { isMarkedForDeletion, victimsAmong } from '../../replicas/replica-plan.ts';
 import { revisionOf } from './revision.ts';
 import { firstVictim, isDeletedBefore, rolloutVictimCriteria, victimCriteria } from '../../replicas/victim-order.ts';
@@ -97,7 +103,7 @@ export function factsOf(
         );
   const isBefore = first === undefined ? (): boolean => true : isDeletedBefore(first, nowMs, criteria);
   const free = missed.filter((machine) => isBefore(machine) && !isNamed(machine) && !isJustUpdated(machine));
-  const freePreserved = free.filter((machine) => isPreserved(machine, nowMs)).length;
+  const freePreserved = free.filter((machine) => isOrBecomesPreserved(machine, nowMs)).length;
   return {
     name: set.metadata.name,
     createdMs: fromTimestamp(set.metadata.creationTimestamp) ?? 0,
@@ -109,8 +115,9 @@ export function factsOf(
     missing,
     free: missing + free.length - freePreserved,
     freePreserved,
-    preservedFailed: missed.filter((machine) => !isBefore(machine) && isFailed(machine) && isPreserved(machine, nowMs))
-      .length,
+    preservedFailed: missed.filter(
+      (machine) => !isBefore(machine) && isFailed(machine) && isOrBecomesPreserved(machine, nowMs),
+    ).length,
     named: named.size,
     desiredNote: integerOf(set.metadata.annotations?.[DESIRED_REPLICAS_ANNOTATION]),
     maxNote: integerOf(set.metadata.annotations?.[MAX_REPLICAS_ANNOTATION]),
@@ -130,7 +137,10 @@ function stayingOf(
   // Below its size a set first fills up; what was marked goes right after.
   if (living.length < size) return living.filter((machine) => !isMarkedForDeletion(machine, scalerChangedAtMs));
   if (living.length === size && scalerChangedAtMs === undefined) return living;
-  const going = victimsAmong(living, { desired: size, isReplaced, scalerChangedAtMs, nowMs, isKept: () => true });
+  const isKept = (machine: Machine): boolean => isOrBecomesPreserved(machine, nowMs);
+  const going = victimsAmong(living, { desired: size, isReplaced, scalerChangedAtMs, nowMs, isKept }).filter(
+    ({ reason }) => reason !== 'failed',
+  );
   const names = new Set(going.map(({ machine }) => machine.metadata.name));
   return living.filter(({ metadata }) => !names.has(metadata.name));
 }
