@@ -61,7 +61,7 @@ function machineControllers(operator: Operator, ownerless: OwnerlessVMs, { drain
   const owners = ownersIn(caches);
   const zones = new Zones({ machines, classes, targets, settings: config.machine });
   const nodesInTarget = new NodesInTarget({ machines, targets, log: operator.log });
-  const budget = new ReplacementBudget({ machines, owners });
+  const budget = new ReplacementBudget({ machines, owners, clock });
   const share = { secrets, owners, zones, budget, pace: new ReplacementPace(operator), vmStates: new VMStates() };
   return [
     // Before the machine controller forgets what it knew of a Machine that is gone.

@@ -73,7 +73,7 @@ export class FakeWorld {
     sets: new Store<MachineSet>({ [CONTROLLER_INDEX]: controllerIndex }),
     deployments: new Store<MachineDeployment>(),
   };
-  readonly budget = new ReplacementBudget({ machines: this.machines, owners: {} });
+  readonly budget = new ReplacementBudget({ machines: this.machines, owners: {}, clock: this.clock });
   readonly classes = new Store<MachineClass>();
   readonly labelPolicies = new Store<NodeLabelPolicy>();
   readonly secrets = new Store<Secret>();

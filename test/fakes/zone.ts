@@ -128,7 +128,7 @@ export class Zone {
 
   #limit(annotation: string): void {
     const owner = { apiVersion: API_VERSION, kind: 'MachineDeployment', name: 'd', uid: 'd', controller: true };
-    const { machines, owners } = this.world;
+    const { machines, owners, clock } = this.world;
     owners.deployments.put(
       machineDeployment((d) => {
         Object.assign(d.metadata, { name: 'd', uid: 'd', annotations: { [MAX_REPLACEMENTS_ANNOTATION]: annotation } });
@@ -137,7 +137,7 @@ export class Zone {
     owners.sets.put(
       machineSet((set) => void Object.assign(set.metadata, { name: 's', uid: 's', ownerReferences: [owner] })),
     );
-    Object.assign(this.world, { budget: new ReplacementBudget({ machines, owners }) });
+    Object.assign(this.world, { budget: new ReplacementBudget({ machines, owners, clock }) });
     this.world.restart();
   }
 }

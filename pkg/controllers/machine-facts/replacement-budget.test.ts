@@ -6,9 +6,11 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { Store } from '../../kube/cache/store.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../../operator/indexes/owner-index.ts';
 import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { ReplacementBudget } from './replacement-budget.ts';
 
 const apiVersion = 'machine.sapcloud.io/v1alpha1';
+const clock = new FakeClock();
 const BY_CONTROLLER = { [CONTROLLER_INDEX]: controllerIndex };
 
 function budgetOf(annotation?: string): { budget: ReplacementBudget; add: (name: string, set: string) => Machine } {
@@ -37,7 +39,7 @@ function budgetOf(annotation?: string): { budget: ReplacementBudget; add: (name:
     machines.put(one);
     return one;
   };
-  return { budget: new ReplacementBudget({ machines, owners: { sets, deployments } }), add };
+  return { budget: new ReplacementBudget({ machines, owners: { sets, deployments }, clock }), add };
 }
 
 describe('replacements of a MachineDeployment', () => {
@@ -71,7 +73,7 @@ describe('replacements of a MachineDeployment', () => {
 
   test('of sets that are not cached are limited by set', () => {
     const machines = new Store<Machine>(BY_CONTROLLER);
-    const budget = new ReplacementBudget({ machines, owners: {} });
+    const budget = new ReplacementBudget({ machines, owners: {}, clock });
     const { add } = budgetOf();
     const [a, b, c] = [add('a', 'old'), add('b', 'old'), add('c', 'new')];
     for (const one of [a, b, c]) machines.put(one);
@@ -81,7 +83,7 @@ describe('replacements of a MachineDeployment', () => {
 
   test('of sets that are not cached are limited by label, as in the original', () => {
     const machines = new Store<Machine>(BY_CONTROLLER);
-    const budget = new ReplacementBudget({ machines, owners: {} });
+    const budget = new ReplacementBudget({ machines, owners: {}, clock });
     const { add } = budgetOf();
     const [a, b] = [add('a', 'old'), add('b', 'new')];
     for (const one of [a, b]) {
@@ -93,7 +95,7 @@ describe('replacements of a MachineDeployment', () => {
   });
 
   test('of a machine without owner are not limited', () => {
-    const budget = new ReplacementBudget({ machines: new Store<Machine>(BY_CONTROLLER), owners: {} });
+    const budget = new ReplacementBudget({ machines: new Store<Machine>(BY_CONTROLLER), owners: {}, clock });
 
     expect(budget.tryAcquire(machine())).toBeDefined();
   });

@@ -2,6 +2,7 @@ import { DEPLOYMENT_NAME_LABEL, MAX_REPLACEMENTS_ANNOTATION } from '../../apis/m
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { keyBeside } from '../../apis/meta.ts';
+import type { Clock } from '../../base/clock/clock.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import { CONTROLLER_INDEX } from '../../operator/indexes/owner-index.ts';
 import { ownerIn, ownerNameOf, type Owners } from './owners.ts';
@@ -19,6 +20,7 @@ export interface Pool {
 export interface ReplacementBudgetDeps {
   readonly machines: Lister<Machine>;
   readonly owners: Owners;
+  readonly clock: Pick<Clock, 'now'>;
 }
 
 /**
@@ -45,7 +47,7 @@ export class ReplacementBudget {
     const counted = pool.machines.filter(
       (one) => one.metadata.uid !== uid && (condemned.has(one.metadata.uid) || !isStuck(one)),
     );
-    if (!mayReplace(counted, condemned, pool.limit)) return undefined;
+    if (!mayReplace(counted, condemned, { limit: pool.limit, nowMs: this.#deps.clock.now() })) return undefined;
     condemned.add(uid);
     this.#condemned.set(pool.key, condemned);
     return { [Symbol.dispose]: () => this.#release(pool.key, uid) };

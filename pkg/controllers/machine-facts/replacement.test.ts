@@ -5,6 +5,8 @@ import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { machine } from '../../../test/builders.ts';
 import { mayReplace, replacementLimit, replacementsUnderWay } from './replacement.ts';
 
+const NOW = Date.parse('2026-01-02T00:00:00Z');
+
 let serial = 0;
 function inPhase(phase: MachinePhase | '', preserved = false): Machine {
   serial += 1;
@@ -47,6 +49,7 @@ describe('replacements under way', () => {
       replacementsUnderWay(
         phases.map((phase) => inPhase(phase)),
         new Set(),
+        NOW,
       ),
     ).toBe(count);
   });
@@ -55,22 +58,33 @@ describe('replacements under way', () => {
     const preserved = inPhase('Failed', true);
     const condemned = inPhase('Unknown');
 
-    expect(replacementsUnderWay([preserved], new Set())).toBe(0);
-    expect(replacementsUnderWay([condemned], new Set([condemned.metadata.uid]))).toBe(1);
+    expect(replacementsUnderWay([preserved], new Set(), NOW)).toBe(0);
+    expect(replacementsUnderWay([condemned], new Set([condemned.metadata.uid]), NOW)).toBe(1);
+  });
+
+  test.each([
+    { time: '2026-01-01T00:00:00Z', count: 1 },
+    { time: '2026-01-02T00:00:00Z', count: 1 },
+    { time: '2026-01-02T00:00:01Z', count: 0 },
+    { time: '', count: 1 },
+  ])('count a failed machine that was preserved until "$time" as $count', ({ time, count }) => {
+    const failed = machine((m) => void (m.status.currentStatus = { phase: 'Failed', preserveExpiryTime: time }));
+
+    expect(replacementsUnderWay([failed], new Set(), NOW)).toBe(count);
   });
 
   test('count a machine whose deletion was asked for, whatever its phase', () => {
     const deleted = inPhase('Running');
     deleted.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
 
-    expect(replacementsUnderWay([deleted], new Set())).toBe(1);
+    expect(replacementsUnderWay([deleted], new Set(), NOW)).toBe(1);
   });
 
   test('leave room up to the limit', () => {
     const others = [inPhase('Failed'), inPhase('Running')];
 
-    expect(mayReplace(others, new Set(), 1)).toBe(false);
-    expect(mayReplace(others, new Set(), 2)).toBe(true);
-    expect(mayReplace([], new Set(), 0)).toBe(false);
+    expect(mayReplace(others, new Set(), { limit: 1, nowMs: NOW })).toBe(false);
+    expect(mayReplace(others, new Set(), { limit: 2, nowMs: NOW })).toBe(true);
+    expect(mayReplace([], new Set(), { limit: 0, nowMs: NOW })).toBe(false);
   });
 });

@@ -2,6 +2,7 @@ import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { resolveIntOrPercent } from '../../apis/int-or-percent.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
+import { fromTimestamp } from '../../base/clock/clock.ts';
 
 /** How many machines of one MachineDeployment are replaced at once unless it says otherwise. */
 const DEFAULT_LIMIT = 1;
@@ -29,14 +30,18 @@ function readLimit(annotation: string, replicas: number): number | undefined {
 /**
  * How many machines of a MachineDeployment are being replaced. A replacement shows twice, as the machine that leaves (Failed,
  * Terminating, or in `condemned`) and as the one that comes (no phase yet, Pending, CrashLoopBackOff): the greater number
- * counts, so that neither a long drain nor a slow VM hides one. Preserved Failed machines are kept, not replaced.
+ * counts, so that neither a long drain nor a slow VM hides one. Preserved Failed machines are kept, not replaced, until their time is over.
  */
-export function replacementsUnderWay(machines: readonly Machine[], condemned: ReadonlySet<string>): number {
+export function replacementsUnderWay(
+  machines: readonly Machine[],
+  condemned: ReadonlySet<string>,
+  nowMs: number,
+): number {
   let leaving = 0;
   let coming = 0;
   let updating = 0;
   for (const machine of machines) {
-    const fate = condemned.has(machine.metadata.uid) ? 'leaving' : replacementOf(machine);
+    const fate = condemned.has(machine.metadata.uid) ? 'leaving' : replacementOf(machine, nowMs);
     if (fate === 'leaving') leaving++;
     else if (fate === 'coming') coming++;
     else if (fate === 'updating') updating++;
@@ -45,18 +50,22 @@ export function replacementsUnderWay(machines: readonly Machine[], condemned: Re
 }
 
 /** Whether one more machine may become Failed for bad health. `others` are the machines it shares the limit with. */
-export function mayReplace(others: readonly Machine[], condemned: ReadonlySet<string>, limit: number): boolean {
-  return replacementsUnderWay(others, condemned) < limit;
+export function mayReplace(
+  others: readonly Machine[],
+  condemned: ReadonlySet<string>,
+  { limit, nowMs }: { readonly limit: number; readonly nowMs: number },
+): boolean {
+  return replacementsUnderWay(others, condemned, nowMs) < limit;
 }
 
-function replacementOf(machine: Machine): 'leaving' | 'coming' | 'updating' | 'staying' {
+function replacementOf(machine: Machine, nowMs: number): 'leaving' | 'coming' | 'updating' | 'staying' {
   if (isBeingDeleted(machine)) return 'leaving';
   const phase = phaseOf(machine);
   switch (phase) {
     case 'Terminating':
       return 'leaving';
     case 'Failed':
-      return isPreserved(machine) ? 'staying' : 'leaving';
+      return isPreserved(machine, nowMs) ? 'staying' : 'leaving';
     case '':
     case 'Pending':
     case 'CrashLoopBackOff':
@@ -70,7 +79,6 @@ function replacementOf(machine: Machine): 'leaving' | 'coming' | 'updating' | 's
   }
 }
 
-function isPreserved({ status }: Machine): boolean {
-  const expiry = status?.currentStatus?.preserveExpiryTime;
-  return expiry !== undefined && expiry !== null;
+function isPreserved({ status }: Machine, nowMs: number): boolean {
+  return (fromTimestamp(status?.currentStatus?.preserveExpiryTime) ?? -Infinity) > nowMs;
 }

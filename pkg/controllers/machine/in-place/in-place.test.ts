@@ -169,7 +169,7 @@ describe('an update in place', () => {
   test('counts as a replacement while it lasts', async () => {
     const kept = await ready();
 
-    expect(replacementsUnderWay([kept.machine], new Set())).toBe(1);
+    expect(replacementsUnderWay([kept.machine], new Set(), kept.world.clock.now())).toBe(1);
   });
 });
 
