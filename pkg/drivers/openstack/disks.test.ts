@@ -468,13 +468,27 @@ describe('the root disk of a machine that Gardener’s provider made', () => {
     expect(await remove()).toMatchObject({ reason: { code: 'Aborted', detail } });
   });
 
+  test('is asked to be deleted when its state was reset, and Cinder says why it keeps it', async () => {
+    cloud.volumes = [{ ...free, attachments: [{ server_id: 's-1' }] }];
+    cloud.answer = (request) =>
+      request === 'DELETE volumev3 /volumes/v-1'
+        ? { status: 400, headers: {}, body: { badRequest: { message: 'is still attached' } } }
+        : undefined;
+
+    const detail = expect.stringMatching('Cinder refuses to delete volume v-1.*is still attached');
+    expect(await remove()).toMatchObject({ reason: { code: 'FailedPrecondition', detail } });
+  });
+
   test.each<{ what: string; change: Partial<Volume> }>([
     { what: 'a description', change: { description: 'a copy, to be kept' } },
     { what: 'a server', change: { attachments: [{ server_id: 's-2' }] } },
+    { what: 'a host', change: { attachments: [{ server_id: null }] } },
   ])('stays when it has got $what since it was listed', async ({ change }) => {
     cloud.volumes = [free];
     cloud.answer = (request) => {
-      if (request === 'GET volumev3 /volumes/v-1') cloud.volumes = [{ ...free, ...change }];
+      if (request !== 'GET volumev3 /volumes/v-1') return undefined;
+      cloud.volumes = [{ ...free, ...change }];
+      cloud.servers = [{ ...server, id: 's-2', name: 'rescue', metadata: {} }];
       return undefined;
     };
 

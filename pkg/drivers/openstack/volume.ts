@@ -15,7 +15,7 @@ export interface Volume {
   readonly size: number;
   readonly metadata?: Readonly<Record<string, string>>;
   readonly volume_image_metadata?: { readonly image_id?: string };
-  readonly attachments?: readonly { readonly server_id?: string }[];
+  readonly attachments?: readonly { readonly server_id?: string | null }[];
 }
 
 export interface DiskOwner {
@@ -190,7 +190,8 @@ export class Volumes {
       const states = own.map(({ status }) => volumeStateOf(status));
       for (const [i, volume] of own.entries()) {
         const isFree = (states[i] === 'usable' || states[i] === 'failed') && !refused.has(volume.id);
-        const isCertain = isFree && (isDiskOf(volume, of.owner) || (await this.#isStill(volume, isOurs, signal)));
+        const isCertain =
+          isFree && (isDiskOf(volume, of.owner) || (await this.#isStill(volume, isOurs, users, signal)));
         const refusal = isCertain ? await this.#delete(volume, signal) : undefined;
         if (refusal?.status === 400 && (await this.#isFree(volume, signal)))
           refused.set(volume.id, refusedDeletion(volume, refusal));
@@ -266,10 +267,21 @@ export class Volumes {
     return (found?.attachments ?? []).filter(({ volume_id: of }) => of === volume);
   }
 
-  /** Whether a disk that an earlier provider made is still what it was listed as, and attached to nothing, right before it is deleted. */
-  async #isStill({ id, name }: Volume, isOurs: (volume: Volume) => boolean, signal: AbortSignal): Promise<boolean> {
+  /**
+   * Whether a disk that an earlier provider made is still what it was listed as, and attached to no server that exists, right before it is
+   * deleted. One whose state was reset keeps its attachment, of which Cinder says that it refuses.
+   */
+  async #isStill(
+    { id, name }: Volume,
+    isOurs: (volume: Volume) => boolean,
+    users: Users,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     const latest = await this.#read(id, signal);
-    return latest?.name === name && (latest.attachments ?? []).length === 0 && isOurs(latest);
+    if (latest?.name !== name || !isOurs(latest)) return false;
+    for (const { server_id: server } of latest.attachments ?? [])
+      if (typeof server !== 'string' || (await users.isOther(server, signal))) return false; // or a host uses it
+    return true;
   }
 
   /** Whether a disk is free that Cinder refuses to delete: it may be on its way, or attached, since it was listed. */
