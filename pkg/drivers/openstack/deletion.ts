@@ -111,12 +111,23 @@ async function deleteOrphans(deps: DeletionDeps, call: DriverCall): Promise<void
     const left = unbound.length > 0 && (await hasTwin(subject, server, call.signal)) ? [] : unbound;
     await removePorts(subject, [...mine, ...left], call.signal);
   }
-  await removeServers(deps, call);
+  await removeServers(deps, call).catch((err: unknown) => {
+    throw withVolumes(
+      err,
+      [...disks.values()].flatMap((known) => [...known]),
+    );
+  });
   // Nova deletes the disk with the server; this waits for it, and deletes one that an earlier provider made.
   for (const [owner, known] of disks) {
     const isOurs = (disk: Volume): boolean => isDiskOfEarlierProvider(disk, marks) && known.has(disk.id);
     await removeDisks(subjectOf(deps, owner), isOurs, endMs, call.signal);
   }
+}
+
+/** What becomes an Event while a server is still being deleted: when it is gone by the next look, nobody finds its volumes. */
+function withVolumes(err: unknown, volumes: readonly string[]): unknown {
+  if (!DriverError.hasCode(err, 'Aborted') || volumes.length === 0) return err;
+  return new DriverError(err.code, `${err.detail}; its volumes may stay: ${volumes.join(', ')}`, { cause: err });
 }
 
 /** Whether a machine has another server, which may be about to use a port. */

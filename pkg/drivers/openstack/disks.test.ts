@@ -513,6 +513,16 @@ describe('the root disk of a machine that Gardener’s provider made', () => {
       expect(warn).toHaveBeenCalledWith(fields, 'deleting a server without a Machine, and then its volumes');
     });
 
+    test('is named when the call ends before its server is gone: no other call will find it', async () => {
+      cloud.servers = [server];
+      attachedTo('s-1');
+      cloud.answer = (request) =>
+        request === 'DELETE compute /servers/s-1' ? { status: 204, headers: {}, body: '' } : undefined;
+
+      const detail = 'server s-1 is still being deleted; its volumes may stay: v-1';
+      expect(await remove({ machine: stub })).toMatchObject({ reason: { code: 'Aborted', detail } });
+    });
+
     test('is none that its server does not have: the name may be another machine’s by now', async () => {
       cloud.servers = [server];
       cloud.volumes = [free];
