@@ -271,7 +271,18 @@ describe('a machine that is deleted', () => {
       of: { description: intentText({ owner, sent: sentAt }), device_id: '' },
       isLeft: true,
     },
-    { which: 'another server of its machine may be about to use', change: {}, twin: 's-2', isLeft: true },
+    {
+      which: 'another server of its machine may be about to use',
+      change: {},
+      twin: { status: 'BUILD' },
+      isLeft: true,
+    },
+    {
+      which: 'no server of its machine will use, as the other one is being deleted',
+      change: {},
+      twin: { 'OS-EXT-STS:task_state': 'deleting' },
+      isLeft: false,
+    },
   ])('without a Machine leaves a port that $which: $isLeft', async ({ change, bound, of, twin, isLeft }) => {
     const orphanServer = serverOf('s-1', { status: 'ERROR', 'OS-SRV-USG:launched_at': null });
     cloud.servers = [orphanServer];
@@ -280,7 +291,7 @@ describe('a machine that is deleted', () => {
     if (port === undefined) throw new Error('there is no port');
     const beside = bound === undefined ? [] : [{ ...port, ...of }];
     cloud.ports = [...beside, { ...port, id: 'p-2', device_id: '', ...change }];
-    if (twin !== undefined) cloud.servers = [orphanServer, serverOf(twin, { status: 'BUILD' })];
+    if (twin !== undefined) cloud.servers = [orphanServer, serverOf('s-2', twin)];
     const orphan = { ...machine, uid: undefined, providerID: 'openstack:///region/s-1' };
 
     const ended = await remove({ machine: orphan, servers: [orphanServer] });
