@@ -548,6 +548,69 @@ describe('a machine whose server fails to be built', () => {
     expect(error.detail).toContain(FAULT);
   });
 
+  test.each<{ which: string; servers: readonly Server[]; change: object; isKept: boolean }>([
+    { which: 'of a class with a root disk', servers: [serverOf('s-1', failed)], change: {}, isKept: true },
+    {
+      which: 'of a class with data volumes',
+      servers: [serverOf('s-1', failed)],
+      change: { rootDiskSize: undefined, dataVolumes: [{ name: 'data', size: 5 }] },
+      isKept: true,
+    },
+    {
+      which: 'of a class without disks',
+      servers: [serverOf('s-1', failed)],
+      change: { rootDiskSize: undefined, rootDiskType: 'ssd' },
+      isKept: false,
+    },
+    {
+      which: 'that is the second one',
+      servers: [serverOf('s-1'), serverOf('s-0', { created: '2026-01-02T00:00:00Z' })],
+      change: {},
+      isKept: true,
+    },
+    {
+      which: 'that is the second one, and has no disk',
+      servers: [serverOf('s-1'), serverOf('s-0', { created: '2026-01-02T00:00:00Z', [VOLUMES]: [] })],
+      change: {},
+      isKept: false,
+    },
+  ])('keeps a server $which while Cinder is down: $isKept', async ({ servers, change, isKept }) => {
+    cloud.servers = [...servers];
+    belongings('s-1');
+    let isDown = true;
+    cloud.answer = (request) =>
+      isDown && request.includes(' volumev3 ') ? { status: 503, headers: {}, body: 'down' } : undefined;
+    const wanted = parseProviderSpec({ spec: { ...CLASS, ...change } });
+
+    const ended = await create(DEFAULT_OPENSTACK_SETTINGS.answerMs, wanted);
+
+    expect(cloud.askedFor('DELETE compute').length).toBe(isKept ? 0 : 1);
+    const why = { code: 'Unavailable', detail: 'listing disks: 503 down' };
+    expect(ended).toMatchObject(isKept ? { status: 'rejected', reason: why } : { status: 'fulfilled' });
+
+    isDown = false;
+    expect(await create(DEFAULT_OPENSTACK_SETTINGS.answerMs, wanted)).toMatchObject({ status: 'fulfilled' });
+    expect(cloud.servers).toHaveLength(1);
+  });
+
+  test('keeps a server whose build has just failed while Cinder is down, and removes it when Cinder answers', async () => {
+    let isDown = false;
+    cloud.answer = (request) => {
+      if (request.startsWith('GET compute /servers/') && cloud.servers.some(({ id }) => id === 'server-4')) {
+        isDown = true;
+        cloud.servers = cloud.servers.map((one) => (one.id === 'server-4' ? { ...one, ...failed } : one));
+      }
+      return isDown && request.includes(' volumev3 ') ? { status: 503, headers: {}, body: 'down' } : undefined;
+    };
+
+    expect(await create()).toMatchObject({ reason: { code: 'Unavailable' } });
+    expect(cloud.askedFor('DELETE compute')).toEqual([]);
+
+    cloud.answer = () => undefined;
+    expect(await create()).toMatchObject({ status: 'fulfilled' });
+    expect(cloud.servers).toHaveLength(1);
+  });
+
   test('but has come to life since it was listed is taken', async () => {
     cloud.answer = (request) => {
       if (!request.startsWith('GET compute /servers/detail') || cloud.servers.length === 0) return undefined;
