@@ -50,6 +50,8 @@ const CAPACITY = 65_536;
 interface Shortage {
   readonly recorded: number;
   readonly missing: number;
+  /** Of those, how many this connection has not shown before: whatever else was there may be lost with them. */
+  readonly lost: number;
   /** By which the runtime has said so. */
   readonly connection: number | undefined;
   /** Ids of all machines that it shows, each with the UID of its Machine as its label has it; empty without. */
@@ -112,11 +114,10 @@ export class MissingMachines {
     return (machine.status?.machineID ?? '') !== '' || this.#wasSeen(machine);
   }
 
-  /** Whether that its machine is not there may be wrong: it had one, or one may have been made for what is being deleted. */
+  /** Whether that its machine is not there may be wrong: it had one, or nobody knows what became of a creation. */
   isMissed(machine: IronCoreMachine): boolean {
     if (this.isExpected(machine)) return false;
-    if (this.hadMachine(machine)) return true;
-    return isBeingDeleted(machine) && machine.metadata.annotations?.[CREATION_SENT_ANNOTATION] !== undefined;
+    return this.hadMachine(machine) || machine.metadata.annotations?.[CREATION_SENT_ANNOTATION] !== undefined;
   }
 
   /** Whether another runtime answers than the one that has its machine. `answering` is the name of the one that does. */
@@ -178,7 +179,12 @@ export class MissingMachines {
     runtime: ListedRuntime,
     signal: AbortSignal,
   ): Promise<Doubt | undefined> {
-    const { recorded, missing, connection, ids, uids } = await this.#shortage(poolName, runtime, signal);
+    const note = this.deletionOf(machine);
+    // Of a creation without an answer nobody knows; but whoever lacks another machine may have lost this one with it.
+    const isUnanswered = note === 'none' && runtimeIDOf(machine) === '' && !this.#wasSeen(machine);
+    const isEnough = (one: Shortage): boolean => isTooMany(one) || (isUnanswered && one.lost > 0);
+    const shortage = await this.#shortage(poolName, runtime, isEnough, signal);
+    const { recorded, missing, lost, connection, ids, uids } = shortage;
     const release = this.#releaseOf(machine, poolName);
     const { machineID = '' } = machine.status ?? {};
     const what = machineID === '' ? 'its machine' : machineID;
@@ -191,9 +197,8 @@ export class MissingMachines {
       return { reason: 'MachinesLost', message };
     }
     const isMany = isTooMany({ recorded, missing });
-    const note = this.deletionOf(machine);
-    const isVouchedFor = this.#isVouchedFor(machine, poolName, connection);
-    const known = { note, isMany, isVouchedFor, missing, connection, ids };
+    const isVouchedFor = isUnanswered ? lost === 0 : this.#isVouchedFor(machine, poolName, connection);
+    const known = { note, isMany, isVouchedFor, connection, ids };
     if (this.#isBelieved(machine, poolName, known)) return undefined;
     if (release === 'given') return undefined;
     if (!isVouchedFor) this.#amongManySinceMs.delete(uid);
@@ -203,8 +208,9 @@ export class MissingMachines {
       this.#amongManySinceMs.set(uid, sinceMs);
       const leftMs = sinceMs + MANY_MS - nowMs;
       if (leftMs <= 0) return undefined;
+      const which = isUnanswered ? 'all of which' : 'including this one, which';
       const message =
-        `The runtime does not list ${missing} of ${recorded} machines of MachinePool ${poolName}, including this one, which it listed before over ` +
+        `The runtime does not list ${missing} of ${recorded} machines of MachinePool ${poolName}, ${which} it listed before over ` +
         `the same connection. If this persists for ${MANY_MS / 1_000} s, they are considered gone`;
       return { reason: 'MachinesLost', message, leftMs };
     }
@@ -215,6 +221,13 @@ export class MissingMachines {
         `list ${missing} of ${recorded} machines of MachinePool ${poolName} whose deletion it has not accepted. Waiting for it to list this one, ` +
         'which is then deleted, or a younger one that existed beside it. If the runtime has lost its state, or has an older one, restore it. ' +
         giveUpHint(release, machineRef(machine));
+      return { reason: 'MachinesLost', message };
+    }
+    if (!isMany && isUnanswered) {
+      const message =
+        `A creation without an answer was sent, and the runtime does not list other machines of MachinePool ${poolName} (${lost}), whose ` +
+        'deletion was not observed: with them, it may have lost one of this Machine. Not creating or releasing anything for it. Check whether the ' +
+        `runtime has lost its state, or has an older one, and restore it. ${giveUpHint(release, machineRef(machine))}`;
       return { reason: 'MachinesLost', message };
     }
     if (!isMany) {
@@ -242,17 +255,15 @@ export class MissingMachines {
   #isBelieved(
     machine: IronCoreMachine,
     poolName: string,
-    known: Pick<Shortage, 'missing' | 'connection' | 'ids'> &
+    known: Pick<Shortage, 'connection' | 'ids'> &
       Readonly<{ note: DeletionNote; isMany: boolean; isVouchedFor: boolean }>,
   ): boolean {
-    const { note, isMany, isVouchedFor, missing, connection, ids } = known;
+    const { note, isMany, isVouchedFor, connection, ids } = known;
     const { sightings } = this.#deps;
     const id = runtimeIDOf(machine);
     // Whoever has told it to go, be it the provider: it was seen going, and however many were.
     const wasGoing = id !== '' && sightings.vouchesFor(poolName, { id });
-    // Of a creation without an answer nobody knows; but whoever lacks another machine may have lost this one with it.
-    const wasNeverMade = id === '' && missing === 0 && !this.#wasSeen(machine);
-    if (note === 'none') return wasGoing || (!isMany && (isVouchedFor || wasNeverMade));
+    if (note === 'none') return wasGoing || (!isMany && isVouchedFor);
     // Many may have been told to go at once, and the same process at the other end, or what it still has, says that it has lost nothing.
     if (isVouchedFor || (id !== '' && sightings.remembers(poolName, id, connection))) return true;
     return note === 'sent' && !isMany && this.#isOutlived(machine, poolName, ids);
@@ -275,12 +286,17 @@ export class MissingMachines {
   }
 
   /** What is missing at the runtime of a pool. One list is enough for all Machines to be held; before one of them is given up there is another. */
-  async #shortage(poolName: string, runtime: ListedRuntime, signal: AbortSignal): Promise<Shortage> {
+  async #shortage(
+    poolName: string,
+    runtime: ListedRuntime,
+    isEnough: (found: Shortage) => boolean,
+    signal: AbortSignal,
+  ): Promise<Shortage> {
     const { clock } = this.#deps;
     const last = this.#lists.get(poolName);
     if (last !== undefined && clock.monotonicMs() - last.sinceMs < LIST_MS) {
       const found = await last.seen.catch(() => undefined); // Whoever has asked tells.
-      if (found !== undefined && isTooMany(found)) return found;
+      if (found !== undefined && isEnough(found)) return found;
     }
     const seen = this.#list(poolName, runtime, signal);
     this.#lists.set(poolName, { sinceMs: clock.monotonicMs(), seen });
@@ -299,8 +315,10 @@ export class MissingMachines {
       .map(runtimeIDOf)
       // That one is gone which was seen going is no news either.
       .filter((id) => id !== '' && (ids.has(id) || !sightings.vouchesFor(poolName, { id })));
-    const missing = known.filter((id) => !ids.has(id)).length;
-    return { recorded: known.length, missing, connection: shown.connection, ids, uids: new Set(ids.values()) };
+    const { connection } = shown;
+    const gone = known.filter((id) => !ids.has(id));
+    const lost = gone.filter((id) => !sightings.vouchesFor(poolName, { id }, connection)).length;
+    return { recorded: known.length, missing: gone.length, lost, connection, ids, uids: new Set(ids.values()) };
   }
 
   /** What the pool allows for all of its Machines, or the Machine for itself. */

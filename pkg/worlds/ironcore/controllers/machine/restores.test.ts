@@ -5,7 +5,10 @@ import { MachineStore } from '../../../../../packages/providers/iri/store.ts';
 import type { IronCoreMachine } from '../../api/machine.ts';
 import type { IronCoreNetworkInterface, IronCorePrefix } from '../../api/network-interface.ts';
 import type { IronCoreVolume } from '../../api/volume.ts';
-import { CREATION_SENT_ANNOTATION } from '../../../../apis/machine/v1alpha1/labels.ts';
+import {
+  CREATION_SENT_ANNOTATION,
+  GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION,
+} from '../../../../apis/machine/v1alpha1/labels.ts';
 import { RuntimeError } from '../../runtime/error.ts';
 import type { PoolRuntime } from '../../runtime/gated-runtime.ts';
 import { Machine, NetworkInterfaceStatus } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
@@ -276,24 +279,84 @@ describe('a Machine that has lost the id of its machine in a restore', () => {
   });
 });
 
-test('a Machine whose creation had no answer is not let go by a runtime that lacks the only other machine it had', async () => {
+describe('a Machine whose creation had no answer', () => {
   const unanswered = { [CREATION_SENT_ANNOTATION]: '2025-12-31T00:00:00Z' };
-  const it = world(machineOf(unanswered, {}, deletion));
-  it.machines.put({ ...machineOf({}, {}, meta('other')), status: { machineID: 'iri://y' } });
+  const passes = async (it: ReturnType<typeof world>, count = 3): Promise<void> => {
+    for (let i = 0; i < count; i++) {
+      await it.pass();
+      it.clock.advance(MINUTE_MS);
+    }
+  };
+  const haveMachines = (it: ReturnType<typeof world>, names: readonly string[]): void => {
+    for (const name of names)
+      it.machines.put({ ...machineOf({}, {}, meta(name)), status: { machineID: `iri://${name}` } });
+  };
 
-  for (let i = 0; i < 3; i++) {
-    await it.pass();
-    it.clock.advance(MINUTE_MS);
-  }
-  expect(hasFinalizer(it)).toBe(true);
-  expect(it.events.at(-1)).toMatch(/^MachinesLost: The runtime does not list its machine, .*-n ns .* m .*give-up/);
+  test('is not let go by a runtime that lacks the only other machine it had', async () => {
+    const it = world(machineOf(unanswered, {}, deletion));
+    haveMachines(it, ['other']);
 
-  it.shown.push(shownAs('y', { labels: { [label]: 'uid-other' } }));
-  for (let i = 0; i < 3; i++) {
+    await passes(it);
+    expect(hasFinalizer(it)).toBe(true);
+    expect(it.events.at(-1)).toMatch(/^MachinesLost: A creation without an answer .* \(1\), .*-n ns .* m .*give-up/);
+
+    it.shown.push(shownAs('other', { labels: { [label]: 'uid-other' } }));
+    await passes(it);
+    expect(hasFinalizer(it)).toBe(false);
+  });
+
+  test.each([1, 2, 7])(
+    'does not get a machine from a runtime that lacks all other machines it had: %i',
+    async (count) => {
+      const it = world(machineOf(unanswered));
+      const names = Array.from({ length: count }, (_, index) => `other-${index}`);
+      haveMachines(it, names);
+
+      await passes(it);
+      expect(it.store.made).toBe(0);
+      expect(new Set(it.events)).toEqual(new Set([expect.stringMatching(/^MachinesLost: .*give-up/)]));
+
+      it.shown.push(...names.map((name) => shownAs(name, { labels: { [label]: `uid-${name}` } })));
+      await passes(it);
+      expect(it.store.made).toBe(1);
+    },
+  );
+
+  test('needs no list of its own while another one is held for the same reason', async () => {
+    const it = world(machineOf(unanswered));
+    haveMachines(it, ['other']);
+    it.machines.put(machineOf(unanswered, {}, meta('n')));
+
     await it.pass();
+    await it.pass('n');
+    expect([it.lists(), it.store.made]).toEqual([1, 0]);
+  });
+
+  test('gets a machine where another one is missing, once that is allowed', async () => {
+    const it = world(machineOf({ ...unanswered, [GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION]: '2026-01-01T12:00:00Z' }));
+    haveMachines(it, ['other']);
+
+    await passes(it);
+    expect(it.store.made).toBe(1);
+  });
+
+  test.each([1, 2, 7])('is let go by the connection that has shown all that is missing: %i', async (count) => {
+    const it = world(machineOf(unanswered, {}, deletion));
+    const names = Array.from({ length: count }, (_, index) => `other-${index}`);
+    haveMachines(it, names);
+    const machines = names.map((name) => shownAs(name, { labels: { [label]: `uid-${name}` } }));
+    it.sightings.saw('p', { machines, connection: 0 });
+
+    await it.pass();
+    expect(hasFinalizer(it)).toBe(count > 1);
+    const text = `${count} of ${count} machines of MachinePool p, all of which it listed before`;
+    expect(it.events.filter((event) => event.includes(text))).toHaveLength(count > 1 ? 1 : 0);
+    expect(it.events.length).toBe(count > 1 ? 1 : 0);
+
     it.clock.advance(MINUTE_MS);
-  }
-  expect(hasFinalizer(it)).toBe(false);
+    await passes(it, 2);
+    expect(hasFinalizer(it)).toBe(false);
+  });
 });
 
 describe('a machine that is shown again by nothing but the list that is to say that it is gone', () => {
