@@ -8,6 +8,7 @@ import {
 } from '../../../../pkg/worlds/ironcore/api/machine-pool.ts';
 import { UID_LABEL } from '../../../../pkg/worlds/ironcore/controllers/machine/keys.ts';
 import { resourceClaimantOf, type Used } from '../../../../pkg/worlds/ironcore/controllers/machine/claiming.ts';
+import { deletionNoteOf } from '../../../../pkg/worlds/ironcore/controllers/machine/deletion-note.ts';
 import { runtimeIDOf } from '../../../../pkg/worlds/ironcore/controllers/machine/runtime-id.ts';
 import type { RuntimeMachine } from '../../../../pkg/worlds/ironcore/runtime/runtime.ts';
 import { IRONCORE_POOLS_LEASE } from '../../../../pkg/worlds/ironcore/controllers/leases.ts';
@@ -198,11 +199,20 @@ export class IronCoreLedger {
   }
 
   /** A Machine goes last. */
-  #lookAtEnd({ metadata: { name, uid } }: Pick<IronCoreMachine, 'metadata'>): void {
+  #lookAtEnd(machine: Pick<IronCoreMachine, 'metadata'>): void {
+    const { name, uid } = machine.metadata;
     this.#said.delete(uid);
-    const left = this.#runtimes.machinesOf(uid);
+    const left = this.#leftOf(uid, machine);
     if (left.length > 0 && !this.#stripped.has(uid))
       this.find(`Machine ${name} has gone before its machine ${left.map(({ metadata }) => metadata.id).join(', ')}`);
+  }
+
+  /** Machines of a Machine, but those whose deletion was accepted before their runtime lost its state: that they are gone is believed. */
+  #leftOf(uid: string, machine: Pick<IronCoreMachine, 'metadata'> | undefined): readonly RuntimeMachine[] {
+    const left = this.#runtimes.machinesOf(uid);
+    if (machine === undefined || deletionNoteOf(machine) !== 'accepted') return left;
+    const isHidden = (id: string): boolean => this.#runtimes.all.some(({ hidden }) => hidden.has(id));
+    return left.filter(({ metadata: { id, deletedAt } }) => deletedAt === 0n || !isHidden(id));
   }
 
   /** What a machine may use is given back when that is gone. */
@@ -213,7 +223,7 @@ export class IronCoreLedger {
     // What was made for a Machine goes with it, when it goes without its machine, too.
     if (object === undefined && this.#stripped.has(claim.uid)) return;
     const used = usesOf(previous);
-    for (const machine of this.#runtimes.machinesOf(claim.uid)) {
+    for (const machine of this.#leftOf(claim.uid, this.#machineOf(claim.uid))) {
       if (!this.#usesOf(machine).some((use) => used.includes(use))) continue;
       this.find(
         `${previous.metadata.name} was given back although machine ${machine.metadata.id} of ${claim.name} uses it`,

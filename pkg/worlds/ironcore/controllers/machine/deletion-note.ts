@@ -23,7 +23,7 @@ export type DeletionNote = 'none' | 'sent' | 'unanswered' | 'accepted';
 const NOTES: readonly string[] = ['sent', 'unanswered', 'accepted'];
 
 /** What is noted at a Machine that is being deleted, by whatever process. A note that was copied from another Machine is none. */
-export function deletionNoteOf(machine: IronCoreMachine): DeletionNote {
+export function deletionNoteOf(machine: Pick<IronCoreMachine, 'metadata'>): DeletionNote {
   const [note = '', uid] = machine.metadata.annotations?.[DELETION_SENT_ANNOTATION]?.split(' ') ?? [];
   if (!isBeingDeleted(machine) || uid !== machine.metadata.uid || !NOTES.includes(note)) return 'none';
   return note as DeletionNote; // One of them, as was just seen.
