@@ -84,7 +84,12 @@ export class InPlaceAgents implements AsyncDisposable {
     }
     if (phase === 'InPlaceUpdateSuccessful') return this.#setPhase(machine, 'Running');
     if (phase === 'InPlaceUpdateFailed' && reason === 'UpdateFailed') return this.#setPhase(machine, 'Failed');
-    if (labels[CANDIDATE_FOR_UPDATE_LABEL] === undefined) return;
+    const isChosen = [CANDIDATE_FOR_UPDATE_LABEL, SELECTED_FOR_UPDATE_LABEL].every((label) => label in labels);
+    if (reason === 'SelectedForUpdate' && !isChosen && phase !== 'InPlaceUpdating') {
+      return this.#setReason(node, 'CandidateForUpdate');
+    }
+    const isUnderway = phase === 'InPlaceUpdating' || reason === 'DrainSuccessful' || reason === 'ReadyForUpdate';
+    if (labels[CANDIDATE_FOR_UPDATE_LABEL] === undefined && !isUnderway) return;
 
     if (reason === undefined || (reason === 'UpdateSuccessful' && result === undefined)) {
       return this.#setReason(node, 'CandidateForUpdate');
