@@ -77,6 +77,14 @@ export function isBeforeUpdate(node: Node): boolean {
   return !hasResult && BEFORE.has(nodeConditionOf(node, 'InPlaceUpdate')?.reason);
 }
 
+/**
+ * Whether the Node was last updated to another template than that of `set`, in which its Machine was then, and is. One that has been given to
+ * another set since, as the original gives it without a look at this note, is not believed to run anything.
+ */
+export function isUpdatedToAnother(node: Node | undefined, set: string): boolean {
+  return node?.metadata.annotations?.[UPDATED_FOR_SET_ANNOTATION]?.endsWith(` of ${set}`) ?? false;
+}
+
 /** Whether the Node was updated in place and its machine is well again. */
 export function isUpdateOver(node: Node): boolean {
   return (

@@ -355,7 +355,10 @@ test('a Machine that was updated to another template is updated again, and never
   expect(written()).toEqual(['machines/o-2']);
   expect(first).toMatchObject({
     what: 'nodes/o-1',
-    body: { metadata: { annotations: { [UPDATED_FOR_SET_ANNOTATION]: 'before' } }, spec: { unschedulable: null } },
+    body: {
+      metadata: { annotations: { [UPDATED_FOR_SET_ANNOTATION]: 'before of old' } },
+      spec: { unschedulable: null },
+    },
   });
   // It is still of an old template, and its next update is that of a rollout.
   expect(JSON.stringify(first?.body)).toContain(PREFER_NO_SCHEDULE_KEY);
@@ -378,7 +381,7 @@ describe('a Machine of the new set that was updated to another template, as afte
     expect(deps.nodes.get('n-1')).toMatchObject({
       metadata: {
         labels: { [CANDIDATE_FOR_UPDATE_LABEL]: 'true', [SELECTED_FOR_UPDATE_LABEL]: 'true' },
-        annotations: { [CANDIDATE_FOR_SET_ANNOTATION]: 'now', [UPDATED_FOR_SET_ANNOTATION]: 'before' },
+        annotations: { [CANDIDATE_FOR_SET_ANNOTATION]: 'now', [UPDATED_FOR_SET_ANNOTATION]: 'before of now' },
       },
     });
     expect(deps.nodes.get('n-1')?.metadata.labels).not.toHaveProperty([UPDATE_RESULT_LABEL]);
@@ -425,7 +428,8 @@ describe('a Node of the new set that was chosen for another template, as before 
     { reason: 'CandidateForUpdate', noted: 'before', isWithdrawn: true },
     { reason: 'SelectedForUpdate', noted: 'before', isWithdrawn: true },
     { reason: 'SelectedForUpdate', noted: 'before', step: endBegun, isWithdrawn: true },
-    { reason: 'SelectedForUpdate', noted: 'before', ran: 'older', isWithdrawn: false },
+    // It has been given to this set since: what it runs is not known.
+    { reason: 'SelectedForUpdate', noted: 'before', ran: 'older of old', isWithdrawn: true },
     { reason: 'SelectedForUpdate', noted: 'now', isWithdrawn: false },
     { reason: 'SelectedForUpdate', noted: undefined, isWithdrawn: false },
     { reason: 'SelectedForUpdate', noted: 'before', phase: 'InPlaceUpdating' as const, isWithdrawn: false },
@@ -455,6 +459,34 @@ describe('a Node of the new set that was chosen for another template, as before 
   );
 
   test.each([
+    { reason: 'CandidateForUpdate', noted: 'before', isNoted: true },
+    { reason: 'SelectedForUpdate', noted: 'before', isNoted: true },
+    { reason: 'SelectedForUpdate', noted: 'before', step: endBegun, isNoted: true },
+    { reason: 'SelectedForUpdate', noted: 'now', isNoted: false },
+    { reason: 'SelectedForUpdate', noted: undefined, isNoted: false },
+    { reason: 'DrainSuccessful', noted: 'before', isNoted: false },
+  ])(
+    'and says $reason, noted $noted, and was updated to a third template before, stays chosen, and waits for its own set: $isNoted',
+    async ({ reason, noted, step = inPlaceUpdate, isNoted }) => {
+      const { deps, run } = scene({ old: [], now: ['n-1', 'n-2'] });
+      const chosen = chosenNode(reason, noted);
+      chosen.metadata.annotations[UPDATED_FOR_SET_ANNOTATION] = 'older of now';
+      chosen.spec.taints = [{ key: PREFER_NO_SCHEDULE_KEY, value: 'True', effect: 'PreferNoSchedule' }];
+      deps.nodes.put(chosen);
+
+      await run(step);
+      await run(step);
+
+      const metadata = {
+        labels: { [CANDIDATE_FOR_UPDATE_LABEL]: 'true' },
+        annotations: { [CANDIDATE_FOR_SET_ANNOTATION]: 'now' },
+      };
+      expect(deps.targetClient.writes).toMatchObject(isNoted ? [{ resourceVersion: '8', body: { metadata } }] : []);
+      expect(JSON.stringify(deps.targetClient.writes)).not.toContain(SELECTED_FOR_UPDATE_LABEL);
+    },
+  );
+
+  test.each([
     { title: 'is empty', reason: 'DrainSuccessful', noted: 'before' },
     { title: 'is chosen for this template', reason: 'SelectedForUpdate', noted: 'now' },
   ])('and $title by the time that it is written is left as it is', async ({ reason, noted }) => {
@@ -468,6 +500,56 @@ describe('a Node of the new set that was chosen for another template, as before 
 
     expect(deps.targetClient.writes).toMatchObject([{ resourceVersion: '8' }]);
     expect(deps.events).toEqual([]);
+  });
+});
+
+describe('a Node of the new set that was updated to another template, and given back, before a rollback', () => {
+  const given = (name: string, labels: object, noted?: string) =>
+    node((n) => {
+      const annotations = {
+        [UPDATED_FOR_SET_ANNOTATION]: 'before of now',
+        ...(noted !== undefined && { [CANDIDATE_FOR_SET_ANNOTATION]: noted }),
+      };
+      Object.assign(n.metadata, { name, uid: `uid-of-${name}`, resourceVersion: '8', labels, annotations });
+      n.status.conditions = [UPDATED];
+    });
+  const isNow = (deps: DeploymentWorld, label: string, value: string) =>
+    ['n-1', 'n-2', 'n-3'].filter((name) => {
+      const { labels, annotations } = deps.nodes.get(name)?.metadata ?? {};
+      return labels?.[label] === value || annotations?.[label] === value;
+    });
+
+  test.each([
+    { title: 'waited for a third', labels: { [CANDIDATE_FOR_UPDATE_LABEL]: 'true' }, noted: 'after' },
+    { title: 'waited for none, as while its rollout was paused', labels: {} },
+  ])('and $title, is updated back, with no more unavailable than may be', async ({ labels, noted }) => {
+    const { deps, run } = scene({ old: [], now: ['n-1', 'n-2', 'n-3'] });
+    for (const name of ['n-1', 'n-2']) deps.nodes.put(given(name, labels, noted));
+
+    await run(endBegun);
+    expect(isNow(deps, CANDIDATE_FOR_SET_ANNOTATION, 'now')).toEqual(['n-1', 'n-2']);
+    // It says whose the update is, should nobody own the Machine when it is over.
+    expect(deps.nodes.get('n-1')?.spec?.taints).toMatchObject([{ key: PREFER_NO_SCHEDULE_KEY }]);
+    expect(isNow(deps, SELECTED_FOR_UPDATE_LABEL, 'true')).toEqual([]);
+
+    await run();
+    await run();
+    expect(isNow(deps, CANDIDATE_FOR_UPDATE_LABEL, 'true')).toEqual(['n-1', 'n-2']);
+    expect(isNow(deps, SELECTED_FOR_UPDATE_LABEL, 'true')).toEqual(['n-1']);
+  });
+
+  test('is one that needs no update when its Machine was given to the set since', async () => {
+    const { deps, run } = scene({ old: [], now: ['n-1', 'n-2'] });
+    const its = given('n-1', { [CANDIDATE_FOR_UPDATE_LABEL]: 'true' }, 'after');
+    its.metadata.annotations[UPDATED_FOR_SET_ANNOTATION] = 'before of old';
+    deps.nodes.put(its);
+
+    await run();
+    await run();
+
+    expect(deps.targetClient.writes).toMatchObject([
+      { body: { metadata: { labels: { [CANDIDATE_FOR_UPDATE_LABEL]: null } } } },
+    ]);
   });
 });
 

@@ -23,6 +23,7 @@ import {
   isChosenInVain,
   isForAnother,
   isNeedlessCandidate,
+  isToBeUpdatedBack,
   isToBeReleased,
   isUpdated,
   settledSizes,
@@ -38,6 +39,7 @@ import {
   reselectNode,
   selectNode,
   withdrawNode,
+  type RolloutMarks,
 } from '../node-marks/rollout-node-marks.ts';
 import { observeAgain, type Observed } from '../observed.ts';
 import { resizeSets } from '../scaling/resize.ts';
@@ -88,7 +90,8 @@ export async function inPlaceUpdate(deps: RolloutDeps, pass: DeploymentPass): Pr
   if (now.facts.size >= limits.replicas) {
     const leftovers = shrinkOldSets(now.facts, oldSets, limits);
     if (await resizeSets(deps, pass.observed, { sizes: leftovers }, signal)) return stop;
-  } else if (deployment.spec.strategy?.inPlaceUpdate?.orchestrationType === 'Auto' && !isFrozen) {
+  }
+  if (deployment.spec.strategy?.inPlaceUpdate?.orchestrationType === 'Auto' && !isFrozen) {
     // A webhook may have taken its time to refuse a move.
     const last = sidesAgain(deps, pass);
     if (last === undefined) return AGAIN;
@@ -291,7 +294,8 @@ async function stopRefilling(deps: RolloutDeps, old: readonly Side[], signal: Ab
 
 /**
  * Ends what was moved earlier, once the new set counts it. A Node that was updated to another template is not given back, but updated once
- * more: its Machine has never left the set that is the new one after a rollback. One that is still being drained is left as it is. A Node that refuses either, or is kept empty for a maintenance
+ * more: its Machine has never left the set that is the new one after a rollback. One that was given back before that becomes a candidate, or
+ * stays chosen, for that set; any other that is not empty yet is a candidate no more. A Node that refuses, or is kept empty for a maintenance
  * or its deletion, holds up nothing else.
  */
 async function settle(deps: RolloutDeps, { observed, signal }: DeploymentPass, now: Side): Promise<Marked> {
@@ -299,17 +303,20 @@ async function settle(deps: RolloutDeps, { observed, signal }: DeploymentPass, n
   const hasAll = now.machines.length <= now.facts.size;
   const counted = labelled.filter((machine) => hasAll || deps.moves.isCounted(machine));
   await deps.moves.end(observed.deployment, counted, signal);
-  const needless = now.machines.filter(isNeedlessCandidate).map(({ machine }) => machine);
   const due = now.machines.filter((one) => isToBeReleased(one) && !isEmptied(one.machine));
   const { name } = now.set.metadata;
+  const marks = new Map<Machine, RolloutMarks>();
+  for (const one of now.machines) {
+    if (isToBeUpdatedBack(one, name)) marks.set(one.machine, { taint: true, candidate: name });
+    else if (isNeedlessCandidate(one, name)) marks.set(one.machine, { candidate: false });
+  }
   const giveBack: NodeWrite = (target, node, its) =>
     isForAnother({ node }, name) ? reselectNode(target, node, name, its) : releaseUpdatedNode(target, node, its);
   const released = await deps.marker.write(observed.deployment, due, giveBack, signal);
   const inVain = now.machines.filter((one) => isChosenInVain(one, name));
   const takeBack: NodeWrite = (target, node, its) => withdrawNode(target, node, name, its);
   const withdrawn = await deps.marker.write(observed.deployment, inVain, takeBack, signal);
-  const unmarked = await deps.marker.mark(observed.deployment, needless, { candidate: false }, signal);
-  return bothMarked(bothMarked(released, withdrawn), unmarked);
+  return bothMarked(bothMarked(released, withdrawn), await deps.marker.markEach(observed.deployment, marks, signal));
 }
 
 /** Gives an updated Machine to the new set, in one write: its controller, the labels of the new set, and that it was moved. */

@@ -6,6 +6,7 @@ import {
   PREPARE_DELETION_ANNOTATION,
   SELECTED_FOR_UPDATE_LABEL,
   UPDATE_RESULT_LABEL,
+  UPDATED_FOR_SET_ANNOTATION,
   UPGRADE_INDEX_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
@@ -29,6 +30,8 @@ interface Made {
   readonly phase?: MachinePhase;
   readonly reason?: string;
   readonly labels?: Record<string, string>;
+  /** What its Node was updated to, and the set of its Machine then. */
+  readonly updatedFor?: string;
   readonly isMoved?: boolean;
   readonly index?: string;
   /** Failed and preserved; by its update when that is its last operation. */
@@ -49,6 +52,7 @@ function made({
   phase = 'Running',
   reason,
   labels = CANDIDATE,
+  updatedFor,
   isMoved = false,
   index,
   kept,
@@ -77,6 +81,7 @@ function made({
     node: node((n) => {
       n.metadata.name = name;
       n.metadata.labels = labels;
+      if (updatedFor !== undefined) n.metadata.annotations[UPDATED_FOR_SET_ANNOTATION] = updatedFor;
       if (isNodeDeleted) n.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
       n.status.conditions = conditions;
     }),
@@ -118,7 +123,7 @@ test('the Node of a moved machine is given back, one that was only chosen to wai
   const underway = made({ labels: SELECTED });
 
   expect([done, waiting, underway].map(isToBeReleased)).toEqual([true, false, false]);
-  expect([done, waiting, underway].map(isNeedlessCandidate)).toEqual([false, true, false]);
+  expect([done, waiting, underway].map((one) => isNeedlessCandidate(one, 'now'))).toEqual([false, true, false]);
 });
 
 describe('sizes that follow from where the machines are', () => {
@@ -329,6 +334,29 @@ describe('choosing Nodes', () => {
       moved: [{ labels: SELECTED, reason: 'SelectedForUpdate' }],
       unavailable: 1,
       chosen: [],
+    },
+    {
+      title: 'those of the new set that were updated to another template, which has a place for no other',
+      of: [{}],
+      now: { size: 5, available: 5 },
+      moved: [
+        { name: 'n-0', updatedFor: 'before of new' },
+        { name: 'n-1', updatedFor: 'before of old' },
+        { name: 'n-2', updatedFor: 'before of new', labels: {} },
+        { name: 'n-3', updatedFor: 'before of new' },
+        { name: 'n-4' },
+      ],
+      chosen: ['n-0', 'n-3'],
+    },
+    {
+      title: 'both together, no more than may be unavailable, by their upgrade index',
+      of: [{}, { index: '2' }],
+      now: { size: 3, available: 3 },
+      moved: [
+        { name: 'n-0', updatedFor: 'before of new', index: '3' },
+        { name: 'n-1', updatedFor: 'before of new', index: '1' },
+      ],
+      chosen: ['n-1', 'm-1'],
     },
     {
       title: 'the next while a person has selected one of the new set that is no candidate, which has no effect',

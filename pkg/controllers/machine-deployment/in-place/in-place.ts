@@ -3,7 +3,6 @@ import {
   UPDATE_RESULT_LABEL,
   CANDIDATE_FOR_UPDATE_LABEL,
   SELECTED_FOR_UPDATE_LABEL,
-  UPDATED_FOR_SET_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
@@ -12,7 +11,12 @@ import type { Node } from '../../../apis/wire.ts';
 import { conditionOf } from '../../../work/reconcile/conditions.ts';
 import { isUnderMaintenance } from '../../machine-facts/maintenance.ts';
 import { isUnderPreparation } from '../../machine-facts/prepared-deletion.ts';
-import { isBeforeUpdate, isEmptyForUpdate, isUpdateOver } from '../../machine-facts/rollout-marks.ts';
+import {
+  isBeforeUpdate,
+  isEmptyForUpdate,
+  isUpdatedToAnother,
+  isUpdateOver,
+} from '../../machine-facts/rollout-marks.ts';
 import { isAvailable, isFailed, isJustUpdated, isPreserved, isTerminating } from '../../replicas/machine-state.ts';
 import type { NodeOfMachine } from '../node-marks/node-marker.ts';
 import { byAge, sumOf, type Resizes, type SetFacts } from '../sets/set-facts.ts';
@@ -32,6 +36,7 @@ import { leastAvailable, type RolloutLimits } from '../../replicas/limits.ts';
  * | … but to the template of another set         | we free the Node                      | of an old set                    |
  * | … and its set is the new one, by a rollback  | we label it chosen once more          | as any that is chosen            |
  * | chosen, not drained yet, and a rollback      | we take its labels off                | the drain ends, it is uncordoned |
+ * | … but was updated to another template before | we note that it waits for its own set | as any candidate, or chosen one  |
  * | carries `update-result`, new set has room    | we take that label off, free the Node | done                             |
  * | … template or strategy have changed since    | its set counts it, and the label goes | as any other                     |
  * | failed, or no result in time                 | the machine controller                | Failed: deleted by its old set   |
@@ -71,9 +76,14 @@ export function isToBeReleased({ node }: NodeOfMachine): boolean {
   return node !== undefined && isUpdateOver(node);
 }
 
-/** A Machine of the new set whose Node waits for an update all the same, as after a rollback. */
-export function isNeedlessCandidate({ node }: NodeOfMachine): boolean {
-  return isCandidate({ node }) && node?.metadata.labels?.[SELECTED_FOR_UPDATE_LABEL] === undefined;
+/** A Machine of the new set, `name`, whose Node waits for an update all the same, as after a rollback, and does not need it. */
+export function isNeedlessCandidate({ node }: NodeOfMachine, name: string): boolean {
+  return isCandidate({ node }) && !isUnderway({ node }) && !isUpdatedToAnother(node, name);
+}
+
+/** A Machine of the new set whose Node was updated to another template before a rollback to that set: it needs an update as those of old sets do. */
+export function isToBeUpdatedBack({ node }: Pick<NodeOfMachine, 'node'>, name: string): boolean {
+  return node !== undefined && isUpdatedToAnother(node, name) && !isUpdateOver(node);
 }
 
 /**
@@ -83,7 +93,7 @@ export function isNeedlessCandidate({ node }: NodeOfMachine): boolean {
 export function isChosenInVain({ machine, node }: NodeOfMachine, name: string): boolean {
   return (
     node?.metadata.labels?.[SELECTED_FOR_UPDATE_LABEL] !== undefined &&
-    node.metadata.annotations?.[UPDATED_FOR_SET_ANNOTATION] === undefined &&
+    !isUpdatedToAnother(node, name) &&
     isForAnother({ node }, name) &&
     isBeforeUpdate(node) &&
     phaseOf(machine) !== 'InPlaceUpdating'
@@ -141,6 +151,7 @@ export function toMove(
  * it is updated, and its Node not given back yet, or it was chosen for a template that was rolled back from. As many as a set is about to
  * delete count as if they were gone: while it deletes hundreds, those that stay would be chosen in their place. Nodes that are left alone,
  * because they refused, that are deleted, and those of machines in maintenance, or whose deletion is prepared, are passed over.
+ * Those of the new set that were updated to another template before a rollback need no place in it.
  */
 export function toSelect(
   oldSets: readonly { readonly facts: SetFacts; readonly machines: readonly NodeOfMachine[] }[],
@@ -150,8 +161,6 @@ export function toSelect(
 ): readonly NodeOfMachine[] {
   const { replicas } = limits;
   const all = inOrder(oldSets);
-  const isUnderway = ({ node }: NodeOfMachine): boolean =>
-    node?.metadata.labels?.[SELECTED_FOR_UPDATE_LABEL] !== undefined;
   const underway = all.filter(isUnderway).length;
   const isEmptied = ({ node }: NodeOfMachine): boolean => node !== undefined && isEmptyForUpdate(node);
   const cordoned = newSet.machines.filter((one) => isAvailable(one.machine) && isEmptied(one)).length;
@@ -164,8 +173,15 @@ export function toSelect(
   const going = oldSets
     .map(({ facts: { size, missing }, machines }) => Math.max(0, machines.length - (size - missing)))
     .reduce((sum, each) => sum + each, 0);
-  const count = Math.min(usable - going - least, replicas - newSet.facts.size - underway);
-  const candidates = all
+  const inTurn = (machines: readonly NodeOfMachine[], count: number): readonly NodeOfMachine[] =>
+    nextOf(machines, isLeftAlone).slice(0, Math.max(0, count));
+  const back = newSet.machines.filter((one) => isToBeUpdatedBack(one, newSet.facts.name));
+  return inTurn([...back, ...inTurn(all, replicas - newSet.facts.size - underway)], usable - going - least);
+}
+
+/** Those of `machines` that can be chosen, in the order in which they are. */
+function nextOf(machines: readonly NodeOfMachine[], isLeftAlone: (node: Node) => boolean): readonly NodeOfMachine[] {
+  const candidates = machines
     .filter((one) => !isUnderway(one) && isCandidate(one) && one.node !== undefined && !isLeftAlone(one.node))
     .filter(({ machine }) => !isUnderMaintenance(machine) && !isUnderPreparation(machine))
     // Machines go with them; those that nobody replaces stay, but the machine controller does not drain such a Node.
@@ -174,10 +190,11 @@ export function toSelect(
   const [available, others] = [true, false].map((is) =>
     candidates.filter(({ machine }) => isAvailable(machine) === is),
   );
-  return [...(available ?? []), ...(others ?? []).filter(({ machine }) => phaseOf(machine) !== 'Failed')].slice(
-    0,
-    Math.max(0, count),
-  );
+  return [...(available ?? []), ...(others ?? []).filter(({ machine }) => phaseOf(machine) !== 'Failed')];
+}
+
+function isUnderway({ node }: Pick<NodeOfMachine, 'node'>): boolean {
+  return node?.metadata.labels?.[SELECTED_FOR_UPDATE_LABEL] !== undefined;
 }
 
 function isCandidate({ node }: Pick<NodeOfMachine, 'node'>): boolean {

@@ -45,14 +45,14 @@ export function bothMarked(a: Marked, b: Marked): Marked {
 }
 
 /** One write of a rollout to a Node, decided over the Node as it is given: as the cache has it, and after a Conflict as a live read shows it. */
-export type NodeWrite = (target: Target, node: Node, signal: AbortSignal) => Promise<void>;
+export type NodeWrite = (target: Target, node: Node, signal: AbortSignal, machine: Machine) => Promise<void>;
 
 export interface Written extends Marked {
   /** The Nodes that refused for the first time: an Event has told of them. */
   readonly newRefusals: readonly RefusedChange[];
 }
 
-interface Work {
+interface Work extends NodeOfMachine {
   readonly target: Target;
   readonly node: Node;
   readonly write: NodeWrite;
@@ -99,7 +99,7 @@ export class NodeMarker {
   ): Promise<Written> {
     const works = list.flatMap(({ machine, node }): Work[] => {
       const target = this.#deps.targets.of(machine);
-      return target === undefined || node === undefined ? [] : [{ target, node, write }];
+      return target === undefined || node === undefined ? [] : [{ target, machine, node, write }];
     });
     return this.#writeAll(owner, works, signal);
   }
@@ -163,7 +163,7 @@ export class NodeMarker {
       const { holdScaleDown: _kept, ...others } = missing;
       if (Object.keys(others).length > 0) await markNode(to, one, others, signal);
     };
-    return [{ target, node, write }];
+    return [{ target, machine, node, write }];
   }
 
   /**
@@ -178,13 +178,13 @@ export class NodeMarker {
   }
 
   /** A Node that is gone needs nothing, nor does another one that has its name by now. */
-  async #write({ target, node: cached, write }: Work, signal: AbortSignal): Promise<void> {
+  async #write({ target, machine, node: cached, write }: Work, signal: AbortSignal): Promise<void> {
     const { name, uid } = cached.metadata;
     let node = cached;
     for (let tries = 1; ; tries++) {
       try {
         if (tries > 1) node = await target.reader.get(nodes, { name }, { signal });
-        if (node.metadata.uid === uid) await write(target, node, signal);
+        if (node.metadata.uid === uid) await write(target, node, signal, machine);
         return;
       } catch (err) {
         if (isNotFound(err)) return;

@@ -10,6 +10,7 @@ import {
   UPDATE_RESULT_LABEL,
   UPDATED_FOR_SET_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../../kube/client/patch.ts';
@@ -132,7 +133,7 @@ export async function reselectNode(target: Target, node: Node, set: string, sign
     labels: { [CANDIDATE_FOR_UPDATE_LABEL]: 'true', [SELECTED_FOR_UPDATE_LABEL]: 'true', [UPDATE_RESULT_LABEL]: null },
     annotations: {
       [CANDIDATE_FOR_SET_ANNOTATION]: set,
-      [UPDATED_FOR_SET_ANNOTATION]: notedOn(node) ?? '',
+      [UPDATED_FOR_SET_ANNOTATION]: updatedFor(node, set),
       [UPDATE_FAILED_REASON_ANNOTATION]: null,
     },
   };
@@ -164,17 +165,28 @@ export async function releaseUpdatedNode(target: Target, node: Node, signal: Abo
  * The same of a Node that was updated to another template than that of its Machine's set, which is noted: else a rollback would take it for one
  * that was never updated. It keeps the taint of the old ones, and with it whose its next update is.
  */
-export async function releaseOutdatedNode(target: Target, node: Node, signal: AbortSignal): Promise<void> {
+export async function releaseOutdatedNode(
+  target: Target,
+  node: Node,
+  signal: AbortSignal,
+  { metadata }: Machine,
+): Promise<void> {
+  const set = metadata.ownerReferences?.find(({ controller }) => controller === true)?.name ?? '';
   const change = updateRelease(node);
   const taint = hasRolloutTaint(node) ? [ROLLOUT_TAINT] : [];
   const taints = [...(change?.spec?.taints ?? []), ...taint];
-  const annotations = { ...change?.metadata.annotations, [UPDATED_FOR_SET_ANNOTATION]: notedOn(node) ?? '' };
+  const annotations = { ...change?.metadata.annotations, [UPDATED_FOR_SET_ANNOTATION]: updatedFor(node, set) };
   const noted = change && { metadata: { ...change.metadata, annotations }, spec: { ...change.spec, taints } };
   await release(target, node, noted, signal);
 }
 
 function notedOn({ metadata }: Node): string | undefined {
   return metadata.annotations?.[CANDIDATE_FOR_SET_ANNOTATION];
+}
+
+/** The template that a Node was updated to, and the set of its Machine: who moves the Machine on may not know of the note. */
+function updatedFor(node: Node, set: string): string {
+  return `${notedOn(node) ?? ''} of ${set}`;
 }
 
 async function release(

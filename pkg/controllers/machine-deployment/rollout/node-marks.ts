@@ -4,10 +4,10 @@ import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { next } from '../../../work/reconcile/result.ts';
 import { recordedNodeOf } from '../../machine-facts/recorded-node.ts';
-import { isEmptied, isUpdateOver } from '../../machine-facts/rollout-marks.ts';
+import { isEmptied, isUpdatedToAnother, isUpdateOver } from '../../machine-facts/rollout-marks.ts';
 import { isTerminating } from '../../replicas/machine-state.ts';
 import type { Collaborators, DeploymentPass, DeploymentStep } from '../step.ts';
-import { ALL_MARKED, bothMarked, type Marked, type NodeOfMachine } from '../node-marks/node-marker.ts';
+import { ALL_MARKED, bothMarked, type Marked, type NodeOfMachine, type NodeWrite } from '../node-marks/node-marker.ts';
 import { leavingPods } from '../node-marks/replacements.ts';
 import {
   isTaintRecorded,
@@ -54,7 +54,10 @@ export async function settleMarks(
   const current = newSet === undefined ? [] : machinesOf(newSet);
   const old = oldSets.flatMap(machinesOf);
   const { holdsScaleDownDuringRollout: holdsScaleDown } = deps;
-  const marks = nodeMarksDue({ current, old, stage, replacements, holdsScaleDown });
+  const isBack = (machine: Machine): boolean =>
+    isInPlace && isUpdatedToAnother(recordedNodeOf(deps, machine), newSet?.metadata.name ?? '');
+  const updatedBack = new Set(current.filter(isBack));
+  const marks = nodeMarksDue({ current, old, stage, replacements, holdsScaleDown, updatedBack });
   const released = isInPlace ? ALL_MARKED : await releaseUpdated(deps, pass, current, old);
   const marked = bothMarked(released, await deps.marker.markEach(deployment, marks, signal));
   const noted = newSet !== undefined && marked.isDone && isTaintRecorded(newSet) ? [newSet] : [];
@@ -64,12 +67,12 @@ export async function settleMarks(
 }
 
 /**
- * Gives back what an update in place has left after a change of the strategy: Nodes that were chosen for it, and that are updated since. Those
- * that a person has updated stay as they are.
+ * Gives back what an update in place has left after a change of the strategy: Nodes that were chosen for it, and that are updated since, of the
+ * new set perhaps to another template, as after a rollback. Those that a person has updated stay as they are.
  */
 async function releaseUpdated(
   deps: RolloutDeps,
-  { observed: { deployment }, signal }: DeploymentPass,
+  { observed: { deployment, newSet }, signal }: DeploymentPass,
   current: readonly Machine[],
   old: readonly Machine[],
 ): Promise<Marked> {
@@ -78,8 +81,13 @@ async function releaseUpdated(
       .filter((machine) => !isTerminating(machine) && !isEmptied(machine))
       .map((machine) => ({ machine, node: recordedNodeOf(deps, machine) }))
       .filter(({ node }) => node !== undefined && isUpdateOver(node) && isOfRollout(node));
+  const giveBack: NodeWrite = (target, node, its, machine) => {
+    const noted = node.metadata.annotations?.[CANDIDATE_FOR_SET_ANNOTATION] ?? newSet?.metadata.name;
+    const release = noted === newSet?.metadata.name ? releaseUpdatedNode : releaseOutdatedNode;
+    return release(target, node, its, machine);
+  };
   return bothMarked(
-    await deps.marker.write(deployment, left(current), releaseUpdatedNode, signal),
+    await deps.marker.write(deployment, left(current), giveBack, signal),
     await deps.marker.write(deployment, left(old), releaseOutdatedNode, signal),
   );
 }
@@ -96,6 +104,8 @@ export interface MarkFacts {
   /** UIDs of Machines that have come in place of others. */
   readonly replacements: ReadonlySet<string>;
   readonly holdsScaleDown: boolean;
+  /** Those of the present template whose Nodes an update in place has still to bring back to it. */
+  readonly updatedBack?: ReadonlySet<Machine>;
 }
 
 /**
@@ -107,9 +117,10 @@ export interface MarkFacts {
  * | hold  | the Machine came in place of another; the rollout is choosing (which puts it itself, before it takes the first) |
  * | hold  | the last of a rollout are going: for each of these one Machine, the last that came, whose pods are to come      |
  * | taint | the Machine is of an old template (which the rollout puts once)                                                |
+ * | taint | its Node was updated in place to another template, and is to be updated back                                   |
  */
 export function nodeMarksDue(facts: MarkFacts): Map<Machine, RolloutMarks> {
-  const { current, old, stage, replacements, holdsScaleDown } = facts;
+  const { current, old, stage, replacements, holdsScaleDown, updatedBack } = facts;
   const awaiting = new Set(stage === 'emptying' ? lastCome(current).slice(0, leavingPods(old).length) : []);
   const holdOf = (machine: Machine): Pick<RolloutMarks, 'holdScaleDown'> => {
     if (!holdsScaleDown) return { holdScaleDown: false };
@@ -119,7 +130,10 @@ export function nodeMarksDue(facts: MarkFacts): Map<Machine, RolloutMarks> {
   const living = (machines: readonly Machine[]): readonly Machine[] => machines.filter((one) => !isTerminating(one));
   return new Map<Machine, RolloutMarks>([
     ...living(old).map((machine) => [machine, holdOf(machine)] as const),
-    ...living(current).map((machine) => [machine, { taint: false, ...holdOf(machine) }] as const),
+    ...living(current).map((machine) => {
+      const taint = updatedBack?.has(machine) === true ? {} : { taint: false };
+      return [machine, { ...taint, ...holdOf(machine) }] as const;
+    }),
   ]);
 }
 

@@ -10,13 +10,16 @@ import {
 import { DeploymentWorld, passOver } from '../../../../test/fakes/replicas-world.ts';
 import {
   CANDIDATE_FOR_SET_ANNOTATION,
+  CANDIDATE_FOR_UPDATE_LABEL,
   FREEZE_LABEL,
   PREFER_NO_SCHEDULE_KEY,
   NODE_FINALIZER,
   UPDATE_RESULT_LABEL,
+  UPDATED_FOR_SET_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
+import type { Node } from '../../../apis/wire.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { controllerReference } from '../../../work/reconcile/ownership.ts';
 import { type MarkFacts, settleMarks } from './node-marks.ts';
@@ -336,6 +339,33 @@ describe('marks without a reason', () => {
   });
 });
 
+test.each([
+  { strategy: 'InPlaceUpdate' as const, updatedFor: 'before of now', loses: false },
+  { strategy: 'InPlaceUpdate' as const, updatedFor: 'before of old', loses: true },
+  { strategy: 'RollingUpdate' as const, updatedFor: 'before of now', loses: true },
+])(
+  'a Node of the new set, a candidate, noted to be updated for $updatedFor, loses its marks with $strategy: $loses',
+  async ({ strategy, updatedFor, loses }) => {
+    const deployment = machineDeployment((d) => Object.assign(d.spec.strategy, { type: strategy }));
+    const { deps, pass } = scene(deployment, [], ['n-1']);
+    const waiting = node((n) => {
+      Object.assign(n.metadata, {
+        name: 'n-1',
+        resourceVersion: '2',
+        labels: { [CANDIDATE_FOR_UPDATE_LABEL]: 'true' },
+      });
+      n.metadata.annotations = { [CANDIDATE_FOR_SET_ANNOTATION]: 'now', [UPDATED_FOR_SET_ANNOTATION]: updatedFor };
+      n.spec.taints = [{ key: PREFER_NO_SCHEDULE_KEY, value: 'True', effect: 'PreferNoSchedule' }];
+    });
+    deps.nodes.put(waiting);
+
+    await settleMarks(deps, pass(), { stage: 'none', replacements: new Set() });
+
+    const body = { metadata: { labels: { [CANDIDATE_FOR_UPDATE_LABEL]: null } }, spec: { taints: [] } };
+    expect(deps.targetClient.writes).toMatchObject(loses ? [{ what: 'nodes/n-1', body }] : []);
+  },
+);
+
 describe('a Node that was updated in place', () => {
   const over = { stage: 'none', replacements: new Set<string>() } as const;
   const taint = { key: PREFER_NO_SCHEDULE_KEY, value: 'True', effect: 'PreferNoSchedule' };
@@ -343,19 +373,31 @@ describe('a Node that was updated in place', () => {
 
   test.each([
     { what: 'and chosen for that by a rollout, is given back after a change of the strategy', kept: false },
+    {
+      what: 'and is of the new set, but chosen for another, is given back with a note of that',
+      noted: 'before',
+      kept: false,
+    },
     { what: 'by a person, stays as it is', chosen: false },
     { what: 'and whose machine is not well again, stays as it is', reason: 'ReadyForUpdate' },
     { what: 'and whose machine is in maintenance, stays as it is', maintained: true },
     { what: 'is given back as it was moved while the strategy is still that', type: 'InPlaceUpdate' as const },
   ])(
     '$what',
-    async ({ kept = true, chosen = true, reason = 'UpdateSuccessful', maintained = false, type = 'RollingUpdate' }) => {
+    async ({
+      kept = true,
+      chosen = true,
+      noted = 'now',
+      reason = 'UpdateSuccessful',
+      maintained = false,
+      type = 'RollingUpdate',
+    }) => {
       const deployment = machineDeployment((d) => Object.assign(d.spec.strategy, { type }));
       const { deps, pass } = scene(deployment, ['o-1'], ['n-1']);
       for (const name of ['o-1', 'n-1']) {
         const updated = node((n) => {
           Object.assign(n.metadata, { name, resourceVersion: '2', labels: { [UPDATE_RESULT_LABEL]: 'successful' } });
-          if (chosen) n.metadata.annotations[CANDIDATE_FOR_SET_ANNOTATION] = 'now';
+          if (chosen) n.metadata.annotations[CANDIDATE_FOR_SET_ANNOTATION] = noted;
           n.spec = { unschedulable: true, taints: [taint] };
           n.status.conditions = [{ type: 'InPlaceUpdate', status: 'True', reason }];
         });
@@ -368,7 +410,8 @@ describe('a Node that was updated in place', () => {
 
       await settleMarks(deps, pass(), over);
 
-      const { writes } = deps.targetClient;
+      // Those after them take the taint from one that is of the new set.
+      const writes = deps.targetClient.writes.slice(0, 2);
       expect(writes).toMatchObject(
         kept
           ? []
@@ -377,9 +420,14 @@ describe('a Node that was updated in place', () => {
               { what: 'nodes/o-1', body: back },
             ],
       );
-      // One of an old template is still to be avoided.
+      // One of an old template is still to be avoided, as one of the new set that runs another.
+      const isAnother = noted !== 'now';
       const isTainted = writes.map(({ body }) => JSON.stringify(body).includes(PREFER_NO_SCHEDULE_KEY));
-      expect(isTainted).toEqual(kept ? [] : [false, true]);
+      expect(isTainted).toEqual(kept ? [] : [isAnother, true]);
+      const runs = writes.map(
+        ({ body }) => (body as { metadata: Node['metadata'] }).metadata.annotations?.[UPDATED_FOR_SET_ANNOTATION],
+      );
+      expect(runs).toEqual(kept ? [] : [isAnother ? 'before of now' : null, `${noted} of old`]);
     },
   );
 });
