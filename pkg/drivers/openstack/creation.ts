@@ -13,6 +13,7 @@ import { type Mark, Ports } from './ports.ts';
 import { marksIn, type OpenStackSpec } from './provider-spec.ts';
 import {
   addressesOf,
+  hasNoVolume,
   isInErrorUnknown,
   type Server,
   serverBody,
@@ -287,9 +288,11 @@ export class Creation {
     throw error;
   }
 
-  /** Deletes a server, and waits until it is gone. */
-  async #remove({ id }: Server, message: string, signal: AbortSignal): Promise<void> {
+  /** Deletes a server, and waits until it is gone. Without Cinder Nova would leave its disks attached for ever. */
+  async #remove(server: Server, message: string, signal: AbortSignal): Promise<void> {
     const { cloud, machine, log } = this.#deps;
+    const { id } = server;
+    if (this.#hasDisk() && !hasNoVolume(server)) await cloud.volumes.list(this.#diskOwner(), () => false, signal);
     await cloud.compute.delete(id, signal);
     const isGone = (one: Server): boolean => this.#stateOf(one) === 'gone';
     const left = await cloud.pollOf(machine.cluster).until(id, isGone, GONE_MS, signal);
@@ -309,8 +312,7 @@ export class Creation {
       if (spec.floatingIP !== undefined && free.length === ports.length)
         await releaseFloatingIPs(this.#floatingIPDeps(free), signal);
       for (const { id } of free) await cloud.network.deletePort(id, signal);
-      if (spec.rootDiskSize !== undefined || spec.dataVolumes.length > 0)
-        await cloud.volumes.remove(this.#diskOwner(), () => false, this.#users, 0, signal);
+      if (this.#hasDisk()) await cloud.volumes.remove(this.#diskOwner(), () => false, this.#users, 0, signal);
     } catch (err) {
       log.debug({ machine: this.#name(), err }, 'could not undo a creation');
     }
@@ -319,6 +321,11 @@ export class Creation {
   #stateOf(server: Server): ServerState {
     const { clock, settings } = this.#deps;
     return serverStateOf(server, clock.now(), settings.buildMs);
+  }
+
+  #hasDisk(): boolean {
+    const { rootDiskSize, dataVolumes } = this.#deps.spec;
+    return rootDiskSize !== undefined || dataVolumes.length > 0;
   }
 
   #diskOwner(): DiskOwner {

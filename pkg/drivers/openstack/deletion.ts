@@ -130,10 +130,12 @@ function withVolumes(err: unknown, volumes: readonly string[]): unknown {
   return new DriverError(err.code, `${err.detail}; its volumes may stay: ${volumes.join(', ')}`, { cause: err });
 }
 
-/** Whether a machine has another server, which may be about to use a port. */
+/** Whether a machine has another server, which may be about to use a port: one that is being deleted is not. */
 async function hasTwin({ cloud, machine }: Subject, { id }: Server, signal: AbortSignal): Promise<boolean> {
   const named = await cloud.compute.serversNamed(machine.name, signal);
-  return named.some((one) => one.id !== id && isServerOf(one, machine, cloud.region));
+  return named.some(
+    (one) => one.id !== id && one['OS-EXT-STS:task_state'] !== 'deleting' && isServerOf(one, machine, cloud.region),
+  );
 }
 
 /** One machine of which something is deleted; of a server without a Machine, the one that it says to belong to. */

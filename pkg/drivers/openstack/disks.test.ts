@@ -242,6 +242,17 @@ describe('disks of a machine in OpenStack', () => {
     expect(present()).toEqual(NOTHING);
   });
 
+  test('include a restored backup, and each that its server did not take along is logged', async () => {
+    await create({ dataVolumes: [] });
+    cloud.volumes = [...cloud.volumes, volumeOf('v-restored')];
+    const info = jest.fn<Logger['info']>();
+
+    await remove({ log: { ...silentLogger, info } });
+
+    expect(present()).toEqual(NOTHING);
+    expect(info).toHaveBeenCalledWith({ machine: 'shoot/m-1', volume: 'v-restored' }, 'deleted a volume');
+  });
+
   test('go although Cinder keeps one of them, which is asked for once', async () => {
     cloud.volumes = OF_DISKS.map((description, i) => volumeOf(`v-${i}`, { description }));
     cloud.volumes[2] = volumeOf('v-2', { description: OF_DISKS[2] ?? '', status: 'deleting' });

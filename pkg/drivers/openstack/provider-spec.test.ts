@@ -235,7 +235,7 @@ test.each([
   { more: { bootFromVolume: { enabled: false, volumeSize: 3 } }, hasDisk: false },
   { more: { bootFromVolume: { enabled: true, volumeSize: 3 } }, hasDisk: true },
   { more: { rootDiskSize: 3 }, hasDisk: true },
-  { more: { rootDiskType: 'ssd' }, hasDisk: true },
+  { more: { rootDiskType: 'ssd' }, hasDisk: false },
 ])('a class with $more has disks that its deletions look for: $hasDisk', ({ more, hasDisk }) => {
   expect(findableIn(config(more)).hasDisk).toBe(hasDisk);
 });

@@ -163,10 +163,7 @@ export function findableIn(value: unknown): Findable {
     marks: marksIn(memberOf(spec, 'tags')),
     hasFloatingIP: floatingIP !== undefined && floatingIP !== null && memberOf(floatingIP, 'address') === undefined,
     hasDisk:
-      isEnabled ||
-      Boolean(memberOf(spec, 'rootDiskSize')) ||
-      Boolean(memberOf(spec, 'rootDiskType')) ||
-      (Array.isArray(dataVolumes) && dataVolumes.length > 0),
+      isEnabled || Boolean(memberOf(spec, 'rootDiskSize')) || (Array.isArray(dataVolumes) && dataVolumes.length > 0),
   };
 }
 

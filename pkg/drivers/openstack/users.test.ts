@@ -271,7 +271,18 @@ describe('a machine that is deleted', () => {
       of: { description: intentText({ owner, sent: sentAt }), device_id: '' },
       isLeft: true,
     },
-    { which: 'another server of its machine may be about to use', change: {}, twin: 's-2', isLeft: true },
+    {
+      which: 'another server of its machine may be about to use',
+      change: {},
+      twin: { status: 'BUILD' },
+      isLeft: true,
+    },
+    {
+      which: 'no server of its machine will use, as the other one is being deleted',
+      change: {},
+      twin: { 'OS-EXT-STS:task_state': 'deleting' },
+      isLeft: false,
+    },
   ])('without a Machine leaves a port that $which: $isLeft', async ({ change, bound, of, twin, isLeft }) => {
     const orphanServer = serverOf('s-1', { status: 'ERROR', 'OS-SRV-USG:launched_at': null });
     cloud.servers = [orphanServer];
@@ -280,7 +291,7 @@ describe('a machine that is deleted', () => {
     if (port === undefined) throw new Error('there is no port');
     const beside = bound === undefined ? [] : [{ ...port, ...of }];
     cloud.ports = [...beside, { ...port, id: 'p-2', device_id: '', ...change }];
-    if (twin !== undefined) cloud.servers = [orphanServer, serverOf(twin, { status: 'BUILD' })];
+    if (twin !== undefined) cloud.servers = [orphanServer, serverOf('s-2', twin)];
     const orphan = { ...machine, uid: undefined, providerID: 'openstack:///region/s-1' };
 
     const ended = await remove({ machine: orphan, servers: [orphanServer] });
@@ -535,6 +546,69 @@ describe('a machine whose server fails to be built', () => {
 
     expect(error.code).toBe(row.code);
     expect(error.detail).toContain(FAULT);
+  });
+
+  test.each<{ which: string; servers: readonly Server[]; change: object; isKept: boolean }>([
+    { which: 'of a class with a root disk', servers: [serverOf('s-1', failed)], change: {}, isKept: true },
+    {
+      which: 'of a class with data volumes',
+      servers: [serverOf('s-1', failed)],
+      change: { rootDiskSize: undefined, dataVolumes: [{ name: 'data', size: 5 }] },
+      isKept: true,
+    },
+    {
+      which: 'of a class without disks',
+      servers: [serverOf('s-1', failed)],
+      change: { rootDiskSize: undefined, rootDiskType: 'ssd' },
+      isKept: false,
+    },
+    {
+      which: 'that is the second one',
+      servers: [serverOf('s-1'), serverOf('s-0', { created: '2026-01-02T00:00:00Z' })],
+      change: {},
+      isKept: true,
+    },
+    {
+      which: 'that is the second one, and has no disk',
+      servers: [serverOf('s-1'), serverOf('s-0', { created: '2026-01-02T00:00:00Z', [VOLUMES]: [] })],
+      change: {},
+      isKept: false,
+    },
+  ])('keeps a server $which while Cinder is down: $isKept', async ({ servers, change, isKept }) => {
+    cloud.servers = [...servers];
+    belongings('s-1');
+    let isDown = true;
+    cloud.answer = (request) =>
+      isDown && request.includes(' volumev3 ') ? { status: 503, headers: {}, body: 'down' } : undefined;
+    const wanted = parseProviderSpec({ spec: { ...CLASS, ...change } });
+
+    const ended = await create(DEFAULT_OPENSTACK_SETTINGS.answerMs, wanted);
+
+    expect(cloud.askedFor('DELETE compute').length).toBe(isKept ? 0 : 1);
+    const why = { code: 'Unavailable', detail: 'listing disks: 503 down' };
+    expect(ended).toMatchObject(isKept ? { status: 'rejected', reason: why } : { status: 'fulfilled' });
+
+    isDown = false;
+    expect(await create(DEFAULT_OPENSTACK_SETTINGS.answerMs, wanted)).toMatchObject({ status: 'fulfilled' });
+    expect(cloud.servers).toHaveLength(1);
+  });
+
+  test('keeps a server whose build has just failed while Cinder is down, and removes it when Cinder answers', async () => {
+    let isDown = false;
+    cloud.answer = (request) => {
+      if (request.startsWith('GET compute /servers/') && cloud.servers.some(({ id }) => id === 'server-4')) {
+        isDown = true;
+        cloud.servers = cloud.servers.map((one) => (one.id === 'server-4' ? { ...one, ...failed } : one));
+      }
+      return isDown && request.includes(' volumev3 ') ? { status: 503, headers: {}, body: 'down' } : undefined;
+    };
+
+    expect(await create()).toMatchObject({ reason: { code: 'Unavailable' } });
+    expect(cloud.askedFor('DELETE compute')).toEqual([]);
+
+    cloud.answer = () => undefined;
+    expect(await create()).toMatchObject({ status: 'fulfilled' });
+    expect(cloud.servers).toHaveLength(1);
   });
 
   test('but has come to life since it was listed is taken', async () => {

@@ -66,6 +66,12 @@ export class Users {
     log.warn(fields, 'kept a resource that another server uses');
   }
 
+  /** A restored backup is a disk of the machine as well: whoever misses one finds it here. */
+  deleted(volume: string): void {
+    const { machine, log } = this.#deps;
+    log.info({ machine: `${machine.namespace}/${machine.name}`, volume }, 'deleted a volume');
+  }
+
   async #check(id: string, signal: AbortSignal): Promise<boolean> {
     const { cloud, machine, marks } = this.#deps;
     const server = await cloud.compute.server(id, signal);

@@ -192,9 +192,10 @@ export class Volumes {
         const isFree = (states[i] === 'usable' || states[i] === 'failed') && !refused.has(volume.id);
         const isCertain =
           isFree && (isDiskOf(volume, of.owner) || (await this.#isStill(volume, isOurs, users, signal)));
-        const refusal = isCertain ? await this.#delete(volume, signal) : undefined;
-        if (refusal?.status === 400 && (await this.#isFree(volume, signal)))
-          refused.set(volume.id, refusedDeletion(volume, refusal));
+        const answer = isCertain ? await this.#delete(volume, signal) : undefined;
+        if (answer !== undefined && answer.status < 300) users.deleted(volume.id);
+        if (answer?.status === 400 && (await this.#isFree(volume, signal)))
+          refused.set(volume.id, refusedDeletion(volume, answer));
       }
       const isKept = ({ id }: Volume, i: number): boolean => refused.has(id) || states[i] === 'stuck';
       const why = own.map(({ id }) => refused.get(id)).find((error) => error !== undefined);
