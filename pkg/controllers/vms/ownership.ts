@@ -79,7 +79,7 @@ export type IsListed = (providerID: string, namesake: Machine) => boolean;
  * | a namesake is still in creation, and has no provider id         | in-creation |
  * | a namesake has no provider id, and no other UID is tagged       | owned       |
  * | a namesake has a provider id that another Machine has too       | owned       |
- * | a namesake has this VM under another id                         | other-id    |
+ * | a namesake has this VM, its id written in another case          | other-id    |
  * | a namesake has another VM, which is in the list too             | none        |
  * | a namesake has a provider id that is not in the list            | other-id    |
  * | it has none, or one without provider id, and of another UID     | none        |
@@ -96,7 +96,7 @@ function judge(vm: ListedMachine, namesake: Machine, { shared }: MachinesByIdent
   const providerID = providerIDOf(namesake);
   if (providerID === '' && isBeingCreated(namesake)) return 'in-creation';
   if (shared.has(providerID)) return 'owned';
-  if (providerID !== '' && isOneVM(providerID, vm.providerID, namesake.metadata.name)) return 'other-id';
+  if (providerID !== '' && isOneVM(providerID, vm.providerID)) return 'other-id';
   if (providerID !== '') return isListed(providerID, namesake) ? 'none' : 'other-id';
   return vm.machineUID === undefined || vm.machineUID === namesake.metadata.uid ? 'owned' : 'none';
 }

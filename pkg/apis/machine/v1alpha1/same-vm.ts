@@ -12,21 +12,11 @@ export function isSameVM(a: string | undefined, b: string | undefined): boolean 
 }
 
 /**
- * Whether two ids are of one VM for certain, where `name` may be both its name and that of another one in another place: drivers make ids of
- * what people write in classes, such as `WestEurope` and `westeurope`, or a region and a zone.
+ * Whether two ids are of one VM for certain: drivers make ids of what people write in classes, such as `WestEurope` and `westeurope`. The
+ * last segment alone says nothing here: two accounts may each count their VMs, or name them as their Machines.
  */
-export function isOneVM(a: string, b: string, name: string): boolean {
-  return (
-    a.toLowerCase() === b.toLowerCase() || (isSameVM(a, b) === true && !isMadeOf(lastSegment(a), name.toLowerCase()))
-  );
-}
-
-const UUID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g;
-
-/** Whether the segment contains the name as words: the letters of a short one may be anywhere in what the provider has drawn. */
-function isMadeOf(segment: string, name: string): boolean {
-  const words = segment.replaceAll(UUID, (uuid) => (name.includes(uuid) ? uuid : ''));
-  return new RegExp(`(?<![a-z\\d])${name.replaceAll('.', '\\.')}(?![a-z\\d])`).test(words);
+export function isOneVM(a: string, b: string): boolean {
+  return a.toLowerCase() === b.toLowerCase();
 }
 
 function lastSegment(providerID: string): string {

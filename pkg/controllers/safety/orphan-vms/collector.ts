@@ -205,7 +205,7 @@ type TwinVerdict = 'twin' | 'of-machine' | 'unknown';
  * | another VM                                    | twin       |
  * | several (OutOfRange)                          | twin       |
  * | that it does not exist as a method            | twin       |
- * | this VM, initialized or not, under any id     | of-machine |
+ * | this VM, initialized or not, in any case      | of-machine |
  * | anything else, also that there is none        | unknown    |
  */
 export async function judgeTwin(
@@ -216,15 +216,15 @@ export async function judgeTwin(
 ): Promise<TwinVerdict> {
   try {
     const { providerID } = await driver.getStatus({ machine: namesake, machineClass, secretData }, signal);
-    return verdictOf(vm, namesake, providerID);
+    return verdictOf(vm, providerID);
   } catch (err) {
     signal.throwIfAborted();
     if (DriverError.hasCode(err, 'OutOfRange', 'Unimplemented')) return 'twin';
-    return DriverError.hasCode(err, 'Uninitialized') ? verdictOf(vm, namesake, err.result?.providerID) : 'unknown';
+    return DriverError.hasCode(err, 'Uninitialized') ? verdictOf(vm, err.result?.providerID) : 'unknown';
   }
 }
 
-function verdictOf(vm: ListedMachine, { metadata }: Machine, providerID: string | undefined): TwinVerdict {
+function verdictOf(vm: ListedMachine, providerID: string | undefined): TwinVerdict {
   if (providerID === undefined || providerID === '') return 'unknown';
-  return isOneVM(providerID, vm.providerID, metadata.name) ? 'of-machine' : 'twin';
+  return isOneVM(providerID, vm.providerID) ? 'of-machine' : 'twin';
 }
