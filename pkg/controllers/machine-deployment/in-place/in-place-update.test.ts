@@ -345,24 +345,30 @@ test('a Node that changed while it was chosen is chosen as a live read shows it'
   expect(deps.events).toEqual([]);
 });
 
-test('a Machine that was updated to another template is updated again, and never counted as one of this', async () => {
-  const { deps, run, written } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1', 'o-2'] });
-  notedFor(deps, 'o-1', 'before');
+test.each([
+  { to: 'another template', noted: 'before', updatedFor: 'before of old' },
+  { to: 'the template of its own set', noted: 'old', updatedFor: null },
+])(
+  'a Machine that was updated to $to is updated again, and never counted as one of this',
+  async ({ noted, updatedFor }) => {
+    const { deps, run, written } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1', 'o-2'] });
+    notedFor(deps, 'o-1', noted);
 
-  await run();
-  const [first] = deps.targetClient.writes;
+    await run();
+    const [first] = deps.targetClient.writes;
 
-  expect(written()).toEqual(['machines/o-2']);
-  expect(first).toMatchObject({
-    what: 'nodes/o-1',
-    body: {
-      metadata: { annotations: { [UPDATED_FOR_SET_ANNOTATION]: 'before of old' } },
-      spec: { unschedulable: null },
-    },
-  });
-  // It is still of an old template, and its next update is that of a rollout.
-  expect(JSON.stringify(first?.body)).toContain(PREFER_NO_SCHEDULE_KEY);
-});
+    expect(written()).toEqual(['machines/o-2']);
+    expect(first).toMatchObject({
+      what: 'nodes/o-1',
+      body: {
+        metadata: { annotations: { [UPDATED_FOR_SET_ANNOTATION]: updatedFor } },
+        spec: { unschedulable: null },
+      },
+    });
+    // It is still of an old template, and its next update is that of a rollout.
+    expect(JSON.stringify(first?.body)).toContain(PREFER_NO_SCHEDULE_KEY);
+  },
+);
 
 describe('a Machine of the new set that was updated to another template, as after a rollback', () => {
   test.each([

@@ -184,9 +184,13 @@ function notedOn({ metadata }: Node): string | undefined {
   return metadata.annotations?.[CANDIDATE_FOR_SET_ANNOTATION];
 }
 
-/** The template that a Node was updated to, and the set of its Machine: who moves the Machine on may not know of the note. */
-function updatedFor(node: Node, set: string): string {
-  return `${notedOn(node) ?? ''} of ${set}`;
+/**
+ * The template that a Node was updated to, and the set of its Machine: who moves the Machine on may not know of the note. Null: that set has
+ * this template, as where the last rollout was undone in the middle of an update, and then done again.
+ */
+function updatedFor(node: Node, set: string): string | null {
+  const noted = notedOn(node) ?? '';
+  return noted === set ? null : `${noted} of ${set}`;
 }
 
 async function release(
