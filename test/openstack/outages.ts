@@ -91,6 +91,8 @@ export function describeOutages(bed: Bed): void {
       'Keystone, whose tokens are short now: one that ends in the middle of a build is renewed by its user and by Nova',
       async () => {
         const { proxy } = bed;
+        await bed.kill('keystone');
+        await bed.revive('keystone', { tokenSeconds: 15 });
         proxy.begin();
         await using driver = newDriver();
 
