@@ -4,11 +4,12 @@ import { phaseOf, showsNode } from '../apis/machine/v1alpha1/defaults.ts';
 import { formatDuration } from '../apis/duration.ts';
 import { fromTimestamp } from '../base/clock/clock.ts';
 import { isBeingCreated } from '../controllers/machine-facts/status.ts';
-import { isFailed, isPreserved, isTerminating } from '../controllers/replicas/machine-state.ts';
+import { isFailed, isTerminating } from '../controllers/replicas/machine-state.ts';
 import type { DriverCode } from '../driver/error.ts';
 import { truncated } from '../kube/events/combined-message.ts';
 import { hasLostNode } from './mutations/group-state.ts';
 import { missingPlaceholder, placeholderOf } from './placeholder.ts';
+import { isPreserved } from '../controllers/machine-facts/preserved.ts';
 
 export type InstanceState = 'running' | 'creating' | 'deleting';
 

@@ -9,9 +9,9 @@ import { explain } from '../controllers/machine/explain/explain.ts';
 import { conditionOf } from '../work/reconcile/conditions.ts';
 import { type Attention, attentionOf } from './attention.ts';
 import { explanationOf, type DescribedExplanation } from './described-explanation.ts';
-import { isPreserved } from '../controllers/replicas/machine-state.ts';
 import { progressOf, rolloutOf, troublesOf } from './rollout.ts';
 import { trouble, type Trouble } from './trouble.ts';
+import { isPreserved } from '../controllers/machine-facts/preserved.ts';
 
 /** An object with what belongs to it; printed as it is with `-o json`. */
 export interface TreeNode {

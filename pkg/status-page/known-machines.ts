@@ -1,6 +1,6 @@
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
-import { isPreserved } from '../controllers/replicas/machine-state.ts';
 import { nodeOfMachine, type MachineToNode, type TreeNode } from '../fleet/tree.ts';
+import { isPreserved } from '../controllers/machine-facts/preserved.ts';
 
 interface Known {
   readonly node: TreeNode;

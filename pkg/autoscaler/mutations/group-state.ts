@@ -5,10 +5,11 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { type RolloutStage, rolloutStage } from '../../controllers/machine-deployment/rollout/rollout-stage.ts';
 import { namesListed } from '../../controllers/machine-deployment/scaling/scaler-handoff.ts';
-import { isFailed, isPreserved, isPreservedFailed, isTerminating } from '../../controllers/replicas/machine-state.ts';
+import { isFailed, isPreservedFailed, isTerminating } from '../../controllers/replicas/machine-state.ts';
 import { observeDeployment, type Observed, ownedMachines } from '../../controllers/machine-deployment/observed.ts';
 import { sumOf } from '../../controllers/machine-deployment/sets/set-facts.ts';
 import { nodeAccess } from '../../controllers/machine-facts/node-access.ts';
+import { isPreserved } from '../../controllers/machine-facts/preserved.ts';
 
 export interface GroupMember {
   readonly machine: Machine;

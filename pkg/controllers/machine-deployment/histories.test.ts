@@ -24,13 +24,7 @@ import { Expectations } from '../../work/reconcile/expectations.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../../operator/indexes/owner-index.ts';
 import { CreationBrake } from '../replicas/creation-brake.ts';
 import { isCrowded, replacedAmong, roomFor } from '../machine-set/creation-room.ts';
-import {
-  isAvailable,
-  isPreserved,
-  isPreservedFailed,
-  isTerminating,
-  preservedUntilMs,
-} from '../replicas/machine-state.ts';
+import { isAvailable, isPreservedFailed, isTerminating } from '../replicas/machine-state.ts';
 import { planReplicas, type ReplicaPlan } from '../replicas/replica-plan.ts';
 import { newSetFor } from './sets/create-set.ts';
 import { newSetChange, sizeNotes } from './sets/new-set.ts';
@@ -41,6 +35,7 @@ import { EMPTY_SET, type Resizes } from './sets/set-facts.ts';
 import { leastAvailable } from '../replicas/limits.ts';
 import { grownSize } from './scaling/size-rule.ts';
 import { observeDeployment, type Observed } from './observed.ts';
+import { isPreserved, preservedUntilMs } from '../machine-facts/preserved.ts';
 
 /** What can happen next; numbers choose among what is there. */
 type Event =

@@ -2,7 +2,7 @@ import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { resolveIntOrPercent } from '../../apis/int-or-percent.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
-import { fromTimestamp } from '../../base/clock/clock.ts';
+import { isPreserved } from './preserved.ts';
 
 /** How many machines of one MachineDeployment are replaced at once unless it says otherwise. */
 const DEFAULT_LIMIT = 1;
@@ -77,8 +77,4 @@ function replacementOf(machine: Machine, nowMs: number): 'leaving' | 'coming' | 
     default:
       return 'staying';
   }
-}
-
-function isPreserved({ status }: Machine, nowMs: number): boolean {
-  return (fromTimestamp(status?.currentStatus?.preserveExpiryTime) ?? -Infinity) > nowMs;
 }

@@ -7,11 +7,12 @@ import { isConflict, isNotFound } from '../../kube/client/errors.ts';
 import { mergePatchIfUnchanged } from '../../kube/client/patch.ts';
 import { machines } from '../../kube/client/resource.ts';
 import { requestedPreservation } from '../machine-facts/preserve-value.ts';
-import { isFailed, isTerminating, preservedUntilMs } from '../replicas/machine-state.ts';
+import { isFailed, isTerminating } from '../replicas/machine-state.ts';
 import { next } from '../../work/reconcile/result.ts';
 import { isRolling } from './creation-room.ts';
 import type { Collaborators, SetStep } from './step.ts';
 import { nodeOf } from './preservation.ts';
+import { preservedUntilMs } from '../machine-facts/preserved.ts';
 
 const AUTO = 'auto-preserved';
 /** When to decide again of Machines that have changed while they were to be marked. */

@@ -2,7 +2,8 @@ import { nodeNameOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import { recordedNodeOf, type RecordedNodeDeps } from '../machine-facts/recorded-node.ts';
-import { isFailed, preservedUntilMs } from '../replicas/machine-state.ts';
+import { isFailed } from '../replicas/machine-state.ts';
+import { preservedUntilMs } from '../machine-facts/preserved.ts';
 
 /** The Node of a Machine: undefined when it names none, `missing` when the one that it names cannot be found, or is another machine's. */
 export function nodeOf(deps: RecordedNodeDeps, machine: Machine): Node | 'missing' | undefined {

@@ -9,7 +9,7 @@ import type { Lister } from '../../kube/cache/lister.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import { declaring } from '../../base/metrics/declaring.ts';
 import { isUnderMaintenance } from '../machine-facts/maintenance.ts';
-import { isPreserved } from '../replicas/machine-state.ts';
+import { isPreserved } from '../machine-facts/preserved.ts';
 
 export interface PoolSource {
   readonly machines: Pick<Lister<Machine>, 'list'>;

@@ -3,7 +3,8 @@ import { describe, expect, test } from '@jest/globals';
 import { machine, type BuiltMachine } from '../../../test/builders.ts';
 import { MAINTENANCE_SINCE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
-import { countMachines, isFailed, isPreserved, isTerminating } from './machine-state.ts';
+import { countMachines, isFailed, isTerminating } from './machine-state.ts';
+import { isPreserved } from '../machine-facts/preserved.ts';
 
 const PAST = '2026-01-01T00:00:00Z';
 const NOW = Date.parse('2026-01-02T00:00:00Z');

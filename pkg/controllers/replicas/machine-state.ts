@@ -3,9 +3,9 @@ import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { UPDATE_RESULT_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
-import { fromTimestamp } from '../../base/clock/clock.ts';
 import { isUnderMaintenance } from '../machine-facts/maintenance.ts';
 import { requestedPreservation } from '../machine-facts/preserve-value.ts';
+import { isPreserved, preservedUntilMs } from '../machine-facts/preserved.ts';
 
 /** How many failed Machines are listed; thousands of them would outgrow what etcd stores in one object. */
 export const LISTED_FAILED_MACHINES = 100;
@@ -31,16 +31,6 @@ function isReady(machine: Machine): boolean {
 /** Failed, and not already on its way out. */
 export function isFailed(machine: Machine): boolean {
   return !isTerminating(machine) && phaseOf(machine) === 'Failed';
-}
-
-/** Until when a Machine is preserved, in ms since the epoch; undefined when it is not, or not yet. */
-export function preservedUntilMs(machine: Machine): number | undefined {
-  return fromTimestamp(machine.status?.currentStatus?.preserveExpiryTime);
-}
-
-/** Preserved at this moment: nothing but a lack of other victims ends it. */
-export function isPreserved(machine: Machine, nowMs: number): boolean {
-  return (preservedUntilMs(machine) ?? -Infinity) > nowMs;
 }
 
 /** What keeps a Failed Machine before its expiry time has been set. */

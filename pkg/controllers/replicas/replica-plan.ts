@@ -3,8 +3,9 @@ import { phaseOf, providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { DEFAULT_PRIORITY, PRIORITY_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { isPreparationRequested } from '../machine-facts/prepared-deletion.ts';
-import { isFailed, isJustUpdated, isPreserved, isTerminating } from './machine-state.ts';
+import { isFailed, isJustUpdated, isTerminating } from './machine-state.ts';
 import { inVictimOrder, markedAtMs, priorityOf, rolloutVictimCriteria, victimCriteria } from './victim-order.ts';
+import { isPreserved } from '../machine-facts/preserved.ts';
 
 export interface ReplicaFacts {
   readonly desired: number;

@@ -9,8 +9,9 @@ import {
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { fromTimestamp } from '../../base/clock/clock.ts';
 import { isPreparationRequested } from '../machine-facts/prepared-deletion.ts';
-import { isOrBecomesPreserved, isTerminating, preservedUntilMs } from './machine-state.ts';
+import { isOrBecomesPreserved, isTerminating } from './machine-state.ts';
 import { upgradeIndexOf } from './upgrade-index.ts';
+import { preservedUntilMs } from '../machine-facts/preserved.ts';
 
 /** One reason to delete a Machine before another: of two Machines the one with the smaller value goes first. */
 export interface VictimCriterion {

@@ -17,12 +17,13 @@ import {
   isUpdatedToAnother,
   isUpdateOver,
 } from '../../machine-facts/rollout-marks.ts';
-import { isAvailable, isFailed, isJustUpdated, isPreserved, isTerminating } from '../../replicas/machine-state.ts';
+import { isAvailable, isFailed, isJustUpdated, isTerminating } from '../../replicas/machine-state.ts';
 import type { NodeOfMachine } from '../node-marks/node-marker.ts';
 import { byAge, sumOf, type Resizes, type SetFacts } from '../sets/set-facts.ts';
 import { grownSize } from '../scaling/size-rule.ts';
 import { byUpgradeIndex } from '../../replicas/upgrade-index.ts';
 import { leastAvailable, type RolloutLimits } from '../../replicas/limits.ts';
+import { isPreserved } from '../../machine-facts/preserved.ts';
 
 /**
  * An update in place moves Machines from old sets to the new one instead of replacing them:

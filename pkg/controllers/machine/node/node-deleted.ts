@@ -17,7 +17,7 @@ import type { PaceFacts } from '../../machine-facts/pace.ts';
 import { hold } from '../../machine-facts/replacement-hold.ts';
 import { paceFactsOf, type TurnDeps } from '../../machine-facts/replacement-turn.ts';
 import { showCondition } from '../../machine-facts/status.ts';
-import { isKeptWhenFailed, isPreserved } from '../../replicas/machine-state.ts';
+import { isKeptWhenFailed } from '../../replicas/machine-state.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { clustersOf } from '../failure/fail.ts';
@@ -32,6 +32,7 @@ import {
 } from './deleted-node-condition.ts';
 import { isManaged } from './lost-nodes.ts';
 import { namedNode } from './named-node.ts';
+import { isPreserved } from '../../machine-facts/preserved.ts';
 
 /** So long the other machines of its zone have to become Unknown too: Nodes that are cut off together are found out one after the other. */
 const TOGETHER_MS = MINUTE_MS;
