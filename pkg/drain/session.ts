@@ -1,8 +1,6 @@
 import type { Activities, Activity, ActivityOwner } from '../work/activity/activity.ts';
 import type { Drain, DrainOutcome, DrainProgress, DrainRequest } from './drain.ts';
 
-export type EndedDrain = Exclude<Activity<DrainOutcome>, { readonly state: 'running' }>;
-
 /** What this process knows of a drain. Controllers add what they began it as, and what they report of it. */
 export interface DrainAttempt {
   readonly owner: ActivityOwner;

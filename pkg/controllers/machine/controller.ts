@@ -2,18 +2,24 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import type { Logger } from '../../base/log/logger.ts';
+import type { Writer } from '../../kube/client/client.ts';
 import { runSteps, stop, type StepResult } from '../../work/reconcile/result.ts';
+import type { MachineEventSink } from '../machine-facts/events.ts';
 import type { NodeAccess } from '../machine-facts/node-access.ts';
 import { copyOf } from '../machine-facts/status.ts';
 import type { MachineStepsDeps } from './collaborators.ts';
 import { type MachineContext, MachineNotes } from './context.ts';
 import { runPass } from '../../work/reconcile/object-pass/run-pass.ts';
-import { writePass, type PassWritesDeps } from './record/write.ts';
+import { writePass } from './record/write.ts';
 import { RefusedRecords } from './record/refused-record.ts';
 import type { MachineSteps } from './steps.ts';
 
-export interface MachineControllerDeps
-  extends Omit<PassWritesDeps, 'refused'>, Pick<MachineStepsDeps, 'machines' | 'activities' | 'outages' | 'random'> {
+export interface MachineControllerDeps extends Pick<
+  MachineStepsDeps,
+  'machines' | 'activities' | 'outages' | 'clock' | 'random'
+> {
+  readonly writer: Writer;
+  readonly recorder: MachineEventSink;
   readonly steps: MachineSteps;
   /** The Nodes of a Machine's target cluster; undefined: there is none. */
   readonly nodesOf: (machine: Machine) => NodeAccess | undefined;

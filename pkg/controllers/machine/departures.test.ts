@@ -11,9 +11,10 @@ import { DriverError } from '../../driver/error.ts';
 import type { Writer } from '../../kube/client/client.ts';
 import { copyOf, type MachineCopy } from '../machine-facts/status.ts';
 import { machineStatusChange } from '../machine-facts/status-change.ts';
-import type { MachineStep } from './context.ts';
+import { MachineNotes, type MachineStep } from './context.ts';
 import { legacyTokenID, tokenID } from './tokens/token-id.ts';
-import { recordPatch, writeMachineRecord, writeStatus } from './record/write.ts';
+import { RefusedRecords } from './record/refused-record.ts';
+import { recordPatch, writePass } from './record/write.ts';
 
 /*
  * What is done deliberately otherwise than in the original, one test a departure, named by it. Details of each are tested beside
@@ -255,11 +256,11 @@ describe('unlike the original:', () => {
       const observed = current(world);
       const copy = copyOf(observed);
       change(copy);
-      const ctx = world.context(observed, { intent } as never);
+      using pass = new MachineNotes();
+      pass.intent = intent;
       const writer = { patch: note } as Writer;
-      const base = await writeMachineRecord(writer, { ...ctx, machine: copy });
-      if (base !== undefined)
-        await writeStatus({ writer, clock: world.clock }, { ...ctx, machine: copy }, base, undefined);
+      const deps = { writer, clock: world.clock, recorder: { event() {} }, refused: new RefusedRecords(world) };
+      await writePass(deps, { ...world.context(observed, pass), machine: copy });
     };
 
     await write('destroy', (m) => {

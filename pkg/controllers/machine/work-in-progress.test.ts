@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { machine, machineClass } from '../../../test/builders.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { DriverError } from '../../driver/error.ts';
-import type { DrainRecord } from './drain/record.ts';
+import type { DrainRecord } from './drain/plan.ts';
 import { workInProgress, type WorkSource } from './work-in-progress.ts';
 
 const { uid } = machine().metadata;

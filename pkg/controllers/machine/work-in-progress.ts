@@ -9,7 +9,7 @@ import type { NodeAccess } from '../machine-facts/node-access.ts';
 import type { FailureDeadline, OpenDrain, WaitingRetry, WorkInProgress } from '../../health/work-in-progress.ts';
 import type { HeldRetry } from './calls/retries.ts';
 import type { ActivityResults } from './calls/results.ts';
-import type { DrainRecord } from './drain/record.ts';
+import type { DrainRecord } from './drain/plan.ts';
 import type { MachineSteps } from './steps.ts';
 
 export interface WorkSource {

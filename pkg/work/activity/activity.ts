@@ -1,9 +1,11 @@
 /** Kinds of long work; each has its own limit of how many run at once. */
 export type ActivityKind = 'create' | 'initialize' | 'status' | 'delete' | 'drain';
 
-/** How long work stands. `settledAtMs` is monotonic. */
-export type Activity<T> =
-  | { readonly state: 'running'; readonly sinceMs: number }
+/** How long work stands. */
+export type Activity<T> = { readonly state: 'running'; readonly sinceMs: number } | Ended<T>;
+
+/** `settledAtMs` is monotonic. */
+export type Ended<T> =
   | { readonly state: 'done'; readonly result: T; readonly settledAtMs: number }
   | { readonly state: 'failed'; readonly error: unknown; readonly settledAtMs: number };
 

@@ -49,11 +49,6 @@ export interface MachineCall<K extends CallKind> {
   readonly unprepared?: (error: unknown) => void;
 }
 
-/** An answer, kept until the caller forgets the activity (after its write, or a lost write would cost another call); or what to wait for. */
-export type CallProgress<T> =
-  | { readonly kind: 'answered'; readonly answer: T }
-  | { readonly kind: 'waiting'; readonly result: StepResult };
-
 function inputOf({ machine }: MachineContext, resolved: ResolvedClass, kind: CallKind): CallInput {
   const { fingerprint, classVersion, machineClass } = resolved;
   return {
@@ -82,8 +77,13 @@ export class DriverCalls {
    * Brings a call forward by one pass: it is sent as an activity when its wait is over (or what it is made of has changed), awaited,
    * and repeated after failures. Calls that we gave up ourselves, at a closed gate or at the end of a process, count as no
    * failure of the provider. Throws what is neither an answer nor an error of a driver.
+   *
+   * An answer is kept until the caller forgets the activity, after its write, or a lost write would cost another call.
    */
-  advance<K extends CallKind>(ctx: MachineContext, call: MachineCall<K>): CallProgress<ActivityResults[K]> {
+  advance<K extends CallKind>(
+    ctx: MachineContext,
+    call: MachineCall<K>,
+  ): { kind: 'answered'; answer: ActivityResults[K] } | { kind: 'waiting'; result: StepResult } {
     const { uid } = ctx.machine.metadata;
     const { kind, resolved, answerIn, waitingFor } = call;
     const input = inputOf(ctx, resolved, kind);

@@ -26,17 +26,11 @@ type CursorDeps = Pick<Collaborators, 'clock' | 'trust' | 'machines' | 'readMach
 /** So long a stage that this process has written is as good as a look at the Machine. */
 const PROOF_MS = 5_000;
 
-interface OwnMove {
-  readonly operation: LastOperation | undefined;
-  /** Monotonic. */
-  readonly atMs: number;
-}
-
 /** Moves deletions from stage to stage. Remembers what this process has written of that itself. */
 export class DeletionCursor {
   readonly #deps: CursorDeps;
-  /** By the UID of the Machine. */
-  readonly #moves = new Map<string, OwnMove>();
+  /** By the UID of the Machine; `atMs` is monotonic. */
+  readonly #moves = new Map<string, { readonly operation: LastOperation | undefined; readonly atMs: number }>();
 
   constructor(deps: CursorDeps) {
     this.#deps = deps;

@@ -3,7 +3,6 @@ import { describe, expect, test } from '@jest/globals';
 import { machine, node } from '../../../../test/builders.ts';
 import { MINUTE, SECOND } from '../../../../test/durations.ts';
 import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
-import { FORCE_DRAIN_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { toTimestamp } from '../../../base/clock/clock.ts';
@@ -46,11 +45,6 @@ class Session {
   /** One pass for a deletion, or as `plan` says. */
   async advance(plan: Partial<DrainPlan> = {}) {
     return await this.#passing((ctx) => this.drains.advance(ctx, { ...this.#plan(), ...plan }));
-  }
-
-  /** One pass for a machine that is kept. */
-  async advanceKept() {
-    return await this.#passing((ctx) => this.drains.advanceKept(ctx, { ...this.#plan(), purpose: 'maintenance' }));
   }
 
   get context() {
@@ -493,43 +487,4 @@ describe('a drain that nothing forces', () => {
 
     expect(await session.advance({ ...UNFORCED, ...LABEL })).toMatchObject({ isLate: false });
   });
-});
-
-describe('the drain of a machine that is kept', () => {
-  test.each([
-    { label: undefined, says: 'Drained: The Node was drained in 90 s; the machine is kept.' },
-    { label: 'True', says: 'Drained: The Node was drained by force in 90 s; the machine is kept.' },
-  ])('says how long it took, and whether by force (label $label)', async ({ label, says }) => {
-    const session = new Session();
-    const { metadata } = session.one;
-    const labels = label === undefined ? {} : { [FORCE_DRAIN_LABEL]: label };
-    session.one = { ...session.one, metadata: { ...metadata, labels: { ...metadata.labels, ...labels } } };
-    await session.advanceKept();
-    session.world.clock.advance(90 * SECOND);
-    await session.end({ kind: 'drained' });
-    await session.advanceKept();
-
-    expect(session.events.at(-1)).toBe(says);
-  });
-
-  test.each([
-    { deletionTimestamp: undefined, forced: true },
-    { deletionTimestamp: 'now', forced: false },
-  ])(
-    'is forced by a broken Node only while a live look shows a Machine that stays ($deletionTimestamp): $forced',
-    async ({ deletionTimestamp, forced }) => {
-      const session = new Session();
-      const { metadata } = session.one;
-      const live = { ...session.one, metadata: { ...metadata, ...(deletionTimestamp && { deletionTimestamp }) } };
-      session.world.liveMachines.set('default/m-1', live);
-      Object.assign(session.node, {
-        status: { conditions: [{ type: 'Ready', status: 'False', lastTransitionTime: '2020-01-01T00:00:00Z' }] },
-      });
-      session.world.nodes.cache.put(session.node);
-
-      await session.advanceKept();
-
-      expect(session.forced).toEqual([forced]);
-    },
-  );
 });

@@ -1,17 +1,15 @@
-import { FORCE_DRAIN_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
-import { isBeingDeleted } from '../../../apis/meta.ts';
 import { MINUTE_MS } from '../../../base/clock/clock.ts';
 import type { Collaborators } from '../collaborators.ts';
-import type { BlockedPod, DrainProgress } from '../../../drain/drain.ts';
-import { DrainSession, type EndedDrain } from '../../../drain/session.ts';
+import type { BlockedPod, DrainOutcome, DrainProgress } from '../../../drain/drain.ts';
+import { DrainSession } from '../../../drain/session.ts';
 import { GateClosedError } from '../../../kube/gate/gate.ts';
+import type { Ended } from '../../../work/activity/activity.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import type { MachineContext } from '../context.ts';
 import { clustersOf } from '../failure/fail.ts';
 import { deadlineOf, describeForce, forceAtOf, forceReasonOf, graceEndOf, type ForceDeps } from './force.ts';
-import type { DrainPlan } from './plan.ts';
 import { blockOf, describeProgress, isBlocked, blockReasonOf } from '../../../drain/progress-text.ts';
-import type { DrainPurpose, DrainRecord, ForceReason } from './record.ts';
+import type { DrainPlan, DrainPurpose, DrainRecord, ForceReason } from './plan.ts';
 import { PROGRESS_MS, STANDING_MS } from './report.ts';
 import { requestOf } from './request.ts';
 
@@ -54,13 +52,8 @@ export type DrainState =
 
 type Running = Extract<DrainState, { kind: 'running' }>;
 
-/** A drain of a Node whose machine is kept. */
-type KeptDrain = Pick<DrainPlan, 'nodes' | 'node' | 'barrier' | 'startMs' | 'forceRule'> & {
-  readonly purpose: Exclude<DrainPurpose, 'deletion'>;
-};
-
 export type DrainsDeps = ForceDeps &
-  Pick<Collaborators, 'activities' | 'drain' | 'rules' | 'resolveClass' | 'reportedOnce' | 'metrics'>;
+  Pick<Collaborators, 'activities' | 'drain' | 'rules' | 'resolveClass' | 'reportedOnce'>;
 
 /** A drain that does not go on by itself. */
 export interface BlockedDrain {
@@ -135,28 +128,6 @@ export class Drains {
     }
     this.#reportBlock(ctx, plan, record);
     return this.#running(ctx, plan, record);
-  }
-
-  /** Drains a Node whose machine is kept, as any. One that fails, forced or not, is never taken for done. */
-  async advanceKept(ctx: MachineContext, drain: KeptDrain): Promise<Exclude<DrainState, { kind: 'left-pods' }>> {
-    const { machine, pass } = ctx;
-    const isAsked = machine.metadata.labels?.[FORCE_DRAIN_LABEL] === 'True';
-    const state = await this.advance(ctx, {
-      ...drain,
-      forcedBy: isAsked ? `the Machine has label ${FORCE_DRAIN_LABEL}` : undefined,
-      isWanted: (live) => !isBeingDeleted(live),
-      onForcedFailure: 'retry',
-    });
-    if (state.kind === 'left-pods') throw new Error('a drain that is being retried has not expired');
-    if (state.kind === 'drained' && state.isNews) {
-      const how = state.isForced ? 'by force ' : '';
-      pass.event(
-        'Drained',
-        `The Node was drained ${how}in ${Math.round(state.tookMs / 1_000)} s; the machine is kept.`,
-      );
-      pass.afterWrite(() => this.#deps.metrics.drained(machine, state.tookMs, state.isForced));
-    }
-    return state;
   }
 
   /**
@@ -258,7 +229,7 @@ export class Drains {
     return this.#running(ctx, plan, record);
   }
 
-  #ended(ctx: MachineContext, plan: DrainPlan, end: EndedDrain, record: DrainRecord | undefined): DrainState {
+  #ended(ctx: MachineContext, plan: DrainPlan, end: Ended<DrainOutcome>, record: DrainRecord | undefined): DrainState {
     const { clock } = this.#deps;
     if (end.state === 'failed') return this.#failed(ctx, plan, end.error, record);
     const { result } = end;
@@ -284,7 +255,7 @@ export class Drains {
   }
 
   /** Whether an outage has ended since: the cluster may have been set back meanwhile, and the pods be back. */
-  #isOutdated(ctx: MachineContext, { settledAtMs }: EndedDrain): boolean {
+  #isOutdated(ctx: MachineContext, { settledAtMs }: Ended<DrainOutcome>): boolean {
     const { clock, trust } = this.#deps;
     const trustedMs = trust.trustedForMs(clustersOf(ctx));
     return trustedMs > 0 && clock.monotonicMs() - settledAtMs > trustedMs;

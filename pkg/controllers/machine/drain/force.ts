@@ -5,8 +5,7 @@ import type { MachineContext } from '../context.ts';
 import { clustersOf } from '../failure/fail.ts';
 import { drainTimeoutMsOf } from '../../machine-facts/settings.ts';
 import { isBreaking } from '../../machine-facts/node-health.ts';
-import type { DrainPlan } from './plan.ts';
-import type { ForceReason } from './record.ts';
+import type { DrainPlan, ForceReason } from './plan.ts';
 
 /** A Node that is broken for longer cannot end its pods by itself. Fixed, as in the original. */
 const BROKEN_AFTER_MS = 5 * MINUTE_MS;

@@ -4,7 +4,7 @@ import { describeStage } from '../../machine-facts/deletion-stage.ts';
 import { codeInDeletion, setOperation } from '../../machine-facts/status.ts';
 import type { MachineContext, MachineNotes } from '../context.ts';
 import { blockOf, describeProgress, blockReasonOf } from '../../../drain/progress-text.ts';
-import type { DrainRecord } from './record.ts';
+import type { DrainRecord } from './plan.ts';
 
 /** The status tells of a drain's progress at most so often, unless its reason changes. */
 export const PROGRESS_MS = 30_000;

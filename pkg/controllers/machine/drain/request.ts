@@ -6,8 +6,7 @@ import { drainTimeoutMsOf, maxEvictRetriesOf, type MachineSettings } from '../..
 import { isUnresolved, type ResolveClass } from '../calls/class-resolution.ts';
 import type { MachineContext } from '../context.ts';
 import { deadlineOf, type DeadlineDeps } from './force.ts';
-import type { DrainPlan } from './plan.ts';
-import type { ForceReason } from './record.ts';
+import type { DrainPlan, ForceReason } from './plan.ts';
 
 const FORCED_MS = MINUTE_MS;
 

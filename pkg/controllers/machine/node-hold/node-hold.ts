@@ -1,4 +1,6 @@
 import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { FORCE_DRAIN_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp, toTimestamp } from '../../../base/clock/clock.ts';
 import { describeProgress, isBlocked, blockReasonOf } from '../../../drain/progress-text.ts';
@@ -20,7 +22,7 @@ export type HoldStage =
   | ('InvalidValue' | 'Requested' | 'WaitingForHooks' | 'Draining' | 'DrainBlocked' | 'DrainLate' | 'DrainFailed')
   | ('Held' | 'Returning' | 'Refused' | 'Over');
 
-export type HoldDeps = Pick<Collaborators, 'clock' | 'drains' | 'reportedOnce'>;
+export type HoldDeps = Pick<Collaborators, 'clock' | 'drains' | 'metrics' | 'reportedOnce'>;
 type Running = Extract<DrainState, { kind: 'running' }>;
 type Voice = Required<Pick<HoldKind, 'say' | 'report'>>;
 type Turn = readonly [event: MachineEventReason, log?: string];
@@ -199,11 +201,20 @@ export class NodeHold<D extends HoldDeps = HoldDeps> {
   async #drain(): Promise<DrainState | undefined> {
     const { kind, deps, ctx, on } = this;
     if (on === undefined) return undefined;
-    const { purpose, barrier, terms } = kind;
+    const { purpose, barrier, terms = termsOfKept } = kind;
     const startMs = fromTimestamp(this.since) ?? deps.clock.now();
-    const plan = { ...on, purpose, barrier, startMs, forceRule: kind.forceRule(this) };
-    if (terms === undefined) return await deps.drains.advanceKept(ctx, plan);
-    return await deps.drains.advance(ctx, { ...plan, ...terms(this), onForcedFailure: 'retry' });
+    const plan = { ...on, purpose, barrier, startMs, forceRule: kind.forceRule(this), ...terms(this) };
+    // Forced or not, one that fails is never taken for done.
+    const state = await deps.drains.advance(ctx, { ...plan, onForcedFailure: 'retry' });
+    if (kind.terms === undefined && state.kind === 'drained' && state.isNews) this.#reportDrained(state);
+    return state;
+  }
+
+  #reportDrained({ isForced, tookMs }: Extract<DrainState, { kind: 'drained' }>): void {
+    const { machine, pass } = this.ctx;
+    const how = isForced ? 'by force ' : '';
+    pass.event('Drained', `The Node was drained ${how}in ${Math.round(tookMs / 1_000)} s; the machine is kept.`);
+    pass.afterWrite(() => this.deps.metrics.drained(machine, tookMs, isForced));
   }
 
   async #holdOffAutoscaler(): Promise<void> {
@@ -212,6 +223,15 @@ export class NodeHold<D extends HoldDeps = HoldDeps> {
     if (annotations === undefined) return;
     await this.attempt(async () => on?.nodes.patch(on.node, { metadata: { annotations } }, ctx.signal));
   }
+}
+
+/** Of the drain of a machine that is kept. */
+function termsOfKept({ ctx: { machine } }: Pick<NodeHold, 'ctx'>): Pick<DrainPlan, 'forcedBy' | 'isWanted'> {
+  const isAsked = machine.metadata.labels?.[FORCE_DRAIN_LABEL] === 'True';
+  return {
+    forcedBy: isAsked ? `the Machine has label ${FORCE_DRAIN_LABEL}` : undefined,
+    isWanted: (live) => !isBeingDeleted(live),
+  };
 }
 
 function stageOf({ isLate, record }: Running): HoldStage {

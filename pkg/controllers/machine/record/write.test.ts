@@ -4,13 +4,14 @@ import { machine } from '../../../../test/builders.ts';
 import { MemoryClient } from '../../../../test/memory-client.ts';
 import { MACHINE_FINALIZER, PRESERVE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
+import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { machines } from '../../../kube/client/resource.ts';
 import { copyOf, type MachineCopy } from '../../machine-facts/status.ts';
 import { machineStatusChange } from '../../machine-facts/status-change.ts';
 import { type MachineContext, MachineNotes } from '../context.ts';
-import { recordPatch, writeMachineRecord, writeStatus } from './write.ts';
+import { RefusedRecords } from './refused-record.ts';
+import { recordPatch, writePass } from './write.ts';
 
 const before = machine((m) => {
   m.metadata.uid = 'u1';
@@ -130,11 +131,10 @@ async function written(
   using pass = new MachineNotes();
   const copy = copyOf(observed);
   apply(copy, pass);
-  const signal = new AbortController().signal;
+  const world = new FakeWorld();
   const nodes = { cluster: 'target' } as MachineContext['nodes'];
-  const ctx = { observed, machine: copy, pass, signal, nodes };
-  const base = await writeMachineRecord(client, ctx);
-  if (base !== undefined) await writeStatus({ writer: client, clock: new FakeClock() }, ctx, base, undefined);
+  const deps = { writer: client, clock: world.clock, recorder: { event() {} }, refused: new RefusedRecords(world) };
+  await writePass(deps, { ...world.context(observed, pass), machine: copy, nodes });
   return client.writes;
 }
 

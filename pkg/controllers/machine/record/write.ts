@@ -76,7 +76,7 @@ const OWNED_FIELDS: readonly FieldPath[] = [
   ['spec', 'providerID'],
 ];
 
-export interface PassWritesDeps {
+interface Deps {
   readonly writer: Writer;
   readonly clock: Clock;
   readonly recorder: MachineEventSink;
@@ -84,13 +84,15 @@ export interface PassWritesDeps {
 }
 
 /** The end of a pass: at most one patch of the Machine and one of its status, each only when something changed; then its Events. */
-export async function writePass(deps: PassWritesDeps, pass: MachineContext): Promise<void> {
+export async function writePass(deps: Deps, pass: MachineContext): Promise<void> {
   const { writer, refused } = deps;
   const ctx = beginsToInitialize(pass) ? await withStatusFirst(deps, pass) : pass;
   if (ctx === undefined) return await writeReportedStatus(deps, pass, undefined, undefined);
   let base: Machine | undefined;
   try {
-    base = await writeMachineRecord(writer, ctx);
+    const { observed, machine, signal } = ctx;
+    const patch = recordPatch(observed, machine, hasNews(observed, machine, undefined));
+    base = await writeRecord(writer, RECORD, { observed, after: machine, patch }, signal);
   } catch (err) {
     const instead = isWorthReporting(err) ? refused.withoutRecord(ctx, err) : undefined;
     if (instead === undefined) throw err;
@@ -111,13 +113,13 @@ function beginsToInitialize({ observed, machine }: MachineContext): boolean {
 }
 
 /** What is left of a pass after its status was written; undefined when the Machine is gone. */
-async function withStatusFirst(deps: PassWritesDeps, ctx: MachineContext): Promise<MachineContext | undefined> {
+async function withStatusFirst(deps: Deps, ctx: MachineContext): Promise<MachineContext | undefined> {
   const observed = await reportedStatus(deps, ctx, ctx.observed, undefined);
   return observed === undefined ? undefined : { ...ctx, observed };
 }
 
 async function writeReportedStatus(
-  deps: PassWritesDeps,
+  deps: Deps,
   ctx: MachineContext,
   base: Machine | undefined,
   refusal: string | undefined,
@@ -128,7 +130,7 @@ async function writeReportedStatus(
 
 /** Writes the status as writeStatus does, and tells when the API server refuses it. */
 async function reportedStatus(
-  deps: PassWritesDeps,
+  deps: Deps,
   ctx: MachineContext,
   base: Machine,
   refusal: string | undefined,
@@ -143,25 +145,14 @@ async function reportedStatus(
   }
 }
 
-type Written = Pick<MachineContext, 'observed' | 'machine' | 'pass' | 'signal' | 'nodes'>;
-
-/** What is recorded of Machines outside of their status. Throws as writeRecord does. */
-export async function writeMachineRecord(
-  writer: Writer,
-  { observed, machine, signal }: Pick<Written, 'observed' | 'machine' | 'signal'>,
-): Promise<Machine | undefined> {
-  const patch = recordPatch(observed, machine, hasNews(observed, machine, undefined));
-  return await writeRecord(writer, RECORD, { observed, after: machine, patch }, signal);
-}
-
 /**
  * Writes what a pass has changed in the status. The story told by conditions goes along when the status is written anyway, or when
  * what the API server refuses to record has changed, or the VM has vanished. Resolves with the Machine as it is then; undefined when it is gone.
  * Throws ApiError and GateClosedError.
  */
-export async function writeStatus(
-  { writer, clock }: { readonly writer: Writer; readonly clock: Clock },
-  { observed, machine, pass, signal, nodes }: Written,
+async function writeStatus(
+  { writer, clock }: Pick<Deps, 'writer' | 'clock'>,
+  { observed, machine, pass, signal, nodes }: MachineContext,
   base: Machine,
   refusal: string | undefined,
 ): Promise<Machine | undefined> {

@@ -1,11 +1,11 @@
 import { EXCLUDE_DRAIN_ANNOTATION } from '../../api/keys.ts';
 import type { Node } from '../../../../apis/wire.ts';
-import type { DrainRequest, DrainProgress } from '../../../../drain/drain.ts';
-import type { EndedDrain } from '../../../../drain/session.ts';
+import type { DrainOutcome, DrainRequest, DrainProgress } from '../../../../drain/drain.ts';
 import { messageOf } from '../../../../driver/errno.ts';
 import { GateClosedError } from '../../../../kube/gate/gate.ts';
 import { ignoreNotFound } from '../../../../kube/client/errors.ts';
 import { nodes } from '../../../../kube/client/resource.ts';
+import type { Ended } from '../../../../work/activity/activity.ts';
 import { conditionOf } from '../../../../work/reconcile/conditions.ts';
 import { next, type StepResult } from '../../../../work/reconcile/result.ts';
 import type { Target } from '../../../../kube/targets/targets.ts';
@@ -168,7 +168,7 @@ async function isSilentNow({ reader }: Target, name: string, signal: AbortSignal
  * at once, or a Node that somebody uncordons whenever it is cordoned, would be begun again and again without that. What a closed gate ended
  * continues by itself.
  */
-function restAfter(end: EndedDrain): { readonly restMs: number; readonly report: DrainReport } {
+function restAfter(end: Ended<DrainOutcome>): { readonly restMs: number; readonly report: DrainReport } {
   if (end.state === 'failed') {
     const why = messageOf(end.error);
     if (end.error instanceof GateClosedError) return { restMs: SOON_MS, report: { text: `: ${why}` } };
@@ -186,7 +186,7 @@ function restAfter(end: EndedDrain): { readonly restMs: number; readonly report:
 }
 
 /** Whether a drain that has ended has emptied the Node as it is now. */
-function isEmpty(end: EndedDrain, { nodeUID, isSilent }: NodeDrain, node: Node): boolean {
+function isEmpty(end: Ended<DrainOutcome>, { nodeUID, isSilent }: NodeDrain, node: Node): boolean {
   if (end.state === 'failed' || end.result.kind !== 'drained' || node.metadata.uid !== nodeUID) return false;
   return node.spec?.unschedulable === true && (!isSilent || isUnreachable(node));
 }
