@@ -32,8 +32,10 @@ export async function createMachine(
   const { name: scheme } = await runtime.version(signal);
   const { machineID = '' } = observed.status ?? {};
   // That it is gone was decided on with what this process has seen. Whoever comes after it has not, and would hold the Machine; so the id
-  // goes first, and with it that decision is kept. What was noted of the creation of the one before is old by then, and holds nothing up.
+  // goes first, and with it that decision is kept. Before it goes the note of the creation of the one before: without an id, that would be
+  // taken for a creation without an answer.
   if (machineID !== '') {
+    await annotate(deps, observed, NOT_SENT, signal);
     const lost = `The runtime no longer has ${machineID}; creating a new machine`;
     reports.event(observed, 'Warning', 'MachineLost', lost);
     await reports.report(observed, { machineID: '' }, signal);
@@ -67,25 +69,38 @@ export async function createMachine(
   return requeue(0, 'the runtime to list the machine');
 }
 
+/** Annotations of a Machine of whose creations nobody waits for an answer. */
+const NOT_SENT = { [CREATION_SENT_ANNOTATION]: null, [CREATION_SENT_TO_ANNOTATION]: null };
+
 /**
  * Notes that a creation is sent to a runtime, or, without one, that none was. Whoever gave up the machine before has allowed one other: if
  * that is missing some day, it is asked again. Resolves with the Machine as it is now; undefined when it is gone. Throws ApiError.
  */
 async function markCreation(
-  { clock, writer }: CreateDeps,
+  deps: CreateDeps,
   observed: IronCoreMachine,
   recipient: string | undefined,
   signal: AbortSignal,
 ): Promise<IronCoreMachine | undefined> {
+  const sentAt = toTimestamp(deps.clock.now());
+  const sent = { [CREATION_SENT_ANNOTATION]: sentAt, [CREATION_SENT_TO_ANNOTATION]: recipient };
   const givenUp = observed.metadata.annotations?.[GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION];
   const annotations = {
-    [CREATION_SENT_ANNOTATION]: recipient === undefined ? null : toTimestamp(clock.now()),
-    [CREATION_SENT_TO_ANNOTATION]: recipient ?? null,
+    ...(recipient === undefined ? NOT_SENT : sent),
     // One that the runtime has refused was not made: what was allowed is so still.
     ...(givenUp !== undefined && {
       [GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION]: recipient === undefined ? givenUp : null,
     }),
   };
+  return await annotate(deps, observed, annotations, signal);
+}
+
+async function annotate(
+  { writer }: CreateDeps,
+  observed: IronCoreMachine,
+  annotations: Readonly<Record<string, string | null | undefined>>,
+  signal: AbortSignal,
+): Promise<IronCoreMachine | undefined> {
   const patch = mergePatch(observed, { metadata: { annotations } });
   return await writer.patch('change', ironCoreMachines, refOf(observed), patch, { signal }).catch(ignoreNotFound);
 }

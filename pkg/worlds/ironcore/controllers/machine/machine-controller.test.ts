@@ -146,9 +146,10 @@ describe('of a machine that is made anew, when the process before died', () => {
 
   test.each([
     { what: 'before it wrote anything: it is held', machineID: 'iri://gone', note: old, atOnce: 0, later: 0 },
-    { what: 'when it had taken the id off: it is made', machineID: '', note: old, atOnce: 1, later: 1 },
+    { what: 'when it had taken that note off: it is held', machineID: 'iri://gone', note: {}, atOnce: 0, later: 0 },
+    { what: 'when it had taken the id off, too: it is made', machineID: '', note: {}, atOnce: 1, later: 1 },
     {
-      what: 'then, and the pool is elsewhere by now: it is held',
+      what: 'when it had noted the creation, and the pool is elsewhere by now: it is held',
       machineID: '',
       note: noteOf('2025-12-31T00:00:00Z', 'iri at unix:///q.sock'),
       atOnce: 0,

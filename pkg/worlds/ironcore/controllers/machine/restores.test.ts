@@ -10,6 +10,7 @@ import {
   GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION,
 } from '../../../../apis/machine/v1alpha1/labels.ts';
 import { RuntimeError } from '../../runtime/error.ts';
+import { ApiError } from '../../../../kube/client/errors.ts';
 import type { PoolRuntime } from '../../runtime/gated-runtime.ts';
 import { Machine, NetworkInterfaceStatus } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../runtime/runtime.ts';
@@ -358,6 +359,41 @@ describe('a Machine whose creation had no answer', () => {
     expect(hasFinalizer(it)).toBe(false);
   });
 });
+
+test.each([
+  { count: 0, what: 'did nothing for another one: it is held for that', made: 0 },
+  { count: 1, what: 'took off the note of its creation: the same', made: 0 },
+  { count: 2, what: 'took off its id, too: another one is made', made: 1 },
+  { count: 3, what: 'noted that one is sent: it is held for that', made: 0 },
+])(
+  'of a machine that was found to be gone while another one is missing, the process before $what',
+  async ({ count, made }) => {
+    const sent = { [CREATION_SENT_ANNOTATION]: '2025-12-31T00:00:00Z' };
+    const [x, z, stays] = ['m', 'z', 'stays'].map((id) => shownAs(id, { labels: { [label]: `uid-${id}` } }));
+    const worldWith = (machine: IronCoreMachine): ReturnType<typeof world> => {
+      const it = world(machine);
+      for (const name of ['z', 'stays'])
+        it.machines.put({ ...machineOf({}, {}, meta(name)), status: { machineID: `iri://${name}` } });
+      it.shown.push(stays!);
+      return it;
+    };
+    const before = worldWith({ ...machineOf(sent), status: { machineID: 'iri://m' } });
+    before.sightings.saw('p', { machines: [x!, z!, stays!], connection: 0 });
+    await before.pass();
+    before.clock.advance(31_000);
+    const dies = Array.from({ length: 9 }, () => new ApiError(0, 'Unreachable', 'reset'));
+    before.client.failures.push(...Array.from({ length: count }, () => undefined), ...dies);
+    await before.pass();
+
+    const it = worldWith(await before.client.get(ironCoreMachines, { namespace: 'ns', name: 'm' }));
+    for (let i = 0; i < 5; i++) {
+      await it.pass();
+      it.clock.advance(MINUTE_MS);
+    }
+
+    expect([it.store.made, it.events.some((event) => event.startsWith('MachinesLost'))]).toEqual([made, made === 0]);
+  },
+);
 
 describe('a machine that is shown again by nothing but the list that is to say that it is gone', () => {
   const status = { machineID: 'iri://x' };
