@@ -130,7 +130,10 @@ function withVolumes(err: unknown, volumes: readonly string[]): unknown {
   return new DriverError(err.code, `${err.detail}; its volumes may stay: ${volumes.join(', ')}`, { cause: err });
 }
 
-/** Whether a machine has another server, which may be about to use a port: one that is being deleted is not. */
+/**
+ * Whether a machine has another server, which may be about to use a port: one that is being deleted is not. Of several that are deleted the last
+ * one has none, as the driver takes calls for one name one after the other.
+ */
 async function hasTwin({ cloud, machine }: Subject, { id }: Server, signal: AbortSignal): Promise<boolean> {
   const named = await cloud.compute.serversNamed(machine.name, signal);
   return named.some(

@@ -208,6 +208,21 @@ test('the deletion of a server without a Machine leaves another one of its name'
   expect(cloud.servers.map(({ id }) => id)).toEqual(['s-2']);
 });
 
+test('two servers of a gone Machine that are deleted at the same time take the port along that Nova has unbound', async () => {
+  const failed = { status: 'ERROR', 'OS-SRV-USG:launched_at': null };
+  cloud.servers = [serverOf('s-1', failed), serverOf('s-2', failed)];
+  const port = { id: 'p-1', name: 'm-1', network_id: 'n-1', fixed_ips: [], device_id: '' };
+  cloud.ports = [{ ...port, description: ownerText(identity) }];
+
+  const both = ['s-1', 's-2'].map((id) =>
+    driver.deleteMachine(stubOf('m-1', `openstack:///region/${id}`, machineClass), callOf()),
+  );
+  const ended = await cloud.passing(Promise.all(both));
+
+  expect(ended.status).toBe('fulfilled');
+  expect([cloud.servers, cloud.ports]).toEqual([[], []]);
+});
+
 describe('a Machine that was created again for a server, with another UID,', () => {
   const again = { ...identity, uid: 'u-again' };
 
