@@ -4,6 +4,7 @@ import { DriverError } from '../../driver/error.ts';
 import { type Answer, codeOfFault, errorOf } from './answer.ts';
 import type { Cloud } from './cloud.ts';
 import { ensureDisks, type MachineDisks } from './disks.ts';
+import type { FailedBuilds } from './failed-builds.ts';
 import { ensureFloatingIP, type FloatingIPDeps, releaseFloatingIPs } from './floating-ip.ts';
 import { imageIDOf } from './image.ts';
 import { ownerText } from './intent.ts';
@@ -28,6 +29,8 @@ import type { DiskOwner } from './volume.ts';
 export interface CreationDeps extends MachineOfCloud {
   readonly spec: OpenStackSpec;
   readonly className: string;
+  /** Of this process. */
+  readonly failedBuilds: FailedBuilds;
   /** Encoded as Nova takes it. */
   readonly userData: string;
 }
@@ -278,6 +281,8 @@ export class Creation {
     if (server === undefined || stateOf(server) === 'gone')
       throw new DriverError('Aborted', `server ${id} was deleted while it was built`);
     if (stateOf(server) !== 'failed') return server;
+    // Should it not be removed now, the next call sees what this one has seen.
+    if (found === undefined) this.#deps.failedBuilds.note(id);
 
     // One that was given up for lost may have come to life since.
     const latest = (await cloud.compute.server(id, signal)) ?? server;
@@ -319,8 +324,8 @@ export class Creation {
   }
 
   #stateOf(server: Server): ServerState {
-    const { clock, settings } = this.#deps;
-    return serverStateOf(server, clock.now(), settings.buildMs);
+    const { clock, settings, failedBuilds } = this.#deps;
+    return failedBuilds.has(server) ? 'failed' : serverStateOf(server, clock.now(), settings.buildMs);
   }
 
   #hasDisk(): boolean {

@@ -8,6 +8,7 @@ import { type Logger, silentLogger } from '../../base/log/logger.ts';
 import type { MachineIdentity } from '../machine-identity.ts';
 import { Creation } from './creation.ts';
 import { type DeletionDeps, deleteServers } from './deletion.ts';
+import { FailedBuilds } from './failed-builds.ts';
 import { ownerText } from './intent.ts';
 import { metadataOf } from './ownership.ts';
 import { parseProviderSpec } from './provider-spec.ts';
@@ -45,7 +46,8 @@ async function create(change: object = {}): Promise<PromiseSettledResult<Server>
   const { clock } = cloud;
   const spec = parseProviderSpec({ spec: { ...CLASS, ...change } });
   const deps = { machine, spec, className: 'class', userData: 'x', settings: DEFAULT_OPENSTACK_SETTINGS };
-  const creation = new Creation({ ...deps, clock, cloud: cloud.cloud(), log: silentLogger });
+  const failedBuilds = new FailedBuilds(clock);
+  const creation = new Creation({ ...deps, clock, cloud: cloud.cloud(), log: silentLogger, failedBuilds });
   return await cloud.passing(creation.run(callOf({ timeoutMs: 240_000 })));
 }
 

@@ -20,14 +20,18 @@ let driver: OpenStackDriver;
 
 beforeEach(() => {
   cloud = new FakeOpenStack(new FakeClock());
+  driver = newDriver();
+});
+
+function newDriver(): OpenStackDriver {
   const known = cloud.cloud();
-  driver = new OpenStackDriver({
+  return new OpenStackDriver({
     settings: DEFAULT_OPENSTACK_SETTINGS,
     clock: cloud.clock,
     log: silentLogger,
     clouds: { open: () => known, close: async () => await Promise.resolve() },
   });
-});
+}
 
 function serverOf(id: string, change: Partial<Server> = {}): Server {
   const metadata = metadataOf(identity, machineClass.metadata.name, TAGS);
@@ -194,6 +198,78 @@ describe('a server in ERROR, where Nova does not show whether it was launched,',
     const ended = await cloud.passing(driver.createMachine(requestOf('m-1', machineClass), callOf()));
 
     expect([ended.status, cloud.servers.length]).toEqual(['fulfilled', 1]);
+  });
+
+  describe('and whose disk Cinder, which is down, cannot free,', () => {
+    const ofDisk = classOf('openstack', { spec: { ...SPEC, rootDiskSize: 3 } });
+    const request = requestOf('m-1', ofDisk);
+    const create = async () => await cloud.passing(driver.createMachine(request, callOf()));
+    const status = async () => await cloud.passing(driver.getMachineStatus(request, callOf()));
+    let isFailing = true;
+    let isDown = false;
+    let first: PromiseSettledResult<unknown>;
+
+    beforeEach(async () => {
+      isFailing = true;
+      isDown = false;
+      cloud.answer = (asked) => {
+        const isBuilt = isFailing && asked.startsWith('GET compute /servers') && cloud.servers.length > 0;
+        // It has an address, as one that was there before.
+        const net = [{ addr: '10.0.0.7' }];
+        if (isBuilt) cloud.servers = cloud.servers.map(({ id }) => ({ ...inError, id, addresses: { net } }));
+        isDown ||= isBuilt;
+        return isDown && asked.includes(' volumev3 ') ? { status: 503, headers: {}, body: 'down' } : undefined;
+      };
+      first = await create();
+      isFailing = false;
+    });
+
+    test('is still one at the next call, and is removed once Cinder responds', async () => {
+      const [failed] = cloud.servers;
+      expect(first).toMatchObject({ reason: { code: 'Unavailable' } });
+
+      expect(await status()).toMatchObject({ reason: { code: 'NotFound' } });
+      expect(await create()).toMatchObject({ reason: { code: 'Unavailable' } });
+      expect(cloud.servers).toEqual([failed]);
+
+      isDown = false;
+      expect(await create()).toMatchObject({ status: 'fulfilled' });
+      expect(cloud.servers).toMatchObject([{ status: 'ACTIVE' }]);
+      expect(cloud.servers).not.toMatchObject([{ id: failed?.id }]);
+    });
+
+    test.each<{ which: string; happens: () => Promise<void> | void }>([
+      {
+        which: 'was seen to run since',
+        happens: async () => {
+          const before = cloud.servers;
+          cloud.servers = before.map((one) => ({ ...one, status: 'ACTIVE' }));
+          await status();
+          cloud.servers = before;
+        },
+      },
+      {
+        which: 'was not seen for long',
+        happens: () => {
+          cloud.clock.advance(2 * 3_600_000);
+        },
+      },
+      {
+        which: 'only an earlier process saw fail',
+        happens: () => {
+          driver = newDriver();
+        },
+      },
+    ])('is there if it $which: it may have run', async ({ happens }) => {
+      const [{ id } = { id: '' }] = cloud.servers;
+
+      await happens();
+      isDown = false;
+
+      const isThere = { status: 'fulfilled', value: { providerID: `openstack:///region/${id}` } };
+      expect([await status(), await create()]).toMatchObject([isThere, isThere]);
+      expect(cloud.askedFor('DELETE compute')).toEqual([]);
+    });
   });
 });
 

@@ -18,6 +18,7 @@ import { type Cloud, Clouds } from './cloud.ts';
 import { supportedKeysOf } from './clouds-yaml.ts';
 import { buildFailure, Creation } from './creation.ts';
 import { deleteServers } from './deletion.ts';
+import { FailedBuilds } from './failed-builds.ts';
 import { ensureFloatingIP, hasFloatingIP } from './floating-ip.ts';
 import { ownerText } from './intent.ts';
 import {
@@ -77,18 +78,20 @@ interface Sought {
 
 /**
  * A driver for OpenStack, in the place of Gardener's: it takes the same classes and Secrets, and finds the servers that were made by it.
- * It keeps nothing that the cloud does not keep, but a token, and for half a minute what names stand for.
+ * It keeps little that the cloud does not keep: a token, for half a minute what names stand for, and what was not answered or has failed last.
  */
 export class OpenStackDriver implements Driver {
   readonly #deps: OpenStackDriverDeps;
   readonly #clouds: Pick<Clouds, 'open' | 'close'>;
   readonly #turns = new OneAtATime();
   readonly #tenure: Tenure;
+  readonly #failedBuilds: FailedBuilds;
 
   constructor(deps: OpenStackDriverDeps) {
     this.#deps = deps;
     this.#clouds = deps.clouds ?? new Clouds(deps.clock, deps.settings, deps.observe);
     this.#tenure = new Tenure(deps.clock);
+    this.#failedBuilds = new FailedBuilds(deps.clock);
   }
 
   async capabilities(): Promise<Capabilities> {
@@ -105,7 +108,8 @@ export class OpenStackDriver implements Driver {
       const cloud = this.#clouds.open(request.secretData, spec.region);
       const className = request.machineClass.metadata.name;
       return await this.#alone(machine, call, async () => {
-        const creation = new Creation({ ...this.#deps, cloud, machine, spec, className, userData });
+        const failedBuilds = this.#failedBuilds;
+        const creation = new Creation({ ...this.#deps, cloud, machine, spec, className, userData, failedBuilds });
         const server = await creation.run(call);
         return { ...(await this.#finish(cloud, spec, machine, server, call)), lastKnownState: undefined };
       });
@@ -324,6 +328,7 @@ export class OpenStackDriver implements Driver {
   }
 
   #stateOf(server: Server): ReturnType<typeof serverStateOf> {
+    if (this.#failedBuilds.has(server)) return 'failed';
     return serverStateOf(server, this.#deps.clock.now(), this.#deps.settings.buildMs);
   }
 }

@@ -5,6 +5,7 @@ import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { FakeOpenStack } from '../../../test/fakes/fake-openstack.ts';
 import { silentLogger } from '../../base/log/logger.ts';
 import { Creation } from './creation.ts';
+import { FailedBuilds } from './failed-builds.ts';
 import { parseProviderSpec } from './provider-spec.ts';
 import type { Server } from './server.ts';
 import { ServerPoll } from './server-poll.ts';
@@ -88,7 +89,9 @@ test('fifty machines that are made at once wait for their servers with the lists
   const made = Array.from({ length: 50 }, async (_, i) => {
     const machine = { cluster: 'c', namespace: 'n', name: `m-${i}`, uid: `u-${i}`, providerID: undefined };
     const deps = { cloud: shared, machine, spec: SPEC, className: 'c', userData: 'x', log: silentLogger };
-    return await new Creation({ ...deps, settings: DEFAULT_OPENSTACK_SETTINGS, clock: cloud.clock }).run(callOf());
+    const { clock } = cloud;
+    const failedBuilds = new FailedBuilds(clock);
+    return await new Creation({ ...deps, settings: DEFAULT_OPENSTACK_SETTINGS, clock, failedBuilds }).run(callOf());
   });
 
   const ended = await cloud.passing(Promise.all(made));

@@ -9,6 +9,7 @@ import { type Answer, NoAnswerError } from './answer.ts';
 import { type Cloud, Clouds } from './cloud.ts';
 import { Creation } from './creation.ts';
 import { deleteServers } from './deletion.ts';
+import { FailedBuilds } from './failed-builds.ts';
 import { ownerText } from './intent.ts';
 import type { Port } from './network.ts';
 import { metadataOf } from './ownership.ts';
@@ -62,7 +63,8 @@ class Scene {
   isLost: (request: string) => boolean = () => false;
 
   async create(change: Partial<OpenStackSpec> = {}): Promise<string> {
-    const creation = new Creation({ ...this.#parts(), spec: { ...spec, ...change }, className: 'c', userData: 'x' });
+    const known = { className: 'c', userData: 'x', failedBuilds: new FailedBuilds(this.clock) };
+    const creation = new Creation({ ...this.#parts(), ...known, spec: { ...spec, ...change } });
     return (await creation.run(callOf({ timeoutMs: 240_000 }))).id;
   }
 

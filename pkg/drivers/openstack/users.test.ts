@@ -8,6 +8,7 @@ import type { MachineIdentity } from '../machine-identity.ts';
 import type { Answer } from './answer.ts';
 import { buildFailure, Creation } from './creation.ts';
 import { deleteServers, type DeletionDeps } from './deletion.ts';
+import { FailedBuilds } from './failed-builds.ts';
 import { intentText, ownerText } from './intent.ts';
 import { metadataOf } from './ownership.ts';
 import { type OpenStackSpec, parseProviderSpec } from './provider-spec.ts';
@@ -84,7 +85,8 @@ async function create(
   const { clock } = cloud;
   const settings = { ...DEFAULT_OPENSTACK_SETTINGS, answerMs };
   const deps = { machine, spec: wanted, className: 'class', userData: 'x', settings, log: silentLogger };
-  return await cloud.passing(new Creation({ ...deps, clock, cloud: cloud.cloud() }).run(callOf()));
+  const failedBuilds = new FailedBuilds(clock);
+  return await cloud.passing(new Creation({ ...deps, clock, cloud: cloud.cloud(), failedBuilds }).run(callOf()));
 }
 
 const { 'kubernetes.io-role-worker': _lost, ...left } = metadataOf(machine, 'class', TAGS);
