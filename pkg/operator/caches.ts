@@ -6,7 +6,6 @@ import {
   type CachingProcess,
   type Informers,
   type KindTable,
-  type ProcessRole,
 } from './cached/kind.ts';
 import type { World } from './world.ts';
 
@@ -35,6 +34,6 @@ export function addCaches(
 }
 
 /** What the worlds of a process read of ours. */
-export function alsoReadBy(worlds: readonly World[], process: ProcessRole): AlsoRead {
+export function alsoReadBy(worlds: readonly World[], process: Omit<CachingProcess, 'alsoRead'>): AlsoRead {
   return Object.assign({}, ...worlds.map(({ alsoReads }) => alsoReads?.(process) ?? {})) as AlsoRead;
 }

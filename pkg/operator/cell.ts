@@ -4,20 +4,21 @@ import type { Logger } from '../base/log/logger.ts';
 import type { Driver } from '../driver/driver.ts';
 import type { HeldWork } from '../health/held-work.ts';
 import type { EventSubject } from '../kube/events/correlator.ts';
+import type { Recorder } from '../kube/events/recorder.ts';
 import type { Outages } from '../kube/gate/outages.ts';
 import type { CachingProcess } from './cached/kind.ts';
 import { addCaches, alsoReadBy, type Caches } from './caches.ts';
 import type { ClusterCaches, ClusterCachesOptions } from './cluster-caches.ts';
 import type { Config } from './config/config.ts';
 import type { ClusterAccess, ClustersOptions } from './clusters.ts';
-import { createElection, type Elect } from './election.ts';
+import { createElection, type Election } from './election.ts';
 import type { ManagerProcess } from './manager-process.ts';
 import type { OperatorMetrics } from './metrics.ts';
 import type { Operator } from './operator.ts';
-import type { CachedCluster } from './target-readiness.ts';
 import type { SharedTarget } from './shared-target.ts';
 import type { TargetCluster } from './target-cluster.ts';
 import { TargetClusters, type TargetClustersOptions } from './target-clusters.ts';
+import type { WorkOptions } from './work.ts';
 
 /** What of a process belongs to one namespace of Machines, and to the cluster that these join. */
 export interface Cell {
@@ -39,9 +40,9 @@ export interface Cell {
   readonly target: TargetCluster | undefined;
   /** Where the Nodes of other cells are in the same target. */
   readonly sharedTarget?: SharedTarget | undefined;
-  readonly elect: Elect;
-  /** As the work waits for the target. */
-  readonly cachedTarget: CachedCluster | undefined;
+  /** Makes the candidacy for a Lease, announced by `recorder`; nothing is acquired yet. */
+  readonly elect: (lease: string, recorder: Recorder) => Election;
+  readonly firstRead?: WorkOptions['firstRead'];
   /** On which outages of the target are reported; undefined: the Leases. */
   readonly subject?: EventSubject;
   /** Connections to drivers that several cells share; undefined: it has its own. */
@@ -66,7 +67,6 @@ export function cellOfFlags(process: ManagerProcess): Cell {
     control: process.clusters.control,
     targets,
     target,
-    cachedTarget: target?.caches,
     ofControl,
     caches: addCaches(ofControl, { process: caching, worlds }),
     openCache: (resource, options) => ofControl.open(resource, options),

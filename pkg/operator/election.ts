@@ -21,9 +21,6 @@ export interface Election {
   readonly fence: Fence;
 }
 
-/** Makes the candidacy for a Lease, announced by `recorder`; nothing is acquired yet. */
-export type Elect = (lease: string, recorder: Recorder) => Election;
-
 export type GateOptions = Omit<LeaderGateDeps, 'fence'> & { readonly clock: ProcessClock };
 
 /** How leaderships are fought for. */

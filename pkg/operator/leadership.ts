@@ -9,7 +9,7 @@ import { type Targets, singleTarget } from '../kube/targets/targets.ts';
 import type { ClusterCaches } from './cluster-caches.ts';
 import { type ClusterAccess, writerTo } from './clusters.ts';
 import { type DriversOptions, type OpenedDrivers, openDrivers } from './drivers.ts';
-import type { Elect } from './election.ts';
+import type { Election } from './election.ts';
 import type { TargetCluster } from './target-cluster.ts';
 
 /** What the controllers of one Lease act with: whatever it changes passes its gate. */
@@ -46,7 +46,7 @@ export interface LeadershipOptions {
   readonly ofControl: ClusterCaches;
   /** Undefined without a target cluster. */
   readonly target: TargetCluster | undefined;
-  readonly elect: Elect;
+  readonly election: Election;
   readonly drivers: Omit<DriversOptions, 'work' | 'gate' | 'elector' | 'target'>;
   readonly intercept: Interceptor | undefined;
   /** In place of the gate, in tests. */
@@ -56,9 +56,8 @@ export interface LeadershipOptions {
 /** Makes the leadership of a Lease, announced by `recorder`; nothing is acquired and no driver called yet. */
 export function createLeadership(lease: string, recorder: Recorder, options: LeadershipOptions): OwnLeadership {
   const { control, ofControl, target, intercept } = options;
-  const election = options.elect(lease, recorder);
-  const { elector } = election;
-  const gate = options.gate ?? election.gate;
+  const { elector } = options.election;
+  const gate = options.gate ?? options.election.gate;
   const kept: Kept[] = [];
   const keep = <T extends Kept>(opened: T): T => {
     kept.push(opened);

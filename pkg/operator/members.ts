@@ -1,9 +1,4 @@
-import type { Registry } from 'prom-client';
-
-import type { Clock } from '../base/clock/clock.ts';
-import type { Config } from './config/config.ts';
 import type { EventRecorder } from '../kube/events/recorder.ts';
-import type { ClusterState } from '../kube/gate/outage-detector.ts';
 import type { Outages } from '../kube/gate/outages.ts';
 import {
   type Check,
@@ -13,75 +8,43 @@ import {
   credentialsValid,
   leadership as leadershipCheck,
 } from '../health/checks.ts';
-import { type HeldWork, workBegun } from '../health/held-work.ts';
+import { workBegun } from '../health/held-work.ts';
 import type { Page } from '../health/page.ts';
 import { Profiles } from '../health/profiles.ts';
 import { HealthServer, type HealthServerDeps, HealthServerError } from '../health/server.ts';
 import type { WorkInProgress } from '../health/work-in-progress.ts';
-import type { LeaseThread } from '../kube/leader/lease-thread.ts';
-import type { LogFields, Logger } from '../base/log/logger.ts';
+import type { LogFields } from '../base/log/logger.ts';
 import { CannotStartError, type Member } from './process/lifecycle.ts';
 import type { ClusterCaches } from './cluster-caches.ts';
 import { type Clusters, accessesOf } from './clusters.ts';
 import type { OwnLeadership } from './leadership.ts';
+import type { ManagerProcess } from './manager-process.ts';
 import { probesOf } from './probes.ts';
 
 const RECORDER_STOP_MS = 4_000;
 
-/** What a log begins with. */
-export interface StartOptions {
-  readonly version: string;
-  readonly identity: string;
-  readonly config: Config;
-  /** Those that the process applies for. */
-  readonly leases: readonly string[];
-}
-
-/** What pages for people show of the process itself, at each moment. */
-export interface ObservedProcess {
-  readonly identity: string;
-  readonly version: string;
-  /** Of /readyz. */
-  readonly checks: Checks;
+/** What is served about a process beside what it has once. */
+interface HealthOptions {
+  /** Told of the port, a free one; undefined: it is the one of the flags. */
+  readonly listening: ((port: number) => void) | undefined;
+  readonly caches: readonly ClusterCaches[];
   readonly leaderships: readonly Pick<OwnLeadership, 'lease' | 'elector'>[];
   /** Undefined: nothing is done about Machines. */
   readonly work: (() => WorkInProgress) | undefined;
-  clusters(): readonly ClusterState[];
-}
-
-export interface HealthOptions {
-  readonly server: Config['server'];
-  /** Told of the port, a free one; undefined: it is the one of `server`. */
-  readonly listening: ((port: number) => void) | undefined;
-  readonly registry: Registry;
+  readonly makePage?: ((checks: Checks) => Page) | undefined;
   /** See HealthServerDeps. */
   readonly scraped?: HealthServerDeps['scraped'];
-  readonly caches: readonly ClusterCaches[];
-  readonly outages: Outages;
-  readonly held: HeldWork;
-  readonly work: (() => WorkInProgress) | undefined;
-  readonly makePage: ((process: ObservedProcess) => Page) | undefined;
-  readonly identity: string;
-  readonly version: string;
-  readonly leaderships: readonly Pick<OwnLeadership, 'lease' | 'elector'>[];
-  readonly clusters: Clusters;
-  readonly renewDeadlineMs: number;
-  readonly clock: Clock;
-  readonly log: Logger;
   /** Further checks of readiness. */
   readonly checks?: readonly Check[];
 }
 
 /** Starts first, with a line in the log, so that connections are closed when everything else has ended. */
-export function connectionsMember(
-  clusters: Clusters,
-  thread: LeaseThread | undefined,
-  { log, ...started }: StartOptions & { readonly log: Logger },
-): Member {
+export function connectionsMember(process: ManagerProcess, leases: readonly string[]): Member {
+  const { clusters, thread, options } = process;
   return {
     name: 'connections',
     start() {
-      log.info(startFields(clusters, started), 'started the process');
+      options.log.info(startFields(process, leases), 'started the process');
       return Promise.resolve();
     },
     async stop() {
@@ -92,8 +55,10 @@ export function connectionsMember(
 }
 
 /** Liveness, readiness and metrics. */
-export function healthMember(options: HealthOptions): Member {
-  const { registry, caches, outages, held, work, leaderships, listening, clock, log } = options;
+export function healthMember(process: ManagerProcess, options: HealthOptions): Member {
+  const { registry, clusters, outages, held } = process;
+  const { config, clock, log } = process.options;
+  const { caches, work, leaderships, listening, scraped } = options;
   const checks = new Checks();
   checks.add(
     cachesSynced(() => caches.flatMap(({ synced }) => [...synced])),
@@ -102,9 +67,9 @@ export function healthMember(options: HealthOptions): Member {
       () => clock.monotonicMs(),
     ),
     credentialsValid(
-      () => accessesOf(options.clusters).map(({ cluster, endpoint }) => ({ cluster, state: endpoint.state })),
+      () => accessesOf(clusters).map(({ cluster, endpoint }) => ({ cluster, state: endpoint.state })),
       () => clock.monotonicMs(),
-      options.renewDeadlineMs,
+      config.leader.renewDeadlineMs,
     ),
     workBegun(
       () => held.list(),
@@ -115,12 +80,10 @@ export function healthMember(options: HealthOptions): Member {
   );
   const live = new Checks();
   live.add({ name: 'ping', check: () => ({ ok: true }) });
-  const { address, profiling } = options.server;
-  const port = listening === undefined ? options.server.port : 0;
+  const { address, profiling } = config.server;
+  const port = listening === undefined ? config.server.port : 0;
   const profiles = profiling ? new Profiles(clock) : undefined;
-  const { identity, version } = options;
-  const page = options.makePage?.({ identity, version, checks, leaderships, work, clusters: () => outages.states() });
-  const { scraped } = options;
+  const page = options.makePage?.(checks);
   const server = new HealthServer({ address, port, live, checks, registry, scraped, work, page, profiles, log });
   return {
     name: 'health server',
@@ -158,8 +121,9 @@ export function recorderMember(component: string, recorder: EventRecorder): Memb
 }
 
 /** Who runs, what it runs, and where. Of the kubeconfigs it names the servers only. */
-function startFields({ control, target }: Clusters, { version, identity, config, leases }: StartOptions): LogFields {
-  const { program, clusters, controllers, drivers, server } = config;
+function startFields({ clusters: { control, target }, options }: ManagerProcess, leases: readonly string[]): LogFields {
+  const { version, identity } = options;
+  const { program, clusters, controllers, drivers, server } = options.config;
   return {
     version,
     program,

@@ -5,6 +5,7 @@ import type { Logger } from '../base/log/logger.ts';
 import type { Random } from '../base/random/random.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import type { Resource } from '../apis/resource.ts';
+import type { Checks } from '../health/checks.ts';
 import type { HeldBack } from '../health/held-work.ts';
 import type { Page } from '../health/page.ts';
 import type { WorkInProgress } from '../health/work-in-progress.ts';
@@ -15,6 +16,7 @@ import { apiVersionOf } from '../kube/client/resource.ts';
 import { EventRecorder, type Recorder } from '../kube/events/recorder.ts';
 import { CONTROL } from '../kube/gate/gate.ts';
 import type { Outage } from '../kube/gate/outage.ts';
+import type { ClusterState } from '../kube/gate/outage-detector.ts';
 import type { OutageChangeListener } from '../kube/gate/outages.ts';
 import { MACHINE_LEASE } from '../kube/leader/names.ts';
 import type { Controller } from '../work/reconcile/controller.ts';
@@ -29,7 +31,7 @@ import { DriverGreetings } from './driver-greetings.ts';
 import { reportingGate } from './election.ts';
 import { createLeadership, type Leadership, type OwnLeadership } from './leadership.ts';
 import { ManagerProcess, type OperatorOptions } from './manager-process.ts';
-import { connectionsMember, healthMember, type ObservedProcess, probesMember, recorderMember } from './members.ts';
+import { connectionsMember, healthMember, probesMember, recorderMember } from './members.ts';
 import type { OperatorMetrics } from './metrics.ts';
 import { OutageReports } from './outage-reports.ts';
 import { permissionsOf } from './preflight/permissions.ts';
@@ -59,7 +61,7 @@ export class Operator {
   readonly #process: ManagerProcess;
   readonly #cell: Cell;
   #work: (() => WorkInProgress) | undefined;
-  #makePage: ((process: ObservedProcess) => Page) | undefined;
+  #makePage: ((checks: Checks) => Page) | undefined;
   readonly #recorders = new Map<string, EventRecorder>();
   readonly #leaderships = new Map<string, OwnLeadership>();
   /** Ends what the process would tell it when its own work has ended. */
@@ -89,6 +91,15 @@ export class Operator {
     return this.#cell.sharedTarget;
   }
 
+  /** Of the process: host name and a random suffix. */
+  get identity(): string {
+    return this.#process.options.identity;
+  }
+
+  get version(): string {
+    return this.#process.options.version;
+  }
+
   /** Live reads of the control cluster. */
   get reader(): Reader {
     return this.#cell.control.reader;
@@ -102,6 +113,11 @@ export class Operator {
   /** Calls `run` each time the control cluster turned out to serve a kind in another version than before. */
   onServedChange(run: () => void): void {
     this.#ending.push(this.#process.clusters.control.transport.served.onChange(run));
+  }
+
+  /** How the clusters are at this moment. */
+  get clusterStates(): readonly ClusterState[] {
+    return this.#cell.outages.states();
   }
 
   /** The outages of this moment. */
@@ -174,17 +190,23 @@ export class Operator {
     const { hooks } = options;
     const driverHooks = openDriver === undefined ? hooks : { ...hooks, openDriver };
     // It is announced under the name of its Lease.
-    const leadership = createLeadership(lease, this.recorder(lease), {
+    const recorder = this.recorder(lease);
+    const leadership = createLeadership(lease, recorder, {
       control,
       ofControl,
       target,
-      elect,
+      election: elect(lease, recorder),
       drivers: { addresses: config.drivers, identity, held, clock, log, metrics: metrics.driver, hooks: driverHooks },
       intercept: hooks?.intercept,
       gate: hooks?.gate,
     });
     this.#leaderships.set(lease, leadership);
     return leadership;
+  }
+
+  /** Those of its Leases that were asked for. */
+  get leaderships(): readonly Pick<OwnLeadership, 'lease' | 'elector'>[] {
+    return [...this.#leaderships.values()];
   }
 
   /** What is being done about single machines, for the port of probes and metrics; to be called before `run`. */
@@ -197,36 +219,22 @@ export class Operator {
     return this.#work?.();
   }
 
-  /** What makes pages for people, for the same port; to be called before `run`. */
-  showPage(make: (process: ObservedProcess) => Page): void {
+  /** What makes pages for people, for the same port, of the checks of /readyz too; to be called before `run`. */
+  showPage(make: (checks: Checks) => Page): void {
     this.#makePage = make;
   }
 
   /** Runs the process with these controllers and services to its end and resolves with the exit code. */
   run(controllers: readonly Controller[], services: readonly Service[] = []): Promise<number> {
-    const { config, registry, clock, random, log } = this;
-    const { ofControl, clusters, identity, lifecycle, thread, options } = this.#process;
-    const { outages, held, target } = this.#cell;
+    const { config, clock, random, log, leaderships } = this;
+    const { ofControl, clusters, identity, lifecycle, options } = this.#process;
+    const { outages, target } = this.#cell;
     const caches = [ofControl, ...(target === undefined ? [] : [target.caches])];
-    const leaderships = [...this.#leaderships.values()];
     const leases = leaderships.flatMap(({ lease, elector }) => (elector === undefined ? [] : [lease]));
-    const health = {
-      server: config.server,
-      registry,
-      caches,
-      outages,
-      held,
-      work: this.#work,
-      makePage: this.#makePage,
-      identity: options.identity,
-      version: options.version,
-      leaderships,
-      clusters,
-      renewDeadlineMs: config.leader.renewDeadlineMs,
-    };
-    lifecycle.add(connectionsMember(clusters, thread, { ...options, leases }));
+    lifecycle.add(connectionsMember(this.#process, leases));
     const listening = options.hooks?.health;
-    if (listening !== 'none') lifecycle.add(healthMember({ ...health, listening, clock, log }));
+    const shown = { caches, leaderships, work: this.#work, makePage: this.#makePage };
+    if (listening !== 'none') lifecycle.add(healthMember(this.#process, { ...shown, listening }));
     lifecycle.add(probesMember(clusters, caches, outages));
     lifecycle.add(this.targets);
     // First of all that asks for more than a sign of life: what is missing is told once, by the one who knows all of it.
@@ -241,26 +249,19 @@ export class Operator {
     lifecycle.add(...services);
     // Where the Leases are with the Machines, they keep others away.
     if (config.leader.namespace !== config.clusters.namespace) lifecycle.add(this.#alone());
-    const reports = new OutageReports({ clock, outages });
-    lifecycle.add(
-      ...leaderships.map((leadership) =>
-        underLease(leadership.lease, leadership.elector, this.#workUnder(leadership, controllers, services, reports)),
-      ),
-    );
+    const works = this.#works(controllers, services);
+    lifecycle.add(...works.map(({ leadership, work }) => underLease(leadership.lease, leadership.elector, work)));
     return lifecycle.run();
   }
 
   /** The work of these controllers and services, for a process in which somebody else holds their Leases; afterwards nothing of it is left. */
   work(controllers: readonly Controller[], services: readonly Service[] = []): LeaderWork {
-    const reports = new OutageReports({ clock: this.clock, outages: this.#cell.outages });
-    const works = [...this.#leaderships.values()].map((leadership) =>
-      this.#workUnder(leadership, controllers, services, reports),
-    );
+    const works = this.#works(controllers, services);
     return {
-      begin: async (signal) => void (await Promise.all(works.map((work) => work.begin(signal)))),
+      begin: async (signal) => void (await Promise.all(works.map(({ work }) => work.begin(signal)))),
       end: async (graceMs) => {
         for (const end of this.#ending) end();
-        await Promise.all(works.map((work) => work.end(graceMs)));
+        await Promise.all(works.map(({ work }) => work.end(graceMs)));
         await Promise.all(
           [...this.#recorders].map(([component, recorder]) => recorderMember(component, recorder).stop(graceMs)),
         );
@@ -295,30 +296,34 @@ export class Operator {
     return new StartCheck({ clusters, permissions, clock, random, log, outages, held });
   }
 
-  #workUnder(
-    leadership: OwnLeadership,
+  /** What is done under each leadership. */
+  #works(
     controllers: readonly Controller[],
     services: readonly Service[],
-    reports: OutageReports,
-  ): Work {
+  ): readonly { readonly leadership: OwnLeadership; readonly work: Work }[] {
     const { clock, random, log, metrics, config } = this;
-    const { outages, held, cachedTarget, subject, ofControl } = this.#cell;
-    const isOurs = ({ lease }: Controller | Service): boolean => lease === leadership.lease;
-    return new Work({
-      leadership,
-      controllers: controllers.filter(isOurs),
-      services: services.filter(isOurs),
-      running: config.controllers,
-      ofControl,
-      ofTarget: cachedTarget,
-      outages,
-      reports,
-      subject,
-      held,
-      clock,
-      random,
-      log,
-      metrics,
+    const { outages, held, target, firstRead, subject, ofControl } = this.#cell;
+    const reports = new OutageReports({ clock, outages });
+    return [...this.#leaderships.values()].map((leadership) => {
+      const isOurs = ({ lease }: Controller | Service): boolean => lease === leadership.lease;
+      const work = new Work({
+        leadership,
+        controllers: controllers.filter(isOurs),
+        services: services.filter(isOurs),
+        running: config.controllers,
+        ofControl,
+        ofTarget: target?.caches,
+        firstRead,
+        outages,
+        reports,
+        subject,
+        held,
+        clock,
+        random,
+        log,
+        metrics,
+      });
+      return { leadership, work };
     });
   }
 }

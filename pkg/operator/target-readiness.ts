@@ -1,4 +1,4 @@
-import { reachPresent, type CacheSource } from '../kube/cache/reach-present.ts';
+import { reachPresent } from '../kube/cache/reach-present.ts';
 import type { Clock } from '../base/clock/clock.ts';
 import { untilAborted } from '../base/clock/deadline.ts';
 import type { Outages } from '../kube/gate/outages.ts';
@@ -7,6 +7,7 @@ import type { HeldWork } from '../health/held-work.ts';
 import type { Logger } from '../base/log/logger.ts';
 import { requeue } from '../work/reconcile/result.ts';
 import type { Reconcile } from '../work/reconcile/worker.ts';
+import type { ClusterCaches } from './cluster-caches.ts';
 import { retryUntilDone } from './retry-until-done.ts';
 import type { Random } from '../base/random/random.ts';
 
@@ -19,18 +20,17 @@ export interface TargetReadinessOptions {
   readonly held: HeldWork;
   /** Name of the Lease under which the work is done. */
   readonly work: string;
-  /** A target cluster that is not the control cluster, and the caches of it; undefined: there is nothing to wait for. */
-  readonly target: CachedCluster | undefined;
-}
-
-/** A cluster and what is cached of it, which may grow. */
-export interface CachedCluster {
-  readonly cluster: Cluster;
-  readonly kinds: readonly CacheSource[];
-  /** Where nobody has waited for the first lists before the work began: resolves when all are there; rejects with the signal's reason. */
-  readonly untilRead?: (signal: AbortSignal) => Promise<void>;
-  /** How long the work waits for it at most, whatever is wrong; without it until the target has an outage. */
-  readonly longestWaitMs?: number;
+  /** The caches of a target cluster that is not the control cluster; undefined: there is nothing to wait for. */
+  readonly target: Pick<ClusterCaches, 'cluster' | 'kinds'> | undefined;
+  /** Where nobody has waited for its first lists before the work begins. */
+  readonly firstRead?:
+    | {
+        /** Resolves when all are there; rejects with the signal's reason. */
+        readonly until: (signal: AbortSignal) => Promise<void>;
+        /** How long the work waits for them at most, whatever is wrong; without it until the target has an outage. */
+        readonly longestMs?: number;
+      }
+    | undefined;
 }
 
 const RECHECK_MS = 5_000;
@@ -59,13 +59,13 @@ export class TargetReadiness {
    * the signal is aborted, whatever the target answers meanwhile. Rejects with the signal's reason, and with errors of our own.
    */
   async begin(signal: AbortSignal): Promise<void> {
-    const { clock, outages, log, target } = this.#options;
+    const { clock, outages, log, target, firstRead } = this.#options;
     if (target === undefined) return;
     const catchingUp = this.#catchUp(target, signal);
     await Promise.race([
       catchingUp,
       untilAborted(untilOutage(outages, target.cluster), signal),
-      ...(target.longestWaitMs === undefined ? [] : [clock.sleep(target.longestWaitMs, signal)]),
+      ...(firstRead?.longestMs === undefined ? [] : [clock.sleep(firstRead.longestMs, signal)]),
     ]);
     if (this.#isReady) return;
 
@@ -88,15 +88,15 @@ export class TargetReadiness {
         : Promise.resolve(requeue(RECHECK_MS, 'the target cluster to respond'));
   }
 
-  async #catchUp(target: CachedCluster, signal: AbortSignal): Promise<void> {
-    const { clock, log, random, held, work } = this.#options;
+  async #catchUp(target: Pick<ClusterCaches, 'cluster' | 'kinds'>, signal: AbortSignal): Promise<void> {
+    const { clock, log, random, held, work, firstRead } = this.#options;
     const hold = held.hold({ work, waitsFor: 'catch-up', of: target.cluster });
     const how = { clock, log, random, hold };
     await retryUntilDone(
       how,
       'reading the target cluster after an outage',
       async (s) => {
-        await target.untilRead?.(s);
+        await firstRead?.until(s);
         await reachPresent(target.kinds, s);
       },
       signal,

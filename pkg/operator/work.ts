@@ -10,23 +10,24 @@ import type { Controller } from '../work/reconcile/controller.ts';
 import { type Reconcile, Worker } from '../work/reconcile/worker.ts';
 import { Backoff } from '../work/workqueue/backoff.ts';
 import { KeyedQueue } from '../work/workqueue/keyed-queue.ts';
+import type { ClusterCaches } from './cluster-caches.ts';
 import type { OwnLeadership } from './leadership.ts';
 import type { OperatorMetrics } from './metrics.ts';
 import type { OutageReports } from './outage-reports.ts';
 import type { Service } from './service.ts';
 import { retryUntilDone } from './retry-until-done.ts';
-import { type CachedCluster, TargetReadiness } from './target-readiness.ts';
+import { TargetReadiness, type TargetReadinessOptions } from './target-readiness.ts';
 import type { Random } from '../base/random/random.ts';
 
-export interface WorkOptions {
+export interface WorkOptions extends Pick<TargetReadinessOptions, 'firstRead'> {
   readonly leadership: Pick<OwnLeadership, 'lease' | 'elector' | 'recorder' | 'endTurns' | 'close'>;
   readonly controllers: readonly Controller[];
   readonly services: readonly Pick<Service, 'begin' | 'end'>[];
   /** Those that run here: one that runs elsewhere gets no keys. */
   readonly running: ReadonlySet<string>;
-  readonly ofControl: CachedCluster;
+  readonly ofControl: Pick<ClusterCaches, 'cluster' | 'kinds'>;
   /** Of the same cluster when both are one; undefined without a target. */
-  readonly ofTarget: CachedCluster | undefined;
+  readonly ofTarget: Pick<ClusterCaches, 'cluster' | 'kinds'> | undefined;
   readonly outages: Outages;
   readonly reports: Pick<OutageReports, 'subscribe'>;
   /** What outages are reported on in place of the Lease. */
@@ -51,7 +52,7 @@ const LONGEST_RETRY_MS = 60_000;
 export class Work implements LeaderWork {
   readonly #options: WorkOptions;
   /** What is cached of the control cluster. */
-  readonly #awaited: readonly CachedCluster[];
+  readonly #awaited: readonly Pick<ClusterCaches, 'kinds'>[];
   readonly #readiness: TargetReadiness;
   readonly #queues: readonly { readonly controller: Controller; readonly queue: KeyedQueue }[];
 

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../apis/meta.ts';
 import type { Resource } from '../apis/resource.ts';
 import type { RoleFile } from './preflight/roles/role.ts';
-import type { AlsoRead, KindTable, ProcessRole } from './cached/kind.ts';
+import type { AlsoRead, CachingProcess, KindTable } from './cached/kind.ts';
 
 /**
  * An API that a process may serve beside ours: what it caches of it, and what it must be allowed. `pkg/worlds` lists them all; the operator
@@ -14,7 +14,7 @@ export interface World {
   /** Of them, that of its machines which are no Machines of ours. */
   readonly machines?: Resource<KubeObject>;
   /** Which kinds of ours are cached for it in a process that would not need them otherwise. */
-  readonly alsoReads?: (process: ProcessRole) => AlsoRead;
+  readonly alsoReads?: (process: Omit<CachingProcess, 'alsoRead'>) => AlsoRead;
   /** Those of its kinds that the API server has to serve. */
   readonly needs: readonly NeededKind[];
   /** All shipped files with its roles. */

@@ -2,8 +2,8 @@ import { phaseOf } from '../apis/machine/v1alpha1/defaults.ts';
 import { toTimestamp } from '../base/clock/clock.ts';
 import type { TreeObjects } from '../fleet/tree.ts';
 import { pendingAlerts } from '../fleet/alerts.ts';
+import type { Checks } from '../health/checks.ts';
 import { servesOwnKinds } from '../kube/leader/names.ts';
-import type { ObservedProcess } from '../operator/members.ts';
 import type { Operator } from '../operator/operator.ts';
 import { AlertSamples } from './alert-samples.ts';
 import { rememberingNodes } from './known-machines.ts';
@@ -17,10 +17,10 @@ const NO_OBJECTS: TreeObjects = { deployments: [], sets: [], machines: [] };
 /** Has the operator serve the status page, if flag `--status-page` is set. */
 export function statusPage(operator: Operator): void {
   if (!operator.config.server.statusPage) return;
-  operator.showPage((process) => pageOf(operator, process));
+  operator.showPage((checks) => pageOf(operator, checks));
 }
 
-function pageOf(operator: Operator, process: ObservedProcess): StatusPage {
+function pageOf(operator: Operator, checks: Checks): StatusPage {
   const { caches, clock, config, log, registry } = operator;
   const isOwner = servesOwnKinds(config.leases);
   const informers = isOwner ? [caches.machineDeployments, caches.machineSets, caches.machines] : [];
@@ -47,25 +47,25 @@ function pageOf(operator: Operator, process: ObservedProcess): StatusPage {
       const values = await samples.read();
       return snapshotOf(
         objects(),
-        process.work?.(),
+        operator.workInProgress,
         {
           process: {
-            identity: process.identity,
+            identity: operator.identity,
             program: config.program,
-            version: process.version,
+            version: operator.version,
             namespace: config.clusters.namespace,
             hasSynced: informers.every(({ hasSynced }) => hasSynced),
             readsMachines: isOwner,
           },
-          leaders: leaderViews(process.leaderships),
-          clusters: clusterViews(process.clusters(), (monotonicMs) =>
+          leaders: leaderViews(operator.leaderships),
+          clusters: clusterViews(operator.clusterStates, (monotonicMs) =>
             toTimestamp(nowMs - clock.monotonicMs() + monotonicMs),
           ),
           drivers: driverViews(
             config.drivers.map(({ provider }) => provider),
             values,
           ),
-          checks: checkViews(process.checks.run()),
+          checks: checkViews(checks.run()),
           alerts: pendingAlerts(values, nowMs).map(({ about, ...rest }) => ({ ...rest, about: about.slice(0, SHOWN) })),
           history,
         },

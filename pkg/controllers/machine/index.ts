@@ -3,7 +3,6 @@ import { controllerOf, keyOf } from '../../apis/meta.ts';
 import type { Config } from '../../operator/config/config.ts';
 import { ActivityRegistry } from '../../work/activity/registry.ts';
 import { isDeletedByForce } from '../../driver/concerned-clusters.ts';
-import type { Drivers } from '../../driver/drivers.ts';
 import { eventsAbout } from '../../kube/events/event-sink.ts';
 import { machines as machineResource } from '../../kube/client/resource.ts';
 import { MACHINE_LEASE } from '../../kube/leader/names.ts';
@@ -12,19 +11,13 @@ import { replacementMetrics } from './replacement-metrics.ts';
 import type { Operator } from '../../operator/operator.ts';
 import type { Controller } from '../../work/reconcile/controller.ts';
 import { endWithResults } from '../../work/reconcile/last-results.ts';
-import type { Draining } from '../draining.ts';
-import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import { MACHINE_EVENT_SOURCE } from '../machine-facts/events.ts';
 import { machinesNamed } from '../machine-facts/namesakes.ts';
 import { nodeAccess, type NodeAccess } from '../machine-facts/node-access.ts';
-import type { NodesInTarget } from '../machine-facts/nodes-in-target.ts';
-import type { Owners } from '../machine-facts/owners.ts';
-import type { ReplacementBudget } from '../machine-facts/replacement-budget.ts';
 import { HOLD_KINDS, holdOf } from '../machine-facts/replacement-hold.ts';
-import type { ReplacementPace } from '../machine-facts/pace.ts';
 import type { VMStates } from '../machine-facts/vm-states.ts';
-import type { Zones } from '../machine-facts/zones.ts';
 import type { ActivityResults } from './calls/results.ts';
+import type { MachineStepsDeps } from './collaborators.ts';
 import { MachineController } from './controller.ts';
 import { machineAccess } from './machine-access.ts';
 import { machineSteps } from './steps.ts';
@@ -41,24 +34,17 @@ import {
   wakeNamesakes,
 } from './wake.ts';
 
-export interface MachineShare extends Pick<Draining, 'drain' | 'rules'> {
-  readonly secrets: SecretContents;
-  readonly zones: Zones;
-  readonly nodesInTarget: NodesInTarget;
-  readonly budget: ReplacementBudget;
-  readonly pace: ReplacementPace;
-  readonly owners: Owners;
-  /** Those of the operator, with somebody who takes note of calls. */
-  readonly drivers: Drivers;
-  readonly vmStates: VMStates;
-  readonly judgedVM: (machineUID: string, isGone: boolean) => void;
-}
-
 /** How many of each kind of long work run at once. Drains have their own place, so that they never hold up the rest. */
 const ACTIVITY_LIMITS = { create: 200, initialize: 200, status: 200, delete: 200, drain: 1_000 };
 
-/** Makes a VM of each Machine, looks after it, and deletes it. */
-export function machine(operator: Operator, share: MachineShare): Controller {
+/** Makes a VM of each Machine, looks after it, and deletes it. `share` is what other controllers have a part in. */
+export function machine(
+  operator: Operator,
+  share: Pick<
+    MachineStepsDeps,
+    'secrets' | 'zones' | 'nodesInTarget' | 'budget' | 'pace' | 'owners' | 'drivers' | 'drain' | 'rules' | 'judgedVM'
+  > & { readonly vmStates: VMStates },
+): Controller {
   const { clock, log, registry, metrics, config, reader } = operator;
   const { machines, machineSets, classes, labelPolicies } = operator.caches;
   const { writer, targets, gate } = operator.under(MACHINE_LEASE);

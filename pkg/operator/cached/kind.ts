@@ -11,7 +11,7 @@ export type AlsoRead = Readonly<
 >;
 
 /** What a process does, as far as it decides which kinds are cached in it. */
-export interface ProcessRole {
+export interface CachingProcess {
   /** That Machines of ours and their owners are in. */
   readonly namespace: string;
   /** That the Leases are in. */
@@ -24,10 +24,6 @@ export interface ProcessRole {
   readonly controllers: ReadonlySet<string>;
   /** What the flags of other APIs say. */
   readonly of: SettingsOf;
-}
-
-/** What decides which kinds are cached. */
-export interface CachingProcess extends ProcessRole {
   /** What other APIs that it serves read of ours. */
   readonly alsoRead: AlsoRead;
 }

@@ -230,13 +230,10 @@ export class CellsProcess {
 
   /** Runs the process to its end and resolves with the exit code. */
   run(): Promise<number> {
-    const { clusters, identity, lifecycle, thread, ofControl, outages, held, random, registry, options } =
-      this.#process;
+    const { clusters, identity, lifecycle, ofControl, outages, random, registry, options } = this.#process;
     const { config, clock, log, hooks } = options;
     const caches = [ofControl, ...(this.#commonTarget === undefined ? [] : [this.#commonTarget.cluster.caches])];
     const health = {
-      server: config.server,
-      registry,
       scraped: (failures: MetricFailures) =>
         this.#metrics.text({
           process: registry,
@@ -245,19 +242,13 @@ export class CellsProcess {
           breathe: () => clock.sleep(0, NEVER),
         }),
       caches,
-      outages,
-      held,
       work: () => cellsWork(this.cells, this.shards, this.#config, this.#others()),
-      makePage: undefined,
-      identity: options.identity,
-      version: options.version,
       leaderships: [],
-      clusters,
-      renewDeadlineMs: config.leader.renewDeadlineMs,
       checks: cellChecks(this.cells, this.shards),
     };
-    lifecycle.add(connectionsMember(clusters, thread, { ...options, leases: [] }));
-    if (hooks?.health !== 'none') lifecycle.add(healthMember({ ...health, listening: hooks?.health, clock, log }));
+    lifecycle.add(connectionsMember(this.#process, []));
+    const listening = hooks?.health;
+    if (listening !== 'none') lifecycle.add(healthMember(this.#process, { ...health, listening }));
     lifecycle.add(probesMember(clusters, caches, outages));
     lifecycle.add(this.#startCheck());
     lifecycle.add(...caches, ...(config.drivers.length > 0 ? [identity] : []));

@@ -8,7 +8,6 @@ import { WholeViews } from '../../kube/cache/whole-views.ts';
 import { nodes, volumeAttachments } from '../../kube/client/resource.ts';
 import { addKinds, type CachingProcess } from '../cached/kind.ts';
 import { TARGET_KINDS } from '../cached/target.ts';
-import type { CachedCluster } from '../target-readiness.ts';
 import type { ClusterAccess } from '../clusters.ts';
 import { Identities } from '../identities.ts';
 import type { ManagerProcess } from '../manager-process.ts';
@@ -64,18 +63,6 @@ export class CommonTarget {
       return views.of(process.namespace);
     };
     return this.cluster.through({ add }, process);
-  }
-
-  /** As the work of a cell waits for it. */
-  get cached(): CachedCluster {
-    const { caches } = this.cluster;
-    return {
-      cluster: caches.cluster,
-      get kinds() {
-        return caches.kinds;
-      },
-      untilRead: (signal) => caches.untilFilled(signal),
-    };
   }
 
   /** Resolves when its Nodes are known as of the present. Throws ApiError. */

@@ -164,7 +164,7 @@ export class RunningCell {
       targets,
       target: this.#target,
       elect: () => ({ gate, elector: shard.elector, fence }),
-      cachedTarget: commonTarget?.cached ?? (this.#target && this.#cachedTarget(this.#target)),
+      firstRead: this.#firstRead(),
       sharedTarget: this.#sharedTarget(),
       subject: cellSubject(namespace),
       openDriver: (provider) => drivers.of(provider),
@@ -278,16 +278,17 @@ export class RunningCell {
     return target;
   }
 
-  #cachedTarget({ access, caches }: TargetCluster): Cell['cachedTarget'] {
+  /** How the work waits for its target. */
+  #firstRead(): Cell['firstRead'] {
+    const target = this.#target;
+    if (target === undefined) return undefined;
+    const untilFilled = (signal: AbortSignal): Promise<void> => target.caches.untilFilled(signal);
+    if (this.#options.commonTarget !== undefined) return { until: untilFilled };
     return {
-      cluster: access.cluster,
-      get kinds() {
-        return caches.kinds;
-      },
-      longestWaitMs: LONGEST_WAIT_MS,
-      untilRead: async (signal) => {
-        await caches.untilFilled(signal);
-        this.#targetUID = await readClusterUID(access.reader, signal);
+      longestMs: LONGEST_WAIT_MS,
+      until: async (signal) => {
+        await untilFilled(signal);
+        this.#targetUID = await readClusterUID(target.access.reader, signal);
         // Whoever has deleted the Lease of the target before has deleted that of a workload cluster, if both were one.
         await this.claim(signal);
       },

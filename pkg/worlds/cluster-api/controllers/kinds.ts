@@ -2,7 +2,7 @@ import type { KubeObject } from '../../../apis/meta.ts';
 import { CLUSTER_API_FLAGS } from './flags.ts';
 import { customResourceDefinitions, secrets } from '../../../kube/client/resource.ts';
 import { CLUSTER_API_FILE, clusterAPIClusters, clusterAPIMachines } from '../api/resources.ts';
-import { type ProcessRole, cached } from '../../../operator/cached/kind.ts';
+import { type CachingProcess, cached } from '../../../operator/cached/kind.ts';
 import type { ClusterAPIMachine } from '../api/machine.ts';
 import type { IndexFunctions } from '../../../kube/cache/store.ts';
 import { present } from '../../../operator/indexes/present.ts';
@@ -15,10 +15,10 @@ export const CLUSTER_API_MACHINE_INDEXES = {
   dataSecret: ({ spec }) => present(spec?.bootstrap?.dataSecretName),
 } satisfies IndexFunctions<ClusterAPIMachine>;
 
-export const isClusterAPI = ({ controllers }: Pick<ProcessRole, 'controllers'>): boolean =>
+export const isClusterAPI = ({ controllers }: Pick<CachingProcess, 'controllers'>): boolean =>
   controllers.has('cluster-api');
 
-export function placesOf(namespace: string, { of }: Pick<ProcessRole, 'of'>): { readonly namespace?: string } {
+export function placesOf(namespace: string, { of }: Pick<CachingProcess, 'of'>): { readonly namespace?: string } {
   return of(CLUSTER_API_FLAGS).isEverywhere ? {} : { namespace };
 }
 

@@ -12,11 +12,11 @@ import {
   ironCoreVolumes,
 } from '../api/resources.ts';
 import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE } from './leases.ts';
-import { type ProcessRole, cached } from '../../../operator/cached/kind.ts';
+import { type CachingProcess, cached } from '../../../operator/cached/kind.ts';
 
-const schedules = ({ leases }: ProcessRole): boolean => leases.has(IRONCORE_SCHEDULER_LEASE);
-const servesPools = ({ leases }: ProcessRole): boolean => leases.has(IRONCORE_POOLS_LEASE);
-const keepsPools = ({ controllers }: ProcessRole): boolean => controllers.has('ironcore.lifecycle');
+const schedules = ({ leases }: CachingProcess): boolean => leases.has(IRONCORE_SCHEDULER_LEASE);
+const servesPools = ({ leases }: CachingProcess): boolean => leases.has(IRONCORE_POOLS_LEASE);
+const keepsPools = ({ controllers }: CachingProcess): boolean => controllers.has('ironcore.lifecycle');
 
 /** What is lost where roles of earlier releases do not cover them, or where IronCore's IPAM is not installed. */
 const SECRETS = 'Secrets of Machines of IronCore: those that come late are seen up to a minute later';

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../../apis/meta.ts';
 import { configMaps } from '../../../kube/client/resource.ts';
 import { cloudClusters, clusterMachines, machinePools } from '../api/resources.ts';
-import { cached, type ProcessRole } from '../../../operator/cached/kind.ts';
+import { cached, type CachingProcess } from '../../../operator/cached/kind.ts';
 
 /** What is lost where roles of earlier releases do not cover the objects that Clusters take their settings from. */
 export const WITHOUT_SETTINGS =
@@ -12,7 +12,8 @@ const CLUSTERS =
   'Clusters of Mirantis Container Cloud: maintenance does not wait for them, and they do not restrict labels';
 const POOLS = 'MachinePools of Mirantis Container Cloud: pools are not served';
 
-export const isMirantis = ({ controllers }: Pick<ProcessRole, 'controllers'>): boolean => controllers.has('mirantis');
+export const isMirantis = ({ controllers }: Pick<CachingProcess, 'controllers'>): boolean =>
+  controllers.has('mirantis');
 
 export const MIRANTIS_KINDS = {
   clusterMachines: cached(clusterMachines, (process) =>
