@@ -5,6 +5,7 @@ import { messageOf } from '../../driver/errno.ts';
 import { ApiError } from '../../kube/client/errors.ts';
 import { reasonFor } from '../machine-facts/node-refusal.ts';
 import type { ObjectEvent } from '../replicas/events.ts';
+import type { RefusedChange } from '../replicas/refusals.ts';
 
 /** Source component of these Events, as in the original. */
 export const MACHINE_DEPLOYMENT_EVENT_SOURCE = 'machine-controller-manager';
@@ -54,12 +55,6 @@ export function releasedMachines<T extends KubeObject>(
 }
 
 const MAX_ANSWERS = 3;
-
-/** An object that refused a change, and what was answered. */
-export interface RefusedChange {
-  readonly name: string;
-  readonly cause: unknown;
-}
 
 /** Nodes that refused what a rollout puts on them, told once for each: what was answered, with the name of a Node for each answer. */
 export function couldNotMarkNodes(

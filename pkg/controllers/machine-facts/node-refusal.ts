@@ -1,6 +1,7 @@
 import { NODE_SYNC_REFUSED_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { ApiError, isDenial } from '../../kube/client/errors.ts';
+import type { ReportedOnce } from '../../work/reconcile/reported-once.ts';
 
 /** Condition type on a Machine, MachineSet or MachineDeployment of which something was refused for a Node. There is none otherwise. */
 export const NODE_SYNC_REFUSED = 'NodeSyncRefused';
@@ -21,6 +22,11 @@ const LONGEST_TEXT = 1_000;
 /** Whether a change failed in a way that somebody must be told of: refused, or a webhook that does not work. */
 export function isWorthReporting(err: unknown): err is ApiError {
   return isDenial(err) || ApiError.is(err, 'InternalError');
+}
+
+/** Whether an error that is worth reporting may be over the next time: what fails once, as in a change of etcd's leader, is no refusal. */
+export function isFirstFailure(err: ApiError, reported: ReportedOnce, uid: string, what: string): boolean {
+  return !isDenial(err) && reported.isNew(uid, what);
 }
 
 /** The words of the API server, without the Node's name: the same for every Node. */

@@ -5,11 +5,10 @@ import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import { MINUTE_MS } from '../../base/clock/clock.ts';
 import type { Finalizer } from '../../work/reconcile/finalizer.ts';
-import { isDenial } from '../../kube/client/errors.ts';
 import { PassNotes } from '../../work/reconcile/object-pass/pass-notes.ts';
 import { ReportedOnce } from '../../work/reconcile/reported-once.ts';
 import { next, runSteps, stop, type Step, type StepResult } from '../../work/reconcile/result.ts';
-import { isWorthReporting } from '../machine-facts/node-refusal.ts';
+import { isFirstFailure, isWorthReporting } from '../machine-facts/node-refusal.ts';
 import { isUnfreezeRequested } from './freeze-marks.ts';
 import { describeRefusedChange } from './refused-change.ts';
 
@@ -89,8 +88,7 @@ export class OwnerController<T extends Owner, P extends OwnerPass<T>> {
     const phase = this.#phaseOf(pass);
     const result = await runSteps(phase.work, pass, () => observe(pass)).catch((err: unknown) => {
       if (!isWorthReporting(err)) throw err;
-      // What fails once, as in a change of etcd's leader, is no refusal.
-      if (!isDenial(err) && this.#reportedOnce.isNew(object.metadata.uid, 'its work failed')) throw err;
+      if (isFirstFailure(err, this.#reportedOnce, object.metadata.uid, 'its work failed')) throw err;
       Object.assign(pass, { error: err, isCutShort: true, refusal: describeRefusedChange(err) });
       return stop;
     });

@@ -1,10 +1,5 @@
 import type { KubeObject } from '../../apis/meta.ts';
-import { isWorthReporting } from '../machine-facts/node-refusal.ts';
-import { atOnce } from './at-once.ts';
-import { describeRefusedChange } from './refused-change.ts';
 import { Refusals } from './refusals.ts';
-
-const CHANGES_AT_ONCE = 20;
 
 export interface Unchanged<T> {
   /** Those that refuse, also those that were not tried again yet. */
@@ -29,17 +24,8 @@ export class PatientChanges {
     objects: readonly T[],
     change: (object: T) => Promise<unknown>,
   ): Promise<Unchanged<T>> {
-    const due = objects.filter((object) => this.#refusals.isDue(idOf(owner, object)));
-    await atOnce(CHANGES_AT_ONCE, due, async (object) => {
-      const id = idOf(owner, object);
-      try {
-        await change(object);
-        this.#refusals.delete(id);
-      } catch (err) {
-        if (!isWorthReporting(err)) throw err;
-        this.#refusals.add(owner, id, this.#refusals.isToTell(id, err) ? describeRefusedChange(err) : undefined);
-      }
-    });
+    const nameOf = ({ metadata }: T): string => metadata.name;
+    await this.#refusals.changeEach(objects, { owner, idOf: (object) => idOf(owner, object), nameOf, change });
     return this.among(owner, objects);
   }
 

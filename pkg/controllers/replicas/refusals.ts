@@ -1,18 +1,46 @@
 import { type Clock, MINUTE_MS } from '../../base/clock/clock.ts';
 import type { Random } from '../../base/random/random.ts';
-import { isDenial } from '../../kube/client/errors.ts';
+import { messageOf } from '../../driver/errno.ts';
+import { ApiError, isDenial } from '../../kube/client/errors.ts';
 import { Backoff } from '../../work/workqueue/backoff.ts';
+import { isWorthReporting } from '../machine-facts/node-refusal.ts';
+import { atOnce } from './at-once.ts';
+import { describeRefusedChange } from './refused-change.ts';
 
 /** How long what has refused is left alone. */
 const RETRIES = { baseMs: 5_000, maxMs: 5 * MINUTE_MS };
 /** What nobody asked for so long after it was due is forgotten. */
 const FORGET_AFTER_MS = 10 * MINUTE_MS;
+/** How many objects are changed side by side. */
+const CHANGES_AT_ONCE = 20;
 
 interface Refusal {
   readonly owner: string;
   readonly times: number;
   readonly notBeforeMs: number;
   readonly text: string | undefined;
+}
+
+/** One change of each of some objects, of which any may be refused. */
+export interface ObjectChanges<T> {
+  /** Who comes back for those that refuse. */
+  readonly owner: string;
+  readonly idOf: (object: T) => string;
+  readonly nameOf: (object: T) => string;
+  readonly change: (object: T) => Promise<unknown>;
+  /** Any other error is thrown when all were tried. By default what is worth reporting is a refusal, and told unless it may be over the next time. */
+  readonly isRefusal?: (err: unknown) => boolean;
+}
+
+/** An object that refused a change, and what was answered. */
+export interface RefusedChange {
+  readonly name: string;
+  readonly cause: unknown;
+}
+
+interface Refused extends RefusedChange {
+  /** It is to be told, and nothing was told of this object before. */
+  readonly isNew: boolean;
 }
 
 /**
@@ -29,13 +57,35 @@ export class Refusals {
     this.#backoff = new Backoff({ ...RETRIES, random });
   }
 
-  has(uid: string): boolean {
-    return this.#refusals.has(uid);
+  /**
+   * Changes the objects that are due, side by side: one that refuses stops neither the others nor what comes after them. `tell` is given
+   * those that did, also before another error is thrown.
+   */
+  async changeEach<T>(
+    objects: readonly T[],
+    { owner, idOf, nameOf, change, isRefusal }: ObjectChanges<T>,
+    tell: (refused: readonly Refused[]) => void = () => {},
+  ): Promise<void> {
+    const refused: Refused[] = [];
+    const due = objects.filter((object) => this.isDue(idOf(object)));
+    const changed = atOnce(CHANGES_AT_ONCE, due, async (object) => {
+      const id = idOf(object);
+      try {
+        await change(object);
+        this.delete(id);
+      } catch (cause) {
+        if (!(isRefusal ?? isWorthReporting)(cause)) throw cause;
+        // What fails once, as in a change of etcd's leader, is no refusal.
+        const isTold = isRefusal !== undefined || isDenial(cause) || this.has(id);
+        refused.push({ name: nameOf(object), cause, isNew: isTold && this.textOf(id) === undefined });
+        this.#add(owner, id, isTold ? textOf(cause) : undefined);
+      }
+    });
+    await changed.finally(() => tell(refused));
   }
 
-  /** Whether an error is to be told: what fails once, as in a change of etcd's leader, is no refusal. */
-  isToTell(uid: string, err: unknown): boolean {
-    return isDenial(err) || this.has(uid);
+  has(uid: string): boolean {
+    return this.#refusals.has(uid);
   }
 
   isDue(uid: string): boolean {
@@ -43,7 +93,7 @@ export class Refusals {
   }
 
   /** It has refused once more, and what is told of that. `owner` is who comes back for it. */
-  add(owner: string, uid: string, text?: string): void {
+  #add(owner: string, uid: string, text: string | undefined): void {
     const times = (this.#refusals.get(uid)?.times ?? 0) + 1;
     const notBeforeMs = this.#clock.monotonicMs() + this.#backoff.delayMs(times);
     this.#refusals.set(uid, { owner, times, notBeforeMs, text });
@@ -70,4 +120,8 @@ export class Refusals {
     }
     return soonest;
   }
+}
+
+function textOf(cause: unknown): string {
+  return cause instanceof ApiError ? describeRefusedChange(cause) : messageOf(cause);
 }

@@ -2,16 +2,12 @@ import { UPDATE_RESULT_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
 import { keyOf, refOf } from '../../../apis/meta.ts';
-import { isNotFound } from '../../../kube/client/errors.ts';
+import { ignoreNotFound } from '../../../kube/client/errors.ts';
 import { mergePatch, type Patch } from '../../../kube/client/patch.ts';
 import { machines as machineResource } from '../../../kube/client/resource.ts';
-import { isWorthReporting } from '../../machine-facts/node-refusal.ts';
-import { atOnce } from '../../replicas/at-once.ts';
-import { couldNotMoveMachines, type RefusedChange } from '../events.ts';
+import { couldNotMoveMachines } from '../events.ts';
 import { Refusals } from '../../replicas/refusals.ts';
 import type { MachineDeploymentDeps } from '../step.ts';
-
-const PATCHES_AT_ONCE = 20;
 
 type Deps = Pick<MachineDeploymentDeps, 'writer' | 'recorder' | 'clock' | 'log' | 'random'>;
 
@@ -73,32 +69,19 @@ export class Moves {
   ): Promise<boolean> {
     const { writer, recorder, log } = this.#deps;
     const owner = keyOf(deployment);
-    const due = machines.filter(({ metadata }) => refusals.isDue(metadata.uid));
-    const refused: RefusedChange[] = [];
-    const newRefusals: RefusedChange[] = [];
     let changed = 0;
-    const patched = atOnce(PATCHES_AT_ONCE, due, async (machine) => {
-      const { name, uid } = machine.metadata;
-      try {
-        const patch = patchOf(machine);
-        await writer.patch('change', machineResource, refOf(machine), patch, { signal });
-        changed += 1;
-        refusals.delete(uid);
-      } catch (cause) {
-        // One that is gone, which a watch that stalls does not show, is no change: a pass after the other would ask for it.
-        if (isNotFound(cause)) return;
-        if (!isWorthReporting(cause)) throw cause;
-        refused.push({ name, cause });
-        const isTold = refusals.isToTell(uid, cause);
-        if (isTold && refusals.textOf(uid) === undefined) newRefusals.push({ name, cause });
-        refusals.add(owner, uid, isTold ? cause.message : undefined);
-      }
-    });
-    await patched.finally(() => {
+    const change = async (machine: Machine): Promise<void> => {
+      const patched = writer.patch('change', machineResource, refOf(machine), patchOf(machine), { signal });
+      // One that is gone, which a watch that stalls does not show, is no change: a pass after the other would ask for it.
+      if ((await patched.catch(ignoreNotFound)) !== undefined) changed += 1;
+    };
+    const [idOf, nameOf] = [({ metadata }: Machine) => metadata.uid, ({ metadata }: Machine) => metadata.name];
+    await refusals.changeEach(machines, { owner, idOf, nameOf, change }, (refused) => {
       const [first] = refused;
       if (first === undefined) return;
       const fields = { key: owner, machines: refused.length, machine: first.name, err: first.cause };
       log.warn(fields, 'could not update machines for a rollout');
+      const newRefusals = refused.filter(({ isNew }) => isNew);
       if (newRefusals.length > 0) recorder.event(couldNotMoveMachines(deployment, newRefusals));
     });
     return changed > 0;

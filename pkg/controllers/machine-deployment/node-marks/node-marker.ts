@@ -8,14 +8,12 @@ import { machines as machineResource, nodes } from '../../../kube/client/resourc
 import type { Target } from '../../../kube/targets/targets.ts';
 import { recordedNodeOf } from '../../machine-facts/recorded-node.ts';
 import { isHeldOtherwise } from '../../machine-facts/rollout-marks.ts';
-import { atOnce } from '../../replicas/at-once.ts';
 import type { MachineDeploymentDeps } from '../step.ts';
-import { couldNotMarkNodes, type RefusedChange } from '../events.ts';
+import { couldNotMarkNodes } from '../events.ts';
 import { Refusals } from '../../replicas/refusals.ts';
 import { markNode, missingNodeMarks, type RolloutMarks } from './rollout-node-marks.ts';
 
-/** How many Nodes are written at once, and at most in one pass: scaling must not wait behind a thousand Nodes. */
-const NODES_AT_ONCE = 20;
+/** How many Nodes are written at most in one pass: scaling must not wait behind a thousand Nodes. */
 const NODES_A_PASS = 100;
 /** A kubelet writes its Node too: how often a write that met a change is decided anew before the Node counts as refused. */
 const CONFLICT_TRIES = 5;
@@ -47,11 +45,6 @@ export function bothMarked(a: Marked, b: Marked): Marked {
 /** One write of a rollout to a Node, decided over the Node as it is given: as the cache has it, and after a Conflict as a live read shows it. */
 export type NodeWrite = (target: Target, node: Node, signal: AbortSignal, machine: Machine) => Promise<void>;
 
-export interface Written extends Marked {
-  /** The Nodes that refused for the first time: an Event has told of them. */
-  readonly newRefusals: readonly RefusedChange[];
-}
-
 interface Work extends NodeOfMachine {
   readonly target: Target;
   readonly node: Node;
@@ -77,12 +70,12 @@ export class NodeMarker {
     machines: readonly Machine[],
     marks: RolloutMarks,
     signal: AbortSignal,
-  ): Promise<Written> {
+  ): Promise<Marked> {
     return this.markEach(owner, new Map(machines.map((machine) => [machine, marks])), signal);
   }
 
   /** The same, of Machines whose Nodes should carry different marks. */
-  markEach(owner: MachineDeployment, marks: ReadonlyMap<Machine, RolloutMarks>, signal: AbortSignal): Promise<Written> {
+  markEach(owner: MachineDeployment, marks: ReadonlyMap<Machine, RolloutMarks>, signal: AbortSignal): Promise<Marked> {
     return this.#writeAll(
       owner,
       [...marks].flatMap(([machine, its]) => this.#missing(machine, its)),
@@ -96,7 +89,7 @@ export class NodeMarker {
     list: readonly NodeOfMachine[],
     write: NodeWrite,
     signal: AbortSignal,
-  ): Promise<Written> {
+  ): Promise<Marked> {
     const works = list.flatMap(({ machine, node }): Work[] => {
       const target = this.#deps.targets.of(machine);
       return target === undefined || node === undefined ? [] : [{ target, machine, node, write }];
@@ -109,37 +102,32 @@ export class NodeMarker {
     return !this.#refusals.isDue(node.metadata.uid);
   }
 
-  async #writeAll(deployment: MachineDeployment, behind: readonly Work[], signal: AbortSignal): Promise<Written> {
+  async #writeAll(deployment: MachineDeployment, behind: readonly Work[], signal: AbortSignal): Promise<Marked> {
     const owner = keyOf(deployment);
     const due = behind.filter(({ node }) => !this.isLeftAlone(node));
-    const refused: RefusedChange[] = [];
-    const newRefusals: RefusedChange[] = [];
-    await atOnce(NODES_AT_ONCE, due.slice(0, NODES_A_PASS), async (work) => {
-      const { uid, name } = work.node.metadata;
-      try {
-        await this.#write(work, signal);
-        this.#refusals.delete(uid);
-      } catch (cause) {
-        signal.throwIfAborted();
-        if (cause instanceof GateClosedError) throw cause;
-        refused.push({ name, cause });
-        if (!this.#refusals.has(uid)) newRefusals.push({ name, cause });
-        this.#refusals.add(owner, uid);
-      }
-    });
-    const [first] = refused;
-    const count = refused.length;
-    if (first !== undefined) {
-      this.#deps.log.warn(
-        { key: owner, nodes: count, node: first.name, err: first.cause },
-        'could not update nodes for a rollout',
-      );
-    }
-    if (newRefusals.length > 0) this.#deps.recorder.event(couldNotMarkNodes(deployment, newRefusals));
+    let count = 0;
+    await this.#refusals.changeEach(
+      due.slice(0, NODES_A_PASS),
+      {
+        owner,
+        idOf: ({ node }) => node.metadata.uid,
+        nameOf: ({ node }) => node.metadata.name,
+        change: (work) => this.#write(work, signal),
+        isRefusal: (err) => !signal.aborted && !(err instanceof GateClosedError),
+      },
+      (refused) => {
+        const [first] = refused;
+        if (first === undefined) return;
+        count = refused.length;
+        const fields = { key: owner, nodes: refused.length, node: first.name, err: first.cause };
+        this.#deps.log.warn(fields, 'could not update nodes for a rollout');
+        const newRefusals = refused.filter(({ isNew }) => isNew);
+        if (newRefusals.length > 0) this.#deps.recorder.event(couldNotMarkNodes(deployment, newRefusals));
+      },
+    );
     return {
       hasMore: due.length > NODES_A_PASS,
       isDone: due.length === behind.length && due.length <= NODES_A_PASS && count === 0,
-      newRefusals,
     };
   }
 

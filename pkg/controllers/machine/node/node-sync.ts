@@ -18,6 +18,7 @@ import { joinsRollout } from '../../replicas/rollout-hold.ts';
 import {
   ALL_CHANGES,
   describeRefusals,
+  isFirstFailure,
   isWorthReporting,
   reasonFor,
   type NodeRefusal,
@@ -185,8 +186,8 @@ async function syncTemplate(syncing: Syncing, capacity: CapacityChange | undefin
     return [];
   } catch (err) {
     if (!isWorthReporting(err)) throw err;
-    // A server that fails once works the next time; a webhook that does not work would make us wait for each part.
-    if (!isDenial(err) && deps.reportedOnce.isNew(machine.metadata.uid, 'node sync failed')) throw err;
+    if (isFirstFailure(err, deps.reportedOnce, machine.metadata.uid, 'node sync failed')) throw err;
+    // A webhook that does not work would make us wait for each part.
     if (!isDenial(err)) return [{ what: ALL_CHANGES, why: reasonFor(err, name) }];
     const [marks, entries] = [OWN_ENTRIES, templateEntries(allowedOf(deps, ctx, node))].map((some) =>
       some.filter((one) => !without.has(one)),

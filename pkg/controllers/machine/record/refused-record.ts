@@ -2,12 +2,12 @@ import { nodeNameOf, phaseOf, providerIDOf } from '../../../apis/machine/v1alpha
 import { MACHINE_FINALIZER, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Clock } from '../../../base/clock/clock.ts';
-import { type ApiError, isDenial } from '../../../kube/client/errors.ts';
+import type { ApiError } from '../../../kube/client/errors.ts';
 import { Backoff } from '../../../work/workqueue/backoff.ts';
 import { deletionStageOf, describeStage, textOfStage } from '../../machine-facts/deletion-stage.ts';
 import { MACHINE_EVENTS, type MachineEvent } from '../../machine-facts/events.ts';
 import { isUninitialized } from '../../machine-facts/joining.ts';
-import { reasonFor } from '../../machine-facts/node-refusal.ts';
+import { isFirstFailure, reasonFor } from '../../machine-facts/node-refusal.ts';
 import {
   beginPhase,
   copyOf,
@@ -80,7 +80,7 @@ export class RefusedRecords {
   withoutRecord(ctx: MachineContext, err: ApiError): Instead | undefined {
     const { observed, machine } = ctx;
     // A webhook that does not work fails again.
-    if (!isDenial(err) && this.#reportedOnce.isNew(observed.metadata.uid, 'recording failed')) return undefined;
+    if (isFirstFailure(err, this.#reportedOnce, observed.metadata.uid, 'recording failed')) return undefined;
     if (isMachineRelease(observed, machine)) return this.#held(ctx, err);
     return isBeingCreated(observed) && !isBeingDeleted(observed) && isNeededForVM(ctx)
       ? this.#waiting(ctx, err)
@@ -90,7 +90,7 @@ export class RefusedRecords {
   /** An Event of a status that the API server refuses; undefined when it was told already. Nothing else can tell of it. */
   refusedStatus({ observed }: MachineContext, err: ApiError): MachineEvent | undefined {
     const { uid, name } = observed.metadata;
-    if (!isDenial(err) && this.#reportedOnce.isNew(uid, 'writing the status failed')) return undefined;
+    if (isFirstFailure(err, this.#reportedOnce, uid, 'writing the status failed')) return undefined;
     const message = `${RECORD_REFUSED}the status of the machine: ${reasonFor(err, name)}`;
     if (!this.#reportedOnce.isNew(uid, message)) return undefined;
     return { object: observed, type: MACHINE_EVENTS.RecordRefused, reason: 'RecordRefused', message };
