@@ -68,11 +68,6 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'packages/providers/iri': '**/worlds/**',
 };
 
-/** Files that may, in a folder that must not: users are told which field of Mirantis' front end to set, by pure functions that commands call, too. */
-const FILE_EXCEPTIONS: Readonly<Record<string, string>> = {
-  'pkg/controllers/machine-facts/front-end-field.ts': '**/worlds/**',
-};
-
 /** Generated code has folders of the wire's names. */
 const EXCEPT = ['!**/gen/**'];
 
@@ -143,10 +138,10 @@ for (const [parent, tiers] of Object.entries(INNER_TIERS)) {
 }
 const isOfTheHost = (folder: string): boolean =>
   OF_THE_HOST.some((host) => folder === host || folder.startsWith(`${host}/`)) && folder !== 'packages/providers/sim';
-const importsOf = (files: string, folder: string, patterns: readonly string[]) => {
+const importsOf = (folder: string, patterns: readonly string[]) => {
   const message = `${folder} imports only from the tiers before it (oxlint.config.ts).`;
   return {
-    files: [files],
+    files: [`${folder}/**`],
     rules: {
       'typescript/no-restricted-imports': [
         'error',
@@ -158,14 +153,7 @@ const importsOf = (files: string, folder: string, patterns: readonly string[]) =
     },
   };
 };
-const layers = [
-  ...[...refused].map(([folder, patterns]) => importsOf(`${folder}/**`, folder, patterns)),
-  ...Object.entries(FILE_EXCEPTIONS).map(([file, allowed]) => {
-    const folder = file.slice(0, file.lastIndexOf('/'));
-    const patterns = (refused.get(folder) ?? []).filter((pattern) => pattern !== allowed);
-    return importsOf(file, folder, patterns);
-  }),
-];
+const layers = [...refused].map(([folder, patterns]) => importsOf(folder, patterns));
 
 const NETWORK = ['fetch', 'WebSocket', 'EventSource'].map((name) => ({
   name,

@@ -1,7 +1,10 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../apis/meta.ts';
-import { CLUSTER_GROUP, MIRANTIS_POOL_LABEL } from '../../worlds/mirantis/api/machine.ts';
-import { KAAS_GROUP } from '../../worlds/mirantis/api/pool.ts';
+
+/** The API of Mirantis Container Cloud by its names: a test of that world holds them to its own. */
+const CLUSTER_GROUP = 'cluster.k8s.io';
+const KAAS_GROUP = 'kaas.mirantis.com';
+const POOL_LABEL = 'kaas.mirantis.com/machinepool-name';
 
 /** What is asked of a Machine of a pool alone; the rest is its pool's. */
 type OwnField = 'maintenance' | 'delete';
@@ -17,7 +20,7 @@ export function frontEndField(
   field: OwnField | 'deletionPolicy',
 ): string | undefined {
   const { apiVersion = '', kind, name } = controllerOf({ metadata }) ?? {};
-  const pool = metadata.labels?.[MIRANTIS_POOL_LABEL];
+  const pool = metadata.labels?.[POOL_LABEL];
   if (apiVersion.startsWith(`${CLUSTER_GROUP}/`) && kind === 'Machine') return ofMachine(field, name ?? '');
   if (pool === undefined || kind !== 'MachineSet') return undefined;
   return field === 'deletionPolicy'

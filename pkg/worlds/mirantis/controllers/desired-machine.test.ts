@@ -2,7 +2,10 @@ import { describe, expect, test } from '@jest/globals';
 
 import { clusterMachine, clusterSettings } from '../../../../test/cluster-machine.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { frontEndField } from '../../../controllers/machine-facts/front-end-field.ts';
 import { parseProviderSpec } from '../../../drivers/openstack/provider-spec.ts';
+import { MIRANTIS_POOL_LABEL } from '../api/machine.ts';
+import { clusterMachines, machinePools } from '../api/resources.ts';
 import { readClusterSettings } from './cluster-settings.ts';
 import { readProviderValue, type ProviderValue } from './provider-value.ts';
 import { changeFor, classFor, fixedFieldsChanged, desiredMachine } from './desired-machine.ts';
@@ -174,6 +177,17 @@ describe('our Machine', () => {
       class: { kind: 'MachineClass', name: 'mcc-1' },
       nodeTemplate: { metadata: { labels: { a: 'b' } } },
     });
+  });
+
+  test('is said to be set by the object that it was made of, or by its pool', () => {
+    const nameOf = ({ plural, group }: { readonly plural: string; readonly group: string }) => `${plural}.${group}`;
+    const one = made();
+    expect(frontEndField(one, 'maintenance')).toBe(`${AT}.maintenance of ${nameOf(clusterMachines)} m-1`);
+
+    one.metadata.labels = { [MIRANTIS_POOL_LABEL]: 'p' };
+    one.metadata.ownerReferences = [{ apiVersion: 'v1', kind: 'MachineSet', name: 's', uid: 'u', controller: true }];
+    const ofPool = `spec.machineSpec.providerSpec.value.deletionPolicy of ${nameOf(machinePools)} p`;
+    expect(frontEndField(one, 'deletionPolicy')).toBe(ofPool);
   });
 
   test.each([
