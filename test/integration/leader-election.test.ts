@@ -6,8 +6,7 @@ import { LeaseFence } from '../../pkg/kube/gate/fence.ts';
 import { ApiError, REFUSAL_PATIENCE_MS } from '../../pkg/kube/client/errors.ts';
 import { HttpLeaseClient } from '../../pkg/kube/client/lease-client.ts';
 import { Transport } from '../../pkg/kube/client/transport.ts';
-import type { LeaseClient } from '../../pkg/kube/leader/lease-client.ts';
-import { Elector } from '../../pkg/kube/leader/elector.ts';
+import { Elector, type ElectorDeps } from '../../pkg/kube/leader/elector.ts';
 import { releasedLease, takenLease, type LeaseTiming } from '../../pkg/kube/leader/lease.ts';
 import { silentLogger, type LogFields } from '../../pkg/base/log/logger.ts';
 import { leaderMetrics } from '../../pkg/base/metrics/leader.ts';
@@ -32,6 +31,8 @@ const leftOpen: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const close of leftOpen.splice(0).toReversed()) await close();
 });
+
+type LeaseClient = ElectorDeps['leases'];
 
 /** The real client, with the connection to the server under the test's hand. */
 class Wire implements LeaseClient {

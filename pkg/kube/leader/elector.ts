@@ -1,6 +1,7 @@
 import type { Lease } from '../../apis/wire.ts';
 import { DeadlineError, withDeadline } from '../../base/clock/deadline.ts';
 import { elapsedSince, instantOf, type HostClock, type Instant } from '../../base/clock/host-clock.ts';
+import type { HttpLeaseClient } from '../client/lease-client.ts';
 import { isAlreadyExists, isConflict, ignoreNotFound, isNotFound } from '../client/errors.ts';
 import type { Logger } from '../../base/log/logger.ts';
 import type { LeaseResult } from '../../base/metrics/leader.ts';
@@ -18,7 +19,6 @@ import {
   transitionsOf,
 } from './lease.ts';
 import type { LeaseDecision, LeaseLabels, LeaseTiming, Observation } from './lease.ts';
-import type { LeaseClient } from './lease-client.ts';
 import { LeaseTrouble, type LeaseOutage } from './lease-trouble.ts';
 import { MissedRenewals, wasNotAnswered } from './missed-renewals.ts';
 import { Pause } from './pause.ts';
@@ -69,7 +69,7 @@ export interface ElectorDeps {
   readonly labels?: LeaseLabels | undefined;
   /** Who we are: host name and a random suffix, different for each start of the process. */
   readonly identity: string;
-  readonly leases: LeaseClient;
+  readonly leases: Pick<HttpLeaseClient, 'get' | 'create' | 'replace' | 'watch'>;
   readonly timing: LeaseTiming;
   readonly clock: HostClock;
   readonly random?: Random | undefined;

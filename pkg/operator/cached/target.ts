@@ -1,7 +1,7 @@
+import type { Node, VolumeAttachment } from '../../apis/wire.ts';
 import { NODE_INDEXES, VOLUME_ATTACHMENT_INDEXES } from '../indexes/machine-indexes.ts';
 import { nodes, volumeAttachments } from '../../kube/client/resource.ts';
 import { MACHINE_LEASE } from '../../kube/leader/names.ts';
-import { trimNode, trimVolumeAttachment } from '../../kube/targets/trim.ts';
 import { cached } from './kind.ts';
 
 /** The kinds of each target cluster. */
@@ -11,3 +11,36 @@ export const TARGET_KINDS = {
     leases.has(MACHINE_LEASE) ? { indexes: VOLUME_ATTACHMENT_INDEXES, transform: trimVolumeAttachment } : undefined,
   ),
 };
+
+/** What no decision needs of a Node is not kept: images are most of its size. */
+export function trimNode({ status, ...node }: Node): Node {
+  if (status === undefined) return node;
+  const { conditions, addresses, capacity, allocatable, volumesAttached, nodeInfo } = status;
+  return {
+    ...node,
+    status: {
+      ...(conditions && { conditions }),
+      ...(addresses && { addresses }),
+      ...(capacity && { capacity }),
+      ...(allocatable && { allocatable }),
+      ...(volumesAttached && { volumesAttached }),
+      ...(nodeInfo && { nodeInfo }),
+    },
+  };
+}
+
+/** Of a VolumeAttachment only which volume is attached where, and whether it is. */
+function trimVolumeAttachment({ metadata, spec, status }: VolumeAttachment): VolumeAttachment {
+  return {
+    metadata,
+    spec: {
+      attacher: spec.attacher,
+      nodeName: spec.nodeName,
+      source:
+        spec.source.persistentVolumeName === undefined
+          ? {}
+          : { persistentVolumeName: spec.source.persistentVolumeName },
+    },
+    ...(status && { status: { attached: status.attached } }),
+  };
+}

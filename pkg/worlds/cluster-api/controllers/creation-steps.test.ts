@@ -13,7 +13,7 @@ import { clusterAPIMachines } from '../api/resources.ts';
 import { PassNotes } from '../../../work/reconcile/object-pass/pass-notes.ts';
 import { stop } from '../../../work/reconcile/result.ts';
 import type { Target } from '../../../kube/targets/targets.ts';
-import { trimNode } from '../../../kube/targets/trim.ts';
+import { trimNode } from '../../../operator/cached/target.ts';
 import { creationSteps } from './creation-steps.ts';
 import { nodeByProviderID } from './creation/node-by-provider-id.ts';
 import type { MachinePass, StepDeps, WorkingMachine } from './machine-pass.ts';

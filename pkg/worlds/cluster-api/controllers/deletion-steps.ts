@@ -1,4 +1,4 @@
-import { careStep } from './deletion/care.ts';
+import { careStep } from './deletion/node-care.ts';
 import { detachStep } from './deletion/detach-volumes.ts';
 import { drainStep } from './deletion/drain.ts';
 import { hooks, PRE_DRAIN, PRE_TERMINATE } from './deletion/hooks.ts';

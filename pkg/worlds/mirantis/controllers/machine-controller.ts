@@ -21,11 +21,10 @@ import { reportableChanges } from './events.ts';
 import type { FrontEndKind, FrontEndPass, FrontEndOutcome, FrontEndStatus } from './front-end-pass.ts';
 import { runFrontEndPass, runLastPass } from './front-end-pass.ts';
 import { isServed, checkAgain } from './front-end.ts';
-import { ipAddressOf, providerStatusOf, wrongConditions } from './provider-status.ts';
+import { shownUpgradeIndexes, ipAddressOf, providerStatusOf, wrongConditions } from './provider-status.ts';
 import { isDeletionRequested, readProviderValue, type ProviderValue } from './provider-value.ts';
 import type { Problem } from './field-reader.ts';
 import { changeOfStatus } from './reported-status.ts';
-import { shownUpgradeIndexes } from './upgrade-order.ts';
 import {
   areOne,
   changeFor,

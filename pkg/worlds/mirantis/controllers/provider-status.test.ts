@@ -4,8 +4,7 @@ import { machine, node, type BuiltMachine } from '../../../../test/builders.ts';
 import { clusterMachine } from '../../../../test/cluster-machine.ts';
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 import type { ProviderState } from '../api/machine.ts';
-import { providerStatusOf, providerStateOf, type ProviderFacts } from './provider-status.ts';
-import { shownUpgradeIndexes } from './upgrade-order.ts';
+import { shownUpgradeIndexes, providerStatusOf, providerStateOf, type ProviderFacts } from './provider-status.ts';
 
 const SINCE = 'machine.sapcloud.io/maintenance-since';
 const EMPTIED = 'machine.sapcloud.io/maintenance-node';
