@@ -4,9 +4,11 @@ import { requireListedIsStored } from '../kube/cache/observed-history.ts';
 import type { ReflectedInformer } from '../kube/cache/reflected-informer.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import { RefusedError } from '../kube/gate/outage.ts';
-import type { ProbedCluster } from '../kube/gate/outage-detector.ts';
+import { READ_ANEW_WITHIN_MS, type ProbedCluster } from '../kube/gate/outage-detector.ts';
 import type { Cluster } from '../kube/gate/gate.ts';
 import { ApiError, isForbiddenOrNotServed, isTooManyRequests } from '../kube/client/errors.ts';
+import { MINUTE_MS } from '../base/clock/clock.ts';
+import { qualified } from './describe-refusal.ts';
 
 /** A cache, and how it is brought up to date. */
 export interface ProbedKind extends CacheSource {
@@ -24,6 +26,9 @@ interface ProbedCaches {
   readonly cluster: Cluster;
   readonly kinds: readonly ProbedKind[];
 }
+
+/** An attempt to read all of a cluster tells which kinds are refused before it is broken off. */
+const GRANTED_WITHIN_MS = READ_ANEW_WITHIN_MS - MINUTE_MS;
 
 /**
  * How clusters are probed. One that comes back counts as alive only when its own caches have caught up and are watched again; those of others
@@ -64,7 +69,8 @@ export function probesOf(
       // Watches that are resumed may break again, and wait until that was looked into.
       const verifying = continuity.keepVerified(either);
       try {
-        await Promise.race([catchUp(kinds, continuity, either), verifying]);
+        const granted = isSetBack ? requireGranted(kinds, continuity, either) : Promise.resolve();
+        await Promise.race([granted.then(() => catchUp(kinds, continuity, either)), verifying]);
       } finally {
         over.abort(new Error('caught up'));
         await verifying.catch(() => undefined);
@@ -96,9 +102,23 @@ async function catchUp(
 }
 
 /**
+ * What the cluster has lost of a kind shows when that is listed, and not before: then those are told who take note of it. One that is given up is
+ * listed as soon as it is granted; until then, all that needs the cluster is held anyway.
+ */
+async function requireGranted(
+  kinds: readonly ProbedKind[],
+  continuity: ClusterContinuity,
+  signal: AbortSignal,
+): Promise<void> {
+  if (await continuity.untilGranted(GRANTED_WITHIN_MS, signal)) return;
+  const missing = kinds.filter(({ isGivenUp, isOptional }) => isGivenUp === true && isOptional !== true);
+  throw new Error(`not permitted to read ${missing.map(({ resource }) => qualified(resource)).join(', ')}`);
+}
+
+/**
  * Takes what was read only when all of it has arrived, at once: nobody sees one kind of the past beside another of the present. Takes nothing,
- * and throws ServerAheadError, while the lists show what etcd does not hold. A kind that the server goes on to refuse is left out: it may have
- * been installed or granted after the backup, and that its definition is gone is seen only once that was read anew.
+ * and throws ServerAheadError, while the lists show what etcd does not hold. A kind that the server goes on to refuse keeps no other from being
+ * taken: it may have been installed or granted after the backup, and that its definition is gone is seen only once that was read anew.
  */
 async function reread(kinds: readonly ProbedKind[], continuity: ClusterContinuity, signal: AbortSignal): Promise<void> {
   const { breaks } = continuity;

@@ -138,6 +138,12 @@ export class ClusterContinuity {
     await this.#waiters.until(() => this.#isVerifiedBut(({ mustList }) => mustList === 'refused'), signal);
   }
 
+  /** Resolves with true when what is given up is optional, with false after `timeoutMs`; rejects with the signal's reason. */
+  async untilGranted(timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+    const isGranted = ({ mustList, isOptional }: Member): boolean => mustList !== 'refused' || isOptional === true;
+    return this.#waiters.until(() => [...this.#members].every(isGranted), signal, timeoutMs);
+  }
+
   /**
    * Asks the server how far it is, with one kind while nothing is in doubt, else with all, and etcd for the last change of each. Throws
    * SetBackError when it goes on from an earlier state, ApiError when it does not answer.

@@ -83,7 +83,7 @@ const HISTORY_GOOD_FOR_MS = 2_000;
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 2_000;
 /** An attempt to read all of a cluster that was set back may take so long: of one that is broken off nothing is kept. */
-const READ_ANEW_WITHIN_MS = 5 * MINUTE_MS;
+export const READ_ANEW_WITHIN_MS = 5 * MINUTE_MS;
 /** How long a mutation waits for a doubt to be settled. */
 const SETTLED_WITHIN_MS = 5_000;
 

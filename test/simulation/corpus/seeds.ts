@@ -118,4 +118,10 @@ export const CORPUS: readonly CorpusSeed[] = [
     showed:
       'a power failure took a process right after it had asked for a machine, and the state of the runtime, which lacked its only other machine, too: the Machine was deleted, and went before its machine',
   },
+  {
+    seed: 239975556,
+    world: 'machines',
+    showed:
+      'nobody was allowed to read Machines while a restore was read again, and its outage ended without them: the VM of a Machine that the backup did not have was deleted, as nobody knew then that it was only forgotten',
+  },
 ];
