@@ -2,7 +2,7 @@ import { providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Capabilities, ListedMachine } from '../../driver/driver.ts';
 import type { MachineIndex } from '../machine-facts/node-owner.ts';
-import { isOneVM, isSameVM } from '../../apis/machine/v1alpha1/same-vm.ts';
+import { endInOneDrawn, isOneVM, isSameVM } from '../../apis/machine/v1alpha1/same-vm.ts';
 import { isBeingCreated } from '../machine-facts/status.ts';
 
 /**
@@ -19,20 +19,20 @@ export function isOfNamespace(
 }
 
 /**
- * Whether a listed VM may be that of a Machine in another namespace with the same target cluster: one that has recorded it, or, of a VM that carries
- * no namespace, one that has its name and has recorded none. A driver that does not know whose a VM is may state the namespace that asks, so
+ * Whether a listed VM may be that of a Machine in another namespace with the same target cluster: one that has recorded it, in whatever case, or,
+ * of a VM that carries no namespace, one that has its name and has recorded none. A driver that does not know whose a VM is may state the namespace that asks, so
  * what only others have recorded is theirs in spite of it. Where each namespace has its own target, it never is.
  */
 export function mayBeOfOther(vm: ListedMachine, namespace: string, machines: MachineIndex): boolean {
   const isElsewhere = ({ metadata }: Machine): boolean => metadata.namespace !== namespace;
-  const recorded = machines.byIndex('providerID', vm.providerID);
+  const named = machines.byIndex('name', vm.machineName);
+  const inOtherCase = named.filter((one) => isOneVM(providerIDOf(one), vm.providerID));
+  const recorded = [...machines.byIndex('providerID', vm.providerID), ...inOtherCase];
   if (vm.machineNamespace !== undefined) return recorded.length > 0 && recorded.every(isElsewhere);
   const isTagged = ({ metadata: { uid } }: Machine): boolean => vm.machineUID === undefined || vm.machineUID === uid;
   return (
     recorded.some(isElsewhere) ||
-    machines
-      .byIndex('name', vm.machineName)
-      .some((one) => isElsewhere(one) && isTagged(one) && isSameVM(providerIDOf(one), vm.providerID) !== false)
+    named.some((one) => isElsewhere(one) && isTagged(one) && isSameVM(providerIDOf(one), vm.providerID) !== false)
   );
 }
 
@@ -80,6 +80,7 @@ export type IsListed = (providerID: string, namesake: Machine) => boolean;
  * | a namesake has no provider id, and no other UID is tagged       | owned       |
  * | a namesake has a provider id that another Machine has too       | owned       |
  * | a namesake has this VM, its id written in another case          | other-id    |
+ * | one has its UID, and an id that ends in the same drawn segment  | other-id    |
  * | a namesake has another VM, which is in the list too             | none        |
  * | a namesake has a provider id that is not in the list            | other-id    |
  * | it has none, or one without provider id, and of another UID     | none        |
@@ -96,7 +97,15 @@ function judge(vm: ListedMachine, namesake: Machine, { shared }: MachinesByIdent
   const providerID = providerIDOf(namesake);
   if (providerID === '' && isBeingCreated(namesake)) return 'in-creation';
   if (shared.has(providerID)) return 'owned';
-  if (providerID !== '' && isOneVM(providerID, vm.providerID)) return 'other-id';
+  if (providerID !== '' && isItsVM(vm, namesake, providerID)) return 'other-id';
   if (providerID !== '') return isListed(providerID, namesake) ? 'none' : 'other-id';
   return vm.machineUID === undefined || vm.machineUID === namesake.metadata.uid ? 'owned' : 'none';
+}
+
+/** Whether a listed VM is the one that `namesake`, or the provider for it, knows as `providerID`, in whatever form. */
+export function isItsVM(vm: ListedMachine, { metadata: { name, uid } }: Machine, providerID: string): boolean {
+  return (
+    isOneVM(providerID, vm.providerID) ||
+    (vm.machineUID === uid && endInOneDrawn(providerID, vm.providerID, [name, uid]))
+  );
 }

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { isOneVM, isSameVM } from './same-vm.ts';
+import { endInOneDrawn, isOneVM, isSameVM } from './same-vm.ts';
 
 test.each([
   { a: 'aws:///eu-west-1/i-1', b: 'aws:///eu-west-1/i-1', is: true },
@@ -44,4 +44,33 @@ test.each([
 ])('an id $what is of one VM for certain: $is', ({ a, b, is }) => {
   expect(isOneVM(a, b)).toBe(is);
   expect(isOneVM(b, a)).toBe(is);
+});
+
+const UUID = '0be4d1c2-beef-4a1b-9c3d-00000000cafe';
+
+test.each([
+  { segment: 'i-0123456789abcdef0', is: true },
+  { segment: 'i-1a2b3c4d', is: true },
+  { segment: 'ins-l8j2xkqk', is: true },
+  { segment: '12345678', is: true },
+  { segment: UUID, is: true },
+  { segment: UUID.toUpperCase(), is: true },
+  // As each account may count its own.
+  { segment: '1234567', is: false },
+  { segment: 'i-00000001', is: false },
+  { segment: 'vm0000001a', is: false },
+  { segment: 'machine1234567', is: false },
+  // As each may name them.
+  { segment: 'virtualmachine', is: false },
+  { segment: 'shoot-pool-5f7c9d8b64-x2k4q', is: false },
+  { segment: 'Shoot_POOL_5f7c9d8b.vm', is: false },
+  { segment: `vm-${UUID.replaceAll('0', '1')}`, is: false },
+])('that both ids of a Machine end in "$segment" proves that they are of one VM: $is', ({ segment, is }) => {
+  const given = ['shoot-pool-5f7c9d8b64-x2k4q', UUID.replaceAll('0', '1')];
+
+  expect(endInOneDrawn(`x:///place/${segment}`, `x:///place-a/${segment}`, given)).toBe(is);
+});
+
+test('ids that end in two drawn segments are of two VMs', () => {
+  expect(endInOneDrawn(`x:///place/${UUID}`, `x:///place/i-0123456789abcdef0`, [])).toBe(false);
 });

@@ -19,6 +19,24 @@ export function isOneVM(a: string, b: string): boolean {
   return a.toLowerCase() === b.toLowerCase();
 }
 
+/**
+ * Whether two ids end in the same segment, and that was drawn by the provider: no two accounts come to it, as they do where each counts its VMs
+ * (`i-00000001`), or makes ids of what is `given`, such as names. So they are of one VM if both VMs carry the UID of one Machine.
+ */
+export function endInOneDrawn(a: string, b: string, given: readonly string[]): boolean {
+  const isGiven = (word: string): boolean => given.some((one) => one.toLowerCase().includes(word));
+  const words = lastSegment(a).match(UUID_OR_WORD) ?? [];
+  return isSameVM(a, b) === true && words.some((word) => isDrawn(word) && !isGiven(word));
+}
+
+const UUID_OR_WORD = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-z]+/g;
+
+/** Whether a word is too long for chance, and no count with leading zeros, nor one of up to seven digits, after letters. */
+function isDrawn(word: string): boolean {
+  const significant = word.replace(/^[a-z]*0+/, '');
+  return significant.length >= 8 && !/^[a-z]*\d{0,7}$/.test(significant);
+}
+
 function lastSegment(providerID: string): string {
   return providerID.slice(providerID.lastIndexOf('/') + 1).toLowerCase();
 }

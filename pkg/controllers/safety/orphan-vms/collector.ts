@@ -1,7 +1,6 @@
 import { accountOf } from '../../../driver/account.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
-import { isOneVM } from '../../../apis/machine/v1alpha1/same-vm.ts';
 import { MINUTE_MS } from '../../../base/clock/clock.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
@@ -9,7 +8,7 @@ import { TurnAbandonedError } from '../../../driver/turn-abandoned.ts';
 import { GateClosedError } from '../../../kube/gate/gate.ts';
 import type { Collaborators } from './collaborators.ts';
 import { deletedOrphan, failedToDeleteOrphan, foundOrphan, keptTwin } from './events.ts';
-import type { IsListed } from '../../vms/ownership.ts';
+import { isItsVM, type IsListed } from '../../vms/ownership.ts';
 import { describeProof, type Proof, proofFields } from './evidence.ts';
 import type { ClassAccess } from './survey.ts';
 
@@ -205,7 +204,7 @@ type TwinVerdict = 'twin' | 'of-machine' | 'unknown';
  * | another VM                                    | twin       |
  * | several (OutOfRange)                          | twin       |
  * | that it does not exist as a method            | twin       |
- * | this VM, initialized or not, in any case      | of-machine |
+ * | this VM, initialized or not, in any form      | of-machine |
  * | anything else, also that there is none        | unknown    |
  */
 export async function judgeTwin(
@@ -216,15 +215,15 @@ export async function judgeTwin(
 ): Promise<TwinVerdict> {
   try {
     const { providerID } = await driver.getStatus({ machine: namesake, machineClass, secretData }, signal);
-    return verdictOf(vm, providerID);
+    return verdictOf(vm, namesake, providerID);
   } catch (err) {
     signal.throwIfAborted();
     if (DriverError.hasCode(err, 'OutOfRange', 'Unimplemented')) return 'twin';
-    return DriverError.hasCode(err, 'Uninitialized') ? verdictOf(vm, err.result?.providerID) : 'unknown';
+    return DriverError.hasCode(err, 'Uninitialized') ? verdictOf(vm, namesake, err.result?.providerID) : 'unknown';
   }
 }
 
-function verdictOf(vm: ListedMachine, providerID: string | undefined): TwinVerdict {
+function verdictOf(vm: ListedMachine, namesake: Machine, providerID: string | undefined): TwinVerdict {
   if (providerID === undefined || providerID === '') return 'unknown';
-  return isOneVM(providerID, vm.providerID) ? 'of-machine' : 'twin';
+  return isItsVM(vm, namesake, providerID) ? 'of-machine' : 'twin';
 }

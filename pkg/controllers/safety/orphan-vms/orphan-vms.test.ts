@@ -297,6 +297,18 @@ describe('a VM with the name of a Machine that has another one', () => {
 
     expect(await judgeTwin(vm, machine(), access, signal)).toBe(verdict);
   });
+
+  test('is that of the Machine when it has its UID, and GetMachineStatus says its id in another place', async () => {
+    const driver = new FakeDriver();
+    const answer = { providerID: 'sim:///a/i-0123456789abcdef0', nodeName: 'm-1', addresses: [] };
+    driver.getStatus = () => Promise.resolve(answer);
+    const known = machine();
+    const listed = { ...vm, providerID: 'sim:///b/i-0123456789abcdef0', machineUID: known.metadata.uid };
+
+    expect(await judgeTwin(listed, known, { driver, machineClass: machineClass(), secretData: {} }, signal)).toBe(
+      'of-machine',
+    );
+  });
 });
 
 describe('VMs without a Machine that are due at once', () => {

@@ -128,22 +128,30 @@ function twoClasses(own: string, listed = VM.providerID): { world: OrphanWorld; 
   return { world, other };
 }
 
-test('the VM of a Machine is not deleted when another class lists its id in another case', async () => {
-  const { world } = twoClasses('sim:///WestEurope/m-1', 'sim:///westeurope/m-1');
+const DRAWN = 'i-0123456789abcdef0';
+
+test.each([
+  { what: 'in another case', own: 'sim:///WestEurope/m-1', listed: 'sim:///westeurope/m-1' },
+  { what: 'in another place, with its UID', own: `sim:///a/${DRAWN}`, listed: `sim:///b/${DRAWN}` },
+])('the VM of a Machine is not deleted when another class lists its id $what', async ({ own, listed }) => {
+  const { world } = twoClasses(own, listed);
   // What it says does not decide.
   world.namesake = undefined;
 
   expect(await world.looksUntilDeleted()).toBe(Infinity);
   expect(new Set(world.events)).toEqual(new Set(['ProviderIDMismatch']));
-  expect(world.messages.at(-1)).toContain('both IDs may be of one VM, such as sim:///westeurope/m-1 of Machine m-1.');
+  expect(world.messages.at(-1)).toContain(`both IDs may be of one VM, such as ${listed} of Machine m-1.`);
 });
 
 describe('a second VM of a Machine that was made anew with another class', () => {
   test.each([
-    { own: 'sim-2:///m-1', listed: VM.providerID },
-    { own: 'sim:///other/i-1', listed: 'sim:///account/i-1' },
-  ])('$listed is deleted when the class of the Machine lists and confirms $own', async ({ own, listed }) => {
-    const { world, other } = twoClasses(own, listed);
+    { own: 'sim-2:///m-1', listed: VM.providerID, uid: VM.machineUID },
+    { own: 'sim:///other/i-00000001', listed: 'sim:///account/i-00000001', uid: VM.machineUID },
+    { own: `sim:///other/${DRAWN}`, listed: `sim:///account/${DRAWN}`, uid: 'before' },
+    { own: `sim:///other/${DRAWN}`, listed: `sim:///account/${DRAWN}`, uid: undefined },
+  ])('$listed is deleted when the class of the Machine lists and confirms $own: UID $uid', async (row) => {
+    const { world, other } = twoClasses(row.own, row.listed);
+    world.provider.listed = [{ ...VM, providerID: row.listed, machineUID: row.uid }];
 
     expect(await world.looksUntilDeleted()).toBe(2);
     expect([other.deleted, world.provider.calls]).toEqual([[], []]);

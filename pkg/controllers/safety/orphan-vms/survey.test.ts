@@ -139,6 +139,18 @@ describe('a VM that is listed by the name of a class alone', () => {
       isOurs: false,
     },
     {
+      what: 'is not if it is told with our namespace, but only one of another namespace has it, in another case',
+      known: [inNamespace('a', 'sim:///VM-1')],
+      vm: { ...VM, machineNamespace: 'default' },
+      isOurs: false,
+    },
+    {
+      what: 'is ours if one of ours has it in another case, whoever has recorded it too',
+      known: [inNamespace('a', 'sim:///vm-1'), inNamespace('default', 'sim:///VM-1')],
+      vm: { ...VM, machineNamespace: 'default' },
+      isOurs: true,
+    },
+    {
       what: 'is ours if one of ours has it, whoever has recorded it too',
       known: [inNamespace('a', 'sim:///vm-1'), inNamespace('default', 'sim:///vm-1')],
       vm: { ...VM, machineNamespace: 'default' },
