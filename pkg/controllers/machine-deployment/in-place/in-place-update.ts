@@ -32,7 +32,7 @@ import {
   toSelect,
   withNodes,
 } from './in-place.ts';
-import { bothMarked, type Marked, type NodeOfMachine, type NodeWrite } from '../node-marks/node-marker.ts';
+import { allMarked, type Marked, type NodeOfMachine, type NodeWrite } from '../node-marks/node-marker.ts';
 import {
   releaseOutdatedNode,
   releaseUpdatedNode,
@@ -316,7 +316,7 @@ async function settle(deps: RolloutDeps, { observed, signal }: DeploymentPass, n
   const inVain = now.machines.filter((one) => isChosenInVain(one, name));
   const takeBack: NodeWrite = (target, node, its) => withdrawNode(target, node, name, its);
   const withdrawn = await deps.marker.write(observed.deployment, inVain, takeBack, signal);
-  return bothMarked(bothMarked(released, withdrawn), await deps.marker.markEach(observed.deployment, marks, signal));
+  return allMarked(released, withdrawn, await deps.marker.markEach(observed.deployment, marks, signal));
 }
 
 /** Gives an updated Machine to the new set, in one write: its controller, the labels of the new set, and that it was moved. */

@@ -36,16 +36,16 @@ export interface NodeOfMachine {
   readonly node: Node | undefined;
 }
 
-export const ALL_MARKED: Marked = { hasMore: false, isDone: true };
-
-export function bothMarked(a: Marked, b: Marked): Marked {
-  return { hasMore: a.hasMore || b.hasMore, isDone: a.isDone && b.isDone };
+/** Of several groups of Nodes, which may be none. */
+export function allMarked(...groups: readonly Marked[]): Marked {
+  return { hasMore: groups.some(({ hasMore }) => hasMore), isDone: groups.every(({ isDone }) => isDone) };
 }
 
 /** One write of a rollout to a Node, decided over the Node as it is given: as the cache has it, and after a Conflict as a live read shows it. */
 export type NodeWrite = (target: Target, node: Node, signal: AbortSignal, machine: Machine) => Promise<void>;
 
-interface Work extends NodeOfMachine {
+interface Work {
+  readonly machine: Machine;
   readonly target: Target;
   readonly node: Node;
   readonly write: NodeWrite;

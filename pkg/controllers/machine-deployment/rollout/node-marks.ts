@@ -7,7 +7,7 @@ import { recordedNodeOf } from '../../machine-facts/recorded-node.ts';
 import { isEmptied, isUpdatedToAnother, isUpdateOver } from '../../machine-facts/rollout-marks.ts';
 import { isTerminating } from '../../replicas/machine-state.ts';
 import type { Collaborators, DeploymentPass, DeploymentStep } from '../step.ts';
-import { ALL_MARKED, bothMarked, type Marked, type NodeOfMachine, type NodeWrite } from '../node-marks/node-marker.ts';
+import { allMarked, type Marked, type NodeOfMachine, type NodeWrite } from '../node-marks/node-marker.ts';
 import { leavingPods } from '../node-marks/replacements.ts';
 import {
   isTaintRecorded,
@@ -58,8 +58,8 @@ export async function settleMarks(
     isInPlace && isUpdatedToAnother(recordedNodeOf(deps, machine), newSet?.metadata.name ?? '');
   const updatedBack = new Set(current.filter(isBack));
   const marks = nodeMarksDue({ current, old, stage, replacements, holdsScaleDown, updatedBack });
-  const released = isInPlace ? ALL_MARKED : await releaseUpdated(deps, pass, current, old);
-  const marked = bothMarked(released, await deps.marker.markEach(deployment, marks, signal));
+  const released = isInPlace ? allMarked() : await releaseUpdated(deps, pass, current, old);
+  const marked = allMarked(released, await deps.marker.markEach(deployment, marks, signal));
   const noted = newSet !== undefined && marked.isDone && isTaintRecorded(newSet) ? [newSet] : [];
   const { text } = await deps.changes.each(pass.key, noted, (set) => recordTaint(deps, set, false, signal));
   pass.refusal ??= text;
@@ -86,7 +86,7 @@ async function releaseUpdated(
     const release = noted === newSet?.metadata.name ? releaseUpdatedNode : releaseOutdatedNode;
     return release(target, node, its, machine);
   };
-  return bothMarked(
+  return allMarked(
     await deps.marker.write(deployment, left(current), giveBack, signal),
     await deps.marker.write(deployment, left(old), releaseOutdatedNode, signal),
   );

@@ -8,7 +8,7 @@ import type { RolloutLimits } from '../../replicas/limits.ts';
 import { isActiveSet } from '../../replicas/rollout-hold.ts';
 import { cleanUpSets } from '../sets/cleanup.ts';
 import { createNewSet, isFailedCreation, newSetFor } from '../sets/create-set.ts';
-import { ALL_MARKED, bothMarked, type Marked } from '../node-marks/node-marker.ts';
+import { allMarked, type Marked } from '../node-marks/node-marker.ts';
 import { isTaintRecorded, recordTaint, type RolloutMarks } from '../node-marks/rollout-node-marks.ts';
 import { observeAgain, type Observed } from '../observed.ts';
 import type { Collaborators, DeploymentPass } from '../step.ts';
@@ -107,14 +107,14 @@ export async function markNodesOfRollout(
   { taint = false, ...onOld }: Pick<RolloutMarks, 'taint' | 'candidate'>,
 ): Promise<Marked> {
   const active = observed.oldSets.filter((set) => isActiveSet(set, deps.machines));
-  if (active.length === 0) return ALL_MARKED;
+  if (active.length === 0) return allMarked();
   const hold = deps.holdsScaleDownDuringRollout ? { holdScaleDown: true } : {};
-  let marked = ALL_MARKED;
+  let marked = allMarked();
   for (const set of active) {
     const isDue = taint && !isTaintRecorded(set);
     const marks = { ...(isDue ? { taint } : {}), ...onOld, ...hold };
     const ofSet = await deps.marker.mark(observed.deployment, observed.machinesOf(set), marks, signal);
-    marked = bothMarked(marked, ofSet);
+    marked = allMarked(marked, ofSet);
     if (marked.hasMore) return marked;
     if (!isDue || !ofSet.isDone) continue;
     await recordTaint(deps, set, true, signal);
@@ -123,7 +123,7 @@ export async function markNodesOfRollout(
   }
   if (observed.newSet === undefined) return marked;
   const others = observed.machinesOf(observed.newSet).filter((machine) => !isHeldAsItJoins(deps, machine));
-  return bothMarked(marked, await deps.marker.mark(observed.deployment, others, hold, signal));
+  return allMarked(marked, await deps.marker.mark(observed.deployment, others, hold, signal));
 }
 
 /** Whether the Node of a machine is about to be held together with its first marks, so that it needs no write of its own. */
