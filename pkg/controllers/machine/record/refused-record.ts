@@ -3,6 +3,7 @@ import { MACHINE_FINALIZER, NODE_LABEL } from '../../../apis/machine/v1alpha1/la
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Clock } from '../../../base/clock/clock.ts';
 import type { ApiError } from '../../../kube/client/errors.ts';
+import { isRelease } from '../../../work/reconcile/object-pass/record.ts';
 import { Backoff } from '../../../work/workqueue/backoff.ts';
 import { deletionStageOf, describeStage, textOfStage } from '../../machine-facts/deletion-stage.ts';
 import { MACHINE_EVENTS, type MachineEvent } from '../../machine-facts/events.ts';
@@ -25,7 +26,7 @@ import type { Collaborators } from '../collaborators.ts';
 import { type MachineContext, MachineNotes } from '../context.ts';
 import { refusedSinceMs } from '../creation/waiting-since.ts';
 import { ReportedOnce } from '../../../work/reconcile/reported-once.ts';
-import { changesOf, isMachineRelease } from './write.ts';
+import { changesOf } from './write.ts';
 
 /** When a machine that goes on without its record tries again to have it written, whatever else happens. */
 const RETRIES = { baseMs: 10_000, maxMs: 600_000 };
@@ -81,7 +82,7 @@ export class RefusedRecords {
     const { observed, machine } = ctx;
     // A webhook that does not work fails again.
     if (isFirstFailure(err, this.#reportedOnce, observed.metadata.uid, 'recording failed')) return undefined;
-    if (isMachineRelease(observed, machine)) return this.#held(ctx, err);
+    if (isRelease(MACHINE_FINALIZER, observed, machine)) return this.#held(ctx, err);
     return isBeingCreated(observed) && !isBeingDeleted(observed) && isNeededForVM(ctx)
       ? this.#waiting(ctx, err)
       : this.#ongoing(ctx, err);

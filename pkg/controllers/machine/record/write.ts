@@ -30,7 +30,7 @@ import {
 } from '../../../kube/client/patch.ts';
 import { machines } from '../../../kube/client/resource.ts';
 import { type FieldPath, patchOf, changedFields } from '../../../work/reconcile/object-pass/owned-fields.ts';
-import { writeRecord, isRelease } from '../../../work/reconcile/object-pass/record.ts';
+import { writeRecord } from '../../../work/reconcile/object-pass/record.ts';
 import { machineStatusChange } from '../../machine-facts/status-change.ts';
 import type { MachineEventSink } from '../../machine-facts/events.ts';
 import { isUninitialized } from '../../machine-facts/joining.ts';
@@ -173,11 +173,6 @@ function hasNews(before: Machine, after: Machine, refusal: string | undefined): 
   if (!showsMaintenanceOf(before, after)) return true;
   if (hidesVanishedVM(before, after)) return true;
   return refusalShownBy(before) !== (refusal ?? recordedRefusalOf(after));
-}
-
-/** Whether a pass takes our finalizer from a Machine that is being deleted. */
-export function isMachineRelease(before: Machine, after: Machine): boolean {
-  return isRelease(MACHINE_FINALIZER, before, after);
 }
 
 /**
