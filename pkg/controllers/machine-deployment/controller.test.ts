@@ -1178,6 +1178,39 @@ describe('a pass', () => {
     expect(deps.events.filter((reason) => reason === 'MachineSetCreateError')).toEqual(row.told);
   });
 
+  test.each([
+    { replicas: 5, strategy: 'RollingUpdate', size: 5 },
+    { replicas: 1, strategy: 'RollingUpdate', size: 1 },
+    { replicas: 5, strategy: 'InPlaceUpdate', size: 5 },
+    { replicas: 1, strategy: 'InPlaceUpdate', size: 1 },
+  ])('that is refused is told, and leaves a $strategy scaled to $replicas meanwhile', async (row) => {
+    const owner = deployment((d) => {
+      d.spec.rollbackTo = { revision: 1 };
+      d.spec.replicas = row.replicas;
+      if (row.strategy === 'InPlaceUpdate') d.spec.strategy = IN_PLACE;
+    });
+    const sets = [noted(setOf(owner, 'old', true, 0), 3), noted(setOf(owner, 'new', false, 3), 3)];
+    for (const { metadata } of sets) metadata.uid = metadata.name;
+    const deps = new DeploymentWorld(owner, { sets });
+    const patch = deps.client.patch.bind(deps.client);
+    deps.client.patch = async (...args) => {
+      if (JSON.stringify(args[3].body).includes('rollbackTo')) throw new ApiError(422, 'Invalid', 'class-0 is retired');
+      return await patch(...args);
+    };
+
+    for (let passes = 0; passes < 3; passes += 1) await deps.pass();
+    const { result } = await deps.pass();
+
+    expect(result).toBeInstanceOf(ApiError);
+    expect(deps.machineSets.get('default/new')?.spec.replicas).toBe(row.size);
+    expect(deps.machineSets.get('default/old')?.spec.replicas).toBe(0);
+    const { spec, status } = deps.machineDeployments.get('default/deployment-1') ?? owner;
+    expect(spec.rollbackTo).toEqual({ revision: 1 });
+    expect(status?.conditions).toContainEqual(
+      expect.objectContaining({ type: 'ReplicaFailure', status: 'True', reason: 'ChangeRefused' }),
+    );
+  });
+
   test('of one whose set could not be created for another reason rolls back only when that lasts', async () => {
     const owner = deployment((d) => void (d.spec.rollbackTo = { revision: 1 }));
     const deps = new DeploymentWorld(owner, { sets: [noted(setOf(owner, 'old', true, 1), 1)] });

@@ -209,7 +209,7 @@ const syncNewSet = ({ writer }: Pick<MachineDeploymentDeps, 'writer'>): Deployme
   },
 });
 
-/** Spreads a changed number of replicas over the sets. While it is paused, or waits for its turn, nothing else happens to them. */
+/** Spreads a changed number of replicas over the sets. While it is paused, waits for its turn, or may not be rolled back, nothing else happens to them. */
 const scaleSets = (deps: RolloutDeps & OrderDeps): DeploymentStep => ({
   name: 'scale',
   async run(pass) {
@@ -222,7 +222,7 @@ const scaleSets = (deps: RolloutDeps & OrderDeps): DeploymentStep => ({
     pass.observed = observed;
     const { spec } = observed.deployment;
     const hold = orderHoldOf(deps, observed);
-    const isHeld = spec.paused === true || hold !== undefined;
+    const isHeld = spec.paused === true || hold !== undefined || pass.isCutShort === true;
     // What has no rollout is scaled where that is told: else that would come and go with each change of replicas.
     if (!isHeld && strategyFor(observed, deps.targets.all().length > 0) === undefined) return next;
     // Old sets of an update in place do not grow: the new one does, paused or not.

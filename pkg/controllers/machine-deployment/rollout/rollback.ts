@@ -9,6 +9,7 @@ import { isDenial } from '../../../kube/client/errors.ts';
 import { machineDeployments } from '../../../kube/client/resource.ts';
 import { replacing } from '../../../kube/client/merge-change.ts';
 import { next, stop, type StepResult } from '../../../work/reconcile/result.ts';
+import { describeRefusedChange } from '../../replicas/refused-change.ts';
 import { revisionNotFound, rolledBack, templateUnchanged } from '../events.ts';
 import { isTaintRecorded, recordTaint } from '../node-marks/rollout-node-marks.ts';
 import type { Observed } from '../observed.ts';
@@ -50,15 +51,26 @@ export const rollBackOnRequest = (deps: Deps): DeploymentStep => ({
     const { observed } = pass;
     const { deployment, newSet, facts, limits } = observed;
     if (deployment.spec.paused === true || rollbackRevisionOf(deployment) === undefined) return next;
-    if (newSet !== undefined || observed.isFrozen) return rollBack(deps, pass);
+    if (newSet !== undefined || observed.isFrozen) return await rollBackIfAllowed(deps, pass);
     const grows = deployment.spec.strategy?.type !== 'Recreate' && orderHoldOf(deps, observed) === undefined;
     pass.isRollout = true;
     const result = await createSet(deps, pass, grows ? grownSize(EMPTY_SET, facts.oldSets, limits) : 0);
     if (!isDenial(pass.error) && !deps.creations.isStuck(deployment.metadata.uid, pass.error)) return result;
     Object.assign(pass, { error: undefined, announced: undefined });
-    return await rollBack(deps, pass);
+    return await rollBackIfAllowed(deps, pass);
   },
 });
+
+/** What is refused is asked for again. Meanwhile, the number of replicas counts: the sets are scaled, and nothing is rolled out. */
+async function rollBackIfAllowed(deps: RolloutDeps, pass: DeploymentPass): Promise<StepResult> {
+  try {
+    return await rollBack(deps, pass);
+  } catch (error) {
+    if (!isDenial(error)) throw error;
+    Object.assign(pass, { error, isCutShort: true, refusal: describeRefusedChange(error) });
+    return next;
+  }
+}
 
 /**
  * Puts the template of an earlier revision back into the MachineDeployment and clears `rollbackTo`, in one write. What
