@@ -332,7 +332,8 @@ describe('leader election', () => {
       leader.wire.state = 'up';
       await eventually(() => leader.elector.isLeading);
 
-      const why = state === 'cut' ? 'cut' : 'answer lost';
+      // On a slow host, the time for a renewal is over before its answer is lost.
+      const why = expect.stringMatching(state === 'cut' ? /^cut$/ : /^answer lost$|: no response within \d+ ms$/);
       expect(during).toEqual({ isLeading: false, isSuspended: true, remainingMs: 0, lease: undefined, why });
       expect(statesOf(leader)).toMatchObject({ isLeading: true, isSuspended: false });
       expect(leader.fence.remainingMs).toBeGreaterThan(0);
