@@ -79,10 +79,30 @@ export function isBeforeUpdate(node: Node): boolean {
 
 /**
  * Whether the Node was last updated to another template than that of `set`, in which its Machine was then, and is. One that has been given to
- * another set since, as the original gives it without a look at this note, is not believed to run anything.
+ * another set since, or updated again, as the original does without a look at this note, is not believed to run anything.
  */
 export function isUpdatedToAnother(node: Node | undefined, set: string): boolean {
-  return node?.metadata.annotations?.[UPDATED_FOR_SET_ANNOTATION]?.endsWith(` of ${set}`) ?? false;
+  if (node === undefined || hasOutdatedNote(node)) return false;
+  return updateNotedOn(node).of === set;
+}
+
+/** Whether the Node shows another update that is over, and is given back, than the one that is noted on it. */
+export function hasOutdatedNote(node: Node): boolean {
+  const { at } = updateNotedOn(node);
+  const hasResult = node.metadata.labels?.[UPDATE_RESULT_LABEL] !== undefined;
+  const last = nodeConditionOf(node, 'InPlaceUpdate');
+  return at !== undefined && !hasResult && last?.reason === 'UpdateSuccessful' && last.lastTransitionTime !== at;
+}
+
+/** What is noted of an update to the template of `to`, of a Node whose Machine stays in the set `of`. */
+export function updateNote(node: Node, { to, of }: { readonly to: string; readonly of: string }): string {
+  const at = nodeConditionOf(node, 'InPlaceUpdate')?.lastTransitionTime ?? '';
+  return `${to} of ${of}${at === '' ? '' : ` at ${at}`}`;
+}
+
+function updateNotedOn({ metadata }: Node): { readonly of?: string | undefined; readonly at?: string | undefined } {
+  const [, , of, , at] = metadata.annotations?.[UPDATED_FOR_SET_ANNOTATION]?.split(' ') ?? [];
+  return { of, at };
 }
 
 /** Whether the Node was updated in place and its machine is well again. */

@@ -220,7 +220,7 @@ export const MAINTENANCE_NODE_ANNOTATION = 'machine.sapcloud.io/maintenance-node
 export const CORDONED_BY_MAINTENANCE_ANNOTATION = 'node.machine.sapcloud.io/cordoned-by-maintenance';
 /** On Nodes labelled `candidate-for-update`: the MachineSet whose template they wait for. An update that was selected for another MachineSet is done again. */
 export const CANDIDATE_FOR_SET_ANNOTATION = 'node.machine.sapcloud.io/candidate-for-set';
-/** On Nodes: the MachineSet to whose template they were updated, and after ` of ` that of their Machine, if it is another. After a rollback to that they are updated back. */
+/** On Nodes: the MachineSet to whose template they were updated, after ` of ` that of their Machine, if it is another, and after ` at ` when. After a rollback to that they are updated back. */
 export const UPDATED_FOR_SET_ANNOTATION = 'node.machine.sapcloud.io/updated-for-set';
 /** On MachineClasses: resources and labels of a ready Node of this version of the class, JSON, for autoscalers; written once for each version, and again when a Node has another label. */
 export const LEARNED_NODE_ANNOTATION = 'machine.sapcloud.io/learned-node';

@@ -29,7 +29,14 @@ import { countMoved, endBegunUpdates, inPlaceUpdate } from './in-place-update.ts
 const API_VERSION = 'machine.sapcloud.io/v1alpha1';
 const FORBIDDEN = new ApiError(403, 'Forbidden', 'no');
 const CONFLICT = new ApiError(409, 'Conflict', 'changed');
-const UPDATED = { type: 'InPlaceUpdate', status: 'True', reason: 'UpdateSuccessful' } as const;
+const WHEN = '2026-01-01T00:00:00Z';
+const LATER = '2026-01-02T00:00:00Z';
+const UPDATED = {
+  type: 'InPlaceUpdate',
+  status: 'True',
+  reason: 'UpdateSuccessful',
+  lastTransitionTime: WHEN,
+} as const;
 
 /** An old set with machines `o-…`, of which those in `updated` are done, and a new one with `n-…`; `moved` were handed over. */
 function scene(made: Scene) {
@@ -346,7 +353,7 @@ test('a Node that changed while it was chosen is chosen as a live read shows it'
 });
 
 test.each([
-  { to: 'another template', noted: 'before', updatedFor: 'before of old' },
+  { to: 'another template', noted: 'before', updatedFor: `before of old at ${WHEN}` },
   { to: 'the template of its own set', noted: 'old', updatedFor: null },
 ])(
   'a Machine that was updated to $to is updated again, and never counted as one of this',
@@ -387,7 +394,10 @@ describe('a Machine of the new set that was updated to another template, as afte
     expect(deps.nodes.get('n-1')).toMatchObject({
       metadata: {
         labels: { [CANDIDATE_FOR_UPDATE_LABEL]: 'true', [SELECTED_FOR_UPDATE_LABEL]: 'true' },
-        annotations: { [CANDIDATE_FOR_SET_ANNOTATION]: 'now', [UPDATED_FOR_SET_ANNOTATION]: 'before of now' },
+        annotations: {
+          [CANDIDATE_FOR_SET_ANNOTATION]: 'now',
+          [UPDATED_FOR_SET_ANNOTATION]: `before of now at ${WHEN}`,
+        },
       },
     });
     expect(deps.nodes.get('n-1')?.metadata.labels).not.toHaveProperty([UPDATE_RESULT_LABEL]);
@@ -513,7 +523,7 @@ describe('a Node of the new set that was updated to another template, and given 
   const given = (name: string, labels: object, noted?: string) =>
     node((n) => {
       const annotations = {
-        [UPDATED_FOR_SET_ANNOTATION]: 'before of now',
+        [UPDATED_FOR_SET_ANNOTATION]: `before of now at ${WHEN}`,
         ...(noted !== undefined && { [CANDIDATE_FOR_SET_ANNOTATION]: noted }),
       };
       Object.assign(n.metadata, { name, uid: `uid-of-${name}`, resourceVersion: '8', labels, annotations });
@@ -544,10 +554,13 @@ describe('a Node of the new set that was updated to another template, and given 
     expect(isNow(deps, SELECTED_FOR_UPDATE_LABEL, 'true')).toEqual(['n-1']);
   });
 
-  test('is one that needs no update when its Machine was given to the set since', async () => {
+  test.each([
+    { title: 'its Machine was given to the set since', updatedFor: 'before of old' },
+    { title: 'it was updated and given back once more since', updatedFor: `before of now at ${LATER}` },
+  ])('is one that needs no update when $title', async ({ updatedFor }) => {
     const { deps, run } = scene({ old: [], now: ['n-1', 'n-2'] });
     const its = given('n-1', { [CANDIDATE_FOR_UPDATE_LABEL]: 'true' }, 'after');
-    its.metadata.annotations[UPDATED_FOR_SET_ANNOTATION] = 'before of old';
+    its.metadata.annotations[UPDATED_FOR_SET_ANNOTATION] = updatedFor;
     deps.nodes.put(its);
 
     await run();
@@ -558,6 +571,33 @@ describe('a Node of the new set that was updated to another template, and given 
     ]);
   });
 });
+
+test.each([
+  { reason: 'UpdateSuccessful', at: WHEN, result: undefined, isKept: true },
+  { reason: 'UpdateSuccessful', at: LATER, result: undefined, isKept: false },
+  // Whoever gives the Node back writes the note anew.
+  { reason: 'UpdateSuccessful', at: LATER, result: 'successful', isKept: true },
+  { reason: 'CandidateForUpdate', at: LATER, result: undefined, isKept: true },
+])(
+  'a Node that becomes a candidate, and says $reason since $at and has the result $result, keeps the note of another update: $isKept',
+  async ({ reason, at, result, isKept }) => {
+    const { deps, run } = scene({ old: ['o-1'], now: [] });
+    const its = node((n) => {
+      const labels = { ...(result !== undefined && { [UPDATE_RESULT_LABEL]: result }) };
+      const annotations = { [UPDATED_FOR_SET_ANNOTATION]: `before of old at ${WHEN}` };
+      Object.assign(n.metadata, { name: 'o-1', uid: 'uid-of-o-1', resourceVersion: '8', labels, annotations });
+      n.spec.taints = [{ key: PREFER_NO_SCHEDULE_KEY, value: 'True', effect: 'PreferNoSchedule' }];
+      n.status.conditions = [{ type: 'InPlaceUpdate', status: 'True', reason, lastTransitionTime: at }];
+    });
+    deps.nodes.put(its);
+
+    await run();
+
+    const { labels, annotations } = deps.nodes.get('o-1')?.metadata ?? {};
+    expect(labels?.[CANDIDATE_FOR_UPDATE_LABEL]).toBe('true');
+    expect(annotations?.[UPDATED_FOR_SET_ANNOTATION]).toBe(isKept ? `before of old at ${WHEN}` : undefined);
+  },
+);
 
 test('whose update a Node waits for is not written over one that has become empty meanwhile', async () => {
   const { deps, run } = scene({ old: ['o-1'], now: [] });

@@ -17,11 +17,13 @@ import { mergePatch, mergePatchIfUnchanged } from '../../../kube/client/patch.ts
 import { machineSets, nodes } from '../../../kube/client/resource.ts';
 import type { Target } from '../../../kube/targets/targets.ts';
 import {
+  hasOutdatedNote,
   hasRolloutTaint,
   isBeforeUpdate,
   isEmptyForUpdate,
   isScaleDownDisabledByUs,
   ROLLOUT_TAINT,
+  updateNote,
   updateRelease,
   withoutRolloutTaint,
   type NodeMarksChange,
@@ -99,6 +101,8 @@ export async function markNode(
   const annotations = {
     ...(holdScaleDown !== undefined && { [SCALE_DOWN_DISABLED]: hold, [SCALE_DOWN_DISABLED_BY_US]: hold }),
     ...(candidate !== undefined && { [CANDIDATE_FOR_SET_ANNOTATION]: candidate === false ? null : candidate }),
+    // Whether it is outdated cannot be told any more once the Node waits for its next update.
+    ...(typeof candidate === 'string' && hasOutdatedNote(node) && { [UPDATED_FOR_SET_ANNOTATION]: null }),
   };
   const labels = candidate === undefined ? {} : { [CANDIDATE_FOR_UPDATE_LABEL]: candidate === false ? null : 'true' };
   const metadata = { annotations, labels };
@@ -185,12 +189,12 @@ function notedOn({ metadata }: Node): string | undefined {
 }
 
 /**
- * The template that a Node was updated to, and the set of its Machine: who moves the Machine on may not know of the note. Null: that set has
- * this template, as where the last rollout was undone in the middle of an update, and then done again.
+ * The template that a Node was updated to, the set of its Machine, and when: who moves the Machine on, and updates the Node, may not know of the
+ * note. Null: that set has this template, as where the last rollout was undone in the middle of an update, and then done again.
  */
 function updatedFor(node: Node, set: string): string | null {
   const noted = notedOn(node) ?? '';
-  return noted === set ? null : `${noted} of ${set}`;
+  return noted === set ? null : updateNote(node, { to: noted, of: set });
 }
 
 async function release(
