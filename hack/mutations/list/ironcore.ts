@@ -63,7 +63,7 @@ export const IRONCORE: readonly Mutation[] = [
     why: 'A machine that has come and gone between two lists is never missed.',
   },
   {
-    in: 'MissingMachines.lost',
+    in: 'MissingMachines.#doubt',
     from: 'isTooMany({ recorded, missing })',
     to: 'false',
     why: 'A runtime that lost its state has every deletion ended.',

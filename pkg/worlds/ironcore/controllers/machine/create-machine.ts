@@ -2,6 +2,7 @@ import type { IronCoreMachine } from '../../api/machine.ts';
 import {
   CREATION_SENT_ANNOTATION,
   CREATION_SENT_TO_ANNOTATION,
+  MISSING_WITH_ANNOTATION,
   GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION,
 } from '../../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted, keyOf, refOf } from '../../../../apis/meta.ts';
@@ -70,7 +71,11 @@ export async function createMachine(
 }
 
 /** Annotations of a Machine of whose creations nobody waits for an answer. */
-const NOT_SENT = { [CREATION_SENT_ANNOTATION]: null, [CREATION_SENT_TO_ANNOTATION]: null };
+const NOT_SENT = {
+  [CREATION_SENT_ANNOTATION]: null,
+  [CREATION_SENT_TO_ANNOTATION]: null,
+  [MISSING_WITH_ANNOTATION]: null,
+};
 
 /**
  * Notes that a creation is sent to a runtime, or, without one, that none was. Whoever gave up the machine before has allowed one other: if
@@ -83,7 +88,7 @@ async function markCreation(
   signal: AbortSignal,
 ): Promise<IronCoreMachine | undefined> {
   const sentAt = toTimestamp(deps.clock.now());
-  const sent = { [CREATION_SENT_ANNOTATION]: sentAt, [CREATION_SENT_TO_ANNOTATION]: recipient };
+  const sent = { ...NOT_SENT, [CREATION_SENT_ANNOTATION]: sentAt, [CREATION_SENT_TO_ANNOTATION]: recipient };
   const givenUp = observed.metadata.annotations?.[GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION];
   const annotations = {
     ...(recipient === undefined ? NOT_SENT : sent),

@@ -1,11 +1,18 @@
-import { CREATION_SENT_ANNOTATION, CREATION_SENT_TO_ANNOTATION } from '../../../../apis/machine/v1alpha1/labels.ts';
-import { isBeingDeleted } from '../../../../apis/meta.ts';
+import {
+  CREATION_SENT_ANNOTATION,
+  CREATION_SENT_TO_ANNOTATION,
+  MISSING_WITH_ANNOTATION,
+} from '../../../../apis/machine/v1alpha1/labels.ts';
+import { isBeingDeleted, refOf } from '../../../../apis/meta.ts';
 import { fromTimestamp } from '../../../../base/clock/clock.ts';
+import { ignoreNotFound } from '../../../../kube/client/errors.ts';
+import { mergePatch } from '../../../../kube/client/patch.ts';
 import { next, requeue } from '../../../../work/reconcile/result.ts';
 import type { IronCoreMachine } from '../../api/machine.ts';
+import { ironCoreMachines } from '../../api/resources.ts';
 import { noteDeletion, type DeletionNoteDeps } from './deletion-note.ts';
 import type { PassCollaborators, IronCoreStep } from './machine-pass.ts';
-import { recipientOf } from './missing-machines.ts';
+import { missingWithOf, recipientOf } from './missing-machines.ts';
 import { SOON_MS } from './rechecks.ts';
 import { CLAIMED_BY_ANOTHER } from './rivals.ts';
 import { runtimeIDOf } from './runtime-id.ts';
@@ -73,6 +80,7 @@ export const certainty = (deps: CertaintyDeps): IronCoreStep => ({
       uncertainty.forget(uid);
       missing.found(observed);
       pass.uncertainMs = 0;
+      await noteMissingWith(deps, observed, [], signal);
       return next;
     }
     if (missing.hadMachine(observed)) uncertainty.vanished(uid, intentOf(deps, observed));
@@ -81,7 +89,8 @@ export const certainty = (deps: CertaintyDeps): IronCoreStep => ({
     const isCertain = pass.uncertainMs === 0;
     await noteDeletion(deps, observed, missing.deletionOf(observed), signal);
     if (!missing.isMissed(observed) || !(isCertain || rechecks.isHeld(uid))) return next;
-    const doubt = await missing.lost(observed, poolName, runtime, signal);
+    const { doubt, missingWith } = await missing.lost(observed, poolName, runtime, signal);
+    await noteMissingWith(deps, observed, missingWith, signal);
     if (doubt !== undefined) return await holdOff(deps, pass, doubt);
     // What a runtime that is believed again shows may come one after the other, and the last pass may have been a minute ago.
     if (rechecks.release(uid)) {
@@ -91,6 +100,20 @@ export const certainty = (deps: CertaintyDeps): IronCoreStep => ({
     return next;
   },
 });
+
+/** Writes on a Machine with which machines its own may be lost: nothing else says so once they are given up. Throws ApiError. */
+async function noteMissingWith(
+  { writer }: CertaintyDeps,
+  observed: IronCoreMachine,
+  ids: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  const text = ids.join(' ');
+  if (text === missingWithOf(observed).join(' ')) return;
+  const annotations = { [MISSING_WITH_ANNOTATION]: text === '' ? null : text };
+  const patch = mergePatch(observed, { metadata: { annotations } });
+  await writer.patch('change', ironCoreMachines, refOf(observed), patch, { signal }).catch(ignoreNotFound);
+}
 
 function intentOf({ sightings, missing }: CertaintyDeps, observed: IronCoreMachine): DeletionIntent {
   const id = runtimeIDOf(observed);

@@ -9,6 +9,7 @@ import type { IronCoreVolume } from '../../api/volume.ts';
 import {
   CREATION_SENT_ANNOTATION,
   CREATION_SENT_TO_ANNOTATION,
+  MISSING_WITH_ANNOTATION,
   DELETION_SENT_ANNOTATION,
   GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION,
 } from '../../../../apis/machine/v1alpha1/labels.ts';
@@ -46,6 +47,7 @@ test('that a creation is about to be sent is written before it is', async () => 
       annotations: {
         [CREATION_SENT_ANNOTATION]: toTimestamp(clock.now()),
         [CREATION_SENT_TO_ANNOTATION]: 'iri at unix:///p.sock',
+        [MISSING_WITH_ANNOTATION]: null,
       },
     },
   });

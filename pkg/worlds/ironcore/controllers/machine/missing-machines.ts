@@ -3,6 +3,7 @@ import {
   CREATION_SENT_ANNOTATION,
   CREATION_SENT_TO_ANNOTATION,
   GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION,
+  MISSING_WITH_ANNOTATION,
 } from '../../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted, type KubeObject } from '../../../../apis/meta.ts';
 import { fromTimestamp } from '../../../../base/clock/clock.ts';
@@ -50,13 +51,21 @@ const CAPACITY = 65_536;
 interface Shortage {
   readonly recorded: number;
   readonly missing: number;
-  /** Of those, how many this connection has not shown before: whatever else was there may be lost with them. */
-  readonly lost: number;
+  /** Ids of those that this connection has not shown before: whatever else was there may be lost with them. */
+  readonly lost: readonly string[];
   /** By which the runtime has said so. */
   readonly connection: number | undefined;
   /** Ids of all machines that it shows, each with the UID of its Machine as its label has it; empty without. */
   readonly ids: ReadonlyMap<string, string>;
   readonly uids: ReadonlySet<string>;
+}
+
+/** What the list of all machines of a pool says of a Machine of which none is shown. */
+export interface Verdict {
+  /** Undefined: its machine is gone, or there never was one. */
+  readonly doubt: Doubt | undefined;
+  /** Ids of some machines with which that of a creation without an answer may be lost, for whoever looks after those are given up. */
+  readonly missingWith: readonly string[];
 }
 
 /** Whether so many are missing that the runtime is not believed. */
@@ -178,13 +187,35 @@ export class MissingMachines {
     poolName: string,
     runtime: ListedRuntime,
     signal: AbortSignal,
-  ): Promise<Doubt | undefined> {
-    const note = this.deletionOf(machine);
-    // Of a creation without an answer nobody knows; but whoever lacks another machine may have lost this one with it.
-    const isUnanswered = note === 'none' && runtimeIDOf(machine) === '' && !this.#wasSeen(machine);
-    const isEnough = (one: Shortage): boolean => isTooMany(one) || (isUnanswered && one.lost > 0);
+  ): Promise<Verdict> {
+    const missingWith = (one: Shortage): readonly string[] => this.#missingWith(machine, poolName, one);
+    const isEnough = (one: Shortage): boolean => isTooMany(one) || missingWith(one).length > 0;
     const shortage = await this.#shortage(poolName, runtime, isEnough, signal);
-    const { recorded, missing, lost, connection, ids, uids } = shortage;
+    return { doubt: this.#doubt(machine, poolName, shortage), missingWith: missingWith(shortage) };
+  }
+
+  /** Whether nobody knows what became of a creation. */
+  #isUnanswered(machine: IronCoreMachine): boolean {
+    return this.deletionOf(machine) === 'none' && runtimeIDOf(machine) === '' && !this.#wasSeen(machine);
+  }
+
+  /**
+   * Of a creation without an answer nobody knows; but whoever lacks another machine may have lost this one with it. That one may be given up
+   * by now, or its Machine gone: what was noted counts until it is shown again, or was seen to go.
+   */
+  #missingWith(machine: IronCoreMachine, poolName: string, { lost, connection, ids }: Shortage): readonly string[] {
+    if (!this.#isUnanswered(machine)) return [];
+    const noted = missingWithOf(machine).filter(
+      (id) => !ids.has(id) && !this.#deps.sightings.vouchesFor(poolName, { id }, connection),
+    );
+    return [...new Set([...noted, ...lost])].slice(0, MOST_LOST);
+  }
+
+  #doubt(machine: IronCoreMachine, poolName: string, shortage: Shortage): Doubt | undefined {
+    const { recorded, missing, connection, ids, uids } = shortage;
+    const note = this.deletionOf(machine);
+    const isUnanswered = this.#isUnanswered(machine);
+    const lost = this.#missingWith(machine, poolName, shortage);
     const release = this.#releaseOf(machine, poolName);
     const { machineID = '' } = machine.status ?? {};
     const what = machineID === '' ? 'its machine' : machineID;
@@ -197,7 +228,7 @@ export class MissingMachines {
       return { reason: 'MachinesLost', message };
     }
     const isMany = isTooMany({ recorded, missing });
-    const isVouchedFor = isUnanswered ? lost === 0 : this.#isVouchedFor(machine, poolName, connection);
+    const isVouchedFor = isUnanswered ? lost.length === 0 : this.#isVouchedFor(machine, poolName, connection);
     const known = { note, isMany, isVouchedFor, connection, ids };
     if (this.#isBelieved(machine, poolName, known)) return undefined;
     if (release === 'given') return undefined;
@@ -225,8 +256,8 @@ export class MissingMachines {
     }
     if (!isMany && isUnanswered) {
       const message =
-        `A creation without an answer was sent, and the runtime does not list other machines of MachinePool ${poolName} (${lost}), whose ` +
-        'deletion was not observed: with them, it may have lost one of this Machine. Not creating or releasing anything for it. Check whether the ' +
+        `A creation without an answer was sent, and the runtime does not list other machines of MachinePool ${poolName} (${lost.join(', ')}), whose ` +
+        'deletion was not observed: with them, it may have lost one of this Machine, also if they were given up. Not creating or releasing anything for it. Check whether the ' +
         `runtime has lost its state, or has an older one, and restore it. ${giveUpHint(release, machineRef(machine))}`;
       return { reason: 'MachinesLost', message };
     }
@@ -317,7 +348,7 @@ export class MissingMachines {
       .filter((id) => id !== '' && (ids.has(id) || !sightings.vouchesFor(poolName, { id })));
     const { connection } = shown;
     const gone = known.filter((id) => !ids.has(id));
-    const lost = gone.filter((id) => !sightings.vouchesFor(poolName, { id }, connection)).length;
+    const lost = gone.filter((id) => !sightings.vouchesFor(poolName, { id }, connection));
     return { recorded: known.length, missing: gone.length, lost, connection, ids, uids: new Set(ids.values()) };
   }
 
@@ -333,6 +364,11 @@ export function releaseOfMissing(object: KubeObject | undefined, pool: KubeObjec
     one === undefined ? 'none' : releaseOf(one, nowMs, GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION);
   const [own, ofPool] = [of(object), of(pool)];
   return own === 'given' || ofPool === 'none' ? own : ofPool;
+}
+
+/** What is noted at a Machine of the machines with which its own may be lost. */
+export function missingWithOf({ metadata: { annotations } }: IronCoreMachine): readonly string[] {
+  return (annotations?.[MISSING_WITH_ANNOTATION] ?? '').split(' ').filter((id) => id !== '');
 }
 
 /** When the creation of the machine that it has was sent; undefined: it does not say. */

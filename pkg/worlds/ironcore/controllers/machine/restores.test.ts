@@ -8,9 +8,11 @@ import type { IronCoreVolume } from '../../api/volume.ts';
 import {
   CREATION_SENT_ANNOTATION,
   GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION,
+  MISSING_WITH_ANNOTATION,
 } from '../../../../apis/machine/v1alpha1/labels.ts';
 import { RuntimeError } from '../../runtime/error.ts';
 import { ApiError } from '../../../../kube/client/errors.ts';
+import { mergePatch } from '../../../../kube/client/patch.ts';
 import type { PoolRuntime } from '../../runtime/gated-runtime.ts';
 import { Machine, NetworkInterfaceStatus } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../runtime/runtime.ts';
@@ -299,7 +301,9 @@ describe('a Machine whose creation had no answer', () => {
 
     await passes(it);
     expect(hasFinalizer(it)).toBe(true);
-    expect(it.events.at(-1)).toMatch(/^MachinesLost: A creation without an answer .* \(1\), .*-n ns .* m .*give-up/);
+    expect(it.events.at(-1)).toMatch(
+      /^MachinesLost: A creation without an answer .* \(other\), .*-n ns .* m .*give-up/,
+    );
 
     it.shown.push(shownAs('other', { labels: { [label]: 'uid-other' } }));
     await passes(it);
@@ -339,6 +343,85 @@ describe('a Machine whose creation had no answer', () => {
 
     await passes(it);
     expect(it.store.made).toBe(1);
+  });
+
+  describe.each([
+    { what: 'gets no machine', metadata: {}, isDone: (it: ReturnType<typeof world>) => it.store.made === 1 },
+    { what: 'is not let go', metadata: deletion, isDone: (it: ReturnType<typeof world>) => !hasFinalizer(it) },
+  ])('$what from a runtime that lacks another one', ({ metadata, isDone }) => {
+    const told = /^MachinesLost: A creation without an answer .* \(lost\), .*-n ns .* m .*give-up/;
+    const passesOf = async (it: ReturnType<typeof world>): Promise<void> => {
+      for (let i = 0; i < 3 && !isDone(it); i++) {
+        await passes(it, 1);
+        // The cache learns what was written.
+        if (!isDone(it)) it.machines.put(await it.client.get(ironCoreMachines, { namespace: 'ns', name: 'm' }));
+      }
+    };
+    const withOthers = (machine: IronCoreMachine): ReturnType<typeof world> => {
+      const it = world(machine);
+      haveMachines(it, ['lost', 'stays']);
+      it.shown.push(shownAs('stays', { labels: { [label]: 'uid-stays' } }));
+      return it;
+    };
+    const ENDS = [
+      { what: 'got another machine', end: (it: ReturnType<typeof world>) => haveMachines(it, ['stays', 'new']) },
+      { what: 'is gone', end: () => undefined },
+    ].flatMap((row) => [false, true].map((isRestarted) => ({ ...row, isRestarted })));
+
+    test.each(ENDS)(
+      'that was given up, and whose Machine $what, unless that comes back; process restarted: $isRestarted',
+      async ({ end, isRestarted }) => {
+        const first = withOthers(machineOf(unanswered, {}, metadata));
+        await passesOf(first);
+        const held = await first.client.get(ironCoreMachines, { namespace: 'ns', name: 'm' });
+        const it = isRestarted ? withOthers(held) : first;
+        it.machines.remove('ns/lost');
+        end(it);
+        it.shown.push(shownAs('new', { labels: { [label]: 'uid-new' } }));
+
+        await passesOf(it);
+        expect([isDone(it), first.events.at(-1)]).toEqual([false, expect.stringMatching(told)]);
+
+        it.shown.push(shownAs('lost', { labels: { [label]: 'uid-lost' } }));
+        await passesOf(it);
+        expect(isDone(it)).toBe(true);
+      },
+    );
+
+    test('that was given up, but once it is given up itself', async () => {
+      const it = withOthers(machineOf(unanswered, {}, metadata));
+      await passesOf(it);
+      it.machines.remove('ns/lost');
+      const patch = mergePatch(machineOf(), { metadata: { annotations: giveUp(it.clock) } });
+      it.machines.put(await it.client.patch('change', ironCoreMachines, { namespace: 'ns', name: 'm' }, patch));
+
+      await passesOf(it);
+      expect(isDone(it)).toBe(true);
+    });
+
+    test('that came back once, and has gone by the time of another process', async () => {
+      const first = withOthers(machineOf(unanswered, {}, metadata));
+      await passesOf(first);
+      first.shown.push(shownAs('lost', { labels: { [label]: 'uid-lost' } }));
+      await first.pass();
+      const left = await first.client.get(ironCoreMachines, { namespace: 'ns', name: 'm' });
+      expect(left.metadata.annotations).not.toHaveProperty([MISSING_WITH_ANNOTATION]);
+
+      const it = withOthers(left);
+      it.machines.remove('ns/lost');
+      await passesOf(it);
+      expect(isDone(it)).toBe(true);
+    });
+
+    test('that this process has seen go since', async () => {
+      const it = withOthers(machineOf(unanswered, {}, metadata));
+      await passesOf(it);
+      it.machines.remove('ns/lost');
+      it.sightings.saw('p', { machines: [shownAs('lost', { deletedAt: 1n })], connection: 0 });
+
+      await passesOf(it);
+      expect(isDone(it)).toBe(true);
+    });
   });
 
   test.each([1, 2, 7])('is let go by the connection that has shown all that is missing: %i', async (count) => {

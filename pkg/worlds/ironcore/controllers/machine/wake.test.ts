@@ -6,7 +6,11 @@ import type { IronCoreVolume } from '../../api/volume.ts';
 import type { KubeObject } from '../../../../apis/meta.ts';
 import { IRONCORE_MACHINE_INDEXES, IRONCORE_VOLUME_INDEXES } from '../indexes.ts';
 import type { IronCoreMachinePool } from '../../api/machine-pool.ts';
-import { CREATION_SENT_ANNOTATION, DELETION_SENT_ANNOTATION } from '../../../../apis/machine/v1alpha1/labels.ts';
+import {
+  CREATION_SENT_ANNOTATION,
+  DELETION_SENT_ANNOTATION,
+  MISSING_WITH_ANNOTATION,
+} from '../../../../apis/machine/v1alpha1/labels.ts';
 import { wakeIronCoreMachines } from './wake.ts';
 
 function watchedOf(machines: MemoryInformer<IronCoreMachine>) {
@@ -32,7 +36,7 @@ function machineOf(resourceVersion: string, annotations: Record<string, string> 
   return { metadata, spec: { machineClassRef: { name: 'c' }, machinePoolRef: { name: 'p' } } };
 }
 
-test('a Machine is woken by an annotation of somebody, and not by the notes of its creation and deletion, which would be repeated at once', () => {
+test('a Machine is woken by an annotation of somebody, and not by our own notes, after which it would all be done again at once', () => {
   const machines = new MemoryInformer([machineOf('1')], { pool: () => ['p'] });
   const added: string[] = [];
   const watched = watchedOf(machines);
@@ -41,8 +45,9 @@ test('a Machine is woken by an annotation of somebody, and not by the notes of i
 
   machines.put(machineOf('2', { [CREATION_SENT_ANNOTATION]: '2026-01-01T00:00:00Z' }));
   machines.put(machineOf('3', { [DELETION_SENT_ANNOTATION]: 'sent u' }));
+  machines.put(machineOf('4', { [MISSING_WITH_ANNOTATION]: 'id-1' }));
   expect(added).toEqual([]);
-  machines.put(machineOf('4', { look: 'again' }));
+  machines.put(machineOf('5', { look: 'again' }));
   expect(added).toEqual(['machine/ns/m']);
 });
 

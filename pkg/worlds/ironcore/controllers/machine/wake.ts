@@ -5,6 +5,7 @@ import {
   CREATION_SENT_ANNOTATION,
   CREATION_SENT_TO_ANNOTATION,
   DELETION_SENT_ANNOTATION,
+  MISSING_WITH_ANNOTATION,
   GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION as GIVE_UP,
 } from '../../../../apis/machine/v1alpha1/labels.ts';
 import { controllerOf, isBeingDeleted, keyBeside, keyOf, type KubeObject } from '../../../../apis/meta.ts';
@@ -81,11 +82,12 @@ export function wakeIronCoreMachines(watched: Watched, served: ReadonlySet<strin
 function partsOf(machine: IronCoreMachine | undefined): unknown {
   if (machine === undefined) return undefined;
   const { deletionTimestamp, finalizers, labels, annotations = {}, uid } = machine.metadata;
-  // They are written before each creation and deletion: one that is refused would be tried again at once.
+  // They are written before each creation and deletion, or because nothing is done: it would be tried again at once.
   const {
     [CREATION_SENT_ANNOTATION]: _sent,
     [CREATION_SENT_TO_ANNOTATION]: _to,
     [DELETION_SENT_ANNOTATION]: _deletion,
+    [MISSING_WITH_ANNOTATION]: _missing,
     ...others
   } = annotations;
   return { deletionTimestamp, finalizers, labels, annotations: others, uid, spec: machine.spec };
