@@ -805,6 +805,51 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     mayShow: deletesNodes,
     shows: WITH_ITS_NODE,
   },
+  {
+    name: 'maintained-given-up',
+    change: {
+      in: 'isSuspended',
+      from: 'isUnderMaintenance(ctx.machine)) return true',
+      to: "ctx.machine.metadata.name !== '') return false",
+      why: 'A machine in maintenance is replaced when its Node is down.',
+    },
+    mayShow: all(doesAll('maintain'), mishaps),
+    shows: /although it is in maintenance/,
+  },
+  row(
+    'maintenance-kills-pods',
+    'Maintenance kills pods against their budgets.',
+    all(doesAll('maintain'), hasPods),
+    /past its budget/,
+  ),
+  row(
+    'maintained-stays-cordoned',
+    'The Node stays cordoned after the maintenance.',
+    doesAll('maintain'),
+    /still has its cordon/,
+  ),
+  {
+    name: 'preserved-replaced',
+    change: {
+      in: 'isKeptWhenFailed',
+      from: 'untilMs > nowMs',
+      to: 'untilMs < nowMs',
+      why: 'A failed machine that is preserved is replaced.',
+    },
+    mayShow: all(doesAll('preserve'), mishaps),
+    shows: /although it is preserved/,
+  },
+  {
+    name: 'graceful-forced',
+    change: {
+      in: 'planOf',
+      from: "policyInForce(machine) === 'graceful' ? 'request' : 'usual'",
+      to: "'usual'",
+      why: 'Pods are deleted although the policy is graceful.',
+    },
+    mayShow: all(doesAll('deletionPolicy'), hasPods),
+    shows: /past its budget/,
+  },
 ];
 
 /** The row of the list of mutations that says so. */

@@ -1,10 +1,30 @@
+import {
+  DELETION_PREPARATION_SINCE_ANNOTATION,
+  LAST_APPLIED_NODE_PRESERVE_ANNOTATION,
+  MAINTENANCE_NODE_ANNOTATION,
+  MAINTENANCE_SINCE_ANNOTATION,
+} from '../../../pkg/apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Node } from '../../../pkg/apis/wire.ts';
 import { fromTimestamp } from '../../../pkg/base/clock/clock.ts';
 import { CELL_LABEL, type MachinesWorld } from './machines-world.ts';
 
 /** What the program puts on Nodes only while it has something to do with them. */
-const PASSING = /prefer-no-schedule|preserve|scale-down-disabled|for-update|candidate/i;
+const PASSING =
+  /prefer-no-schedule|preserve|scale-down-disabled|for-update|candidate|maintenance|update-result|update-failed/i;
+/** Conditions of Nodes that last as long as what they tell of, and reasons for which they may stay. */
+const PASSING_CONDITIONS: Readonly<Record<string, readonly string[]>> = {
+  Preserved: ['Preservation stopped.'],
+  Maintenance: ['NotInMaintenance'],
+};
+/** What is noted on a Machine only while something is done with it. */
+const NOTES = [
+  MAINTENANCE_SINCE_ANNOTATION,
+  MAINTENANCE_NODE_ANNOTATION,
+  DELETION_PREPARATION_SINCE_ANNOTATION,
+  LAST_APPLIED_NODE_PRESERVE_ANNOTATION,
+];
 
 /** So long a Node that came in place of another is kept from the autoscaler, and what a look may take. */
 const HELD_MS = 660_000;
@@ -20,6 +40,8 @@ export function leftoversIn(world: MachinesWorld): string[] {
   return [
     ...foreign.map(({ metadata }) => `Node ${metadata.name} has label ${CELL_LABEL}=${metadata.labels?.[CELL_LABEL]}`),
     ...strayIn(world, world.machines, ({ metadata }) => metadata.labels?.['node']),
+    ...world.machines.flatMap(notesOn),
+    ...world.nodes.flatMap(conditionsLeftOn),
     ...(world.sharesTarget ? [] : tokens)
       .filter(({ metadata }) => metadata.name.startsWith('bootstrap-token-'))
       .map(({ metadata }) => `Secret ${metadata.name} is left`),
@@ -43,6 +65,21 @@ export function strayIn<T extends KubeObject>(
     ...stray.map(({ metadata }) => `Node ${metadata.name} belongs to no Machine`),
     ...ownerless.map((vm) => `VM ${vm.providerID} of ${vm.machineName} belongs to no Machine`),
   ];
+}
+
+/** What a Machine still says of something that is over. */
+function notesOn({ metadata: { name, annotations = {} }, status }: Machine): string[] {
+  const { preserveExpiryTime } = status?.currentStatus ?? {};
+  return [
+    ...NOTES.filter((key) => annotations[key] !== undefined).map((key) => `Machine ${name} still has ${key}`),
+    ...((preserveExpiryTime ?? '') === '' ? [] : [`Machine ${name} is preserved until ${preserveExpiryTime}`]),
+  ];
+}
+
+function conditionsLeftOn({ metadata, status }: Node): string[] {
+  return (status?.conditions ?? [])
+    .filter(({ type, reason = '' }) => PASSING_CONDITIONS[type]?.includes(reason) === false)
+    .map(({ type, reason }) => `Node ${metadata.name} still says ${type} ${reason}`);
 }
 
 /** What of that a Node has; one that came in place of another lately may be kept from the autoscaler. */

@@ -11,6 +11,7 @@ import { Bounds } from './bounds.ts';
 import { Health, HEALTH_TIMEOUT_MS } from './health.ts';
 import { Leaders } from './leaders.ts';
 import type { MachinesWorld } from './machines-world.ts';
+import { isPrepared, preparedSinceMs, Wishes } from './wishes.ts';
 
 /** How long two VMs may stand for one Machine: until the next list of VMs has found the second, and its grace is over. */
 const DOUBLED_MS = 20 * 60_000;
@@ -37,6 +38,7 @@ export class Ledger {
   readonly #world: MachinesWorld;
   readonly #bounds = new Bounds();
   readonly health: Health;
+  readonly #wishes: Wishes;
   /** Who has asked last, and when, that the pod of a volume leaves a Node, by the name of the attachment. */
   readonly #sentAway = new Map<string, { readonly by: string; readonly atMs: number }>();
   /** When DeleteMachine was called last, by the name of the Machine, and when the cluster was set back. */
@@ -69,6 +71,7 @@ export class Ledger {
     this.#world = world;
     this.#bounds.settle(world.pool);
     this.health = new Health(world);
+    this.#wishes = new Wishes(world);
     world.cloud.onEvent((vm, event) => {
       if (event === 'created') this.vmsMade += 1;
       if (event === 'deleted') this.#lookAtVM(vm);
@@ -181,7 +184,10 @@ export class Ledger {
   #lookAtMachine(before: StoredObject): void {
     const machine = before as unknown as Machine;
     const { name } = machine.metadata;
+    // It is drained and deleted as its user asks; a request for it that was taken back before has no effect.
+    if (isPrepared(machine)) this.#asked.add(name);
     if (this.#asked.has(name) || this.#named.has(name)) return;
+    this.#lookAtKept(machine);
     if (this.#world.deletedNodes.has(machine.metadata.labels?.['node'] ?? '')) return this.#lookAtTurn(machine);
     if (!this.health.isHealthy(machine)) return;
     // What users delete comes on top: nobody has to have seen it yet.
@@ -196,6 +202,18 @@ export class Ledger {
     this.find(
       `healthy Machine ${name} was deleted although nobody asked for it: ${length} are left of at least ${fewest}`,
     );
+  }
+
+  /** Nobody deletes what users want to keep, unless it is one too many, or another template is asked for. */
+  #lookAtKept(machine: Machine): void {
+    const { hasRolled, hasResized } = this.#bounds;
+    if (hasRolled || hasResized || this.#isSetBack) return;
+    const { name, labels } = machine.metadata;
+    if (this.#wishes.isPreserved(machine)) this.find(`Machine ${name} was deleted although it is preserved`);
+    const hasNode = this.#world.nodes.some((node) => node.metadata.name === labels?.['node'] && !isGoing(node));
+    // Of one that is down it is not known whether it failed before.
+    if (!hasNode || phase(machine) === 'Failed' || !this.#wishes.isMaintained(machine)) return;
+    this.find(`Machine ${name} was deleted although it is in maintenance`);
   }
 
   /** Whether it has just joined, after its MachineSet was told to have fewer, as one of those that did not work. */
@@ -256,6 +274,7 @@ export class Ledger {
     const { uid, name } = machine.metadata;
     if (cloud.get(machine.spec?.providerID ?? '')?.power !== 'on') return;
     this.#failed.add(uid);
+    if (this.#wishes.isMaintained(machine)) this.find(`Machine ${name} was given up although it is in maintenance`);
     const others = machines.filter((one) => one.metadata.uid !== uid && !isGoing(one));
     const failed = others.find((one) => this.#failed.has(one.metadata.uid) && phase(one) === 'Failed');
     // Another one cannot have taken the place of the last in so short a time.
@@ -349,9 +368,14 @@ export class Ledger {
 
   /** Whether pods have to leave a Machine before its VM goes. */
   #mustDrain(machine: Machine): boolean {
-    const { deletionTimestamp } = machine.metadata;
-    const sinceMs = fromTimestamp(deletionTimestamp) ?? this.#world.time.epochMs;
-    return this.#world.time.epochMs - sinceMs < DRAIN_TIMEOUT_MS && this.health.isReady(machine);
+    const nowMs = this.#world.time.epochMs;
+    const { lastUpdateTime } = machine.status?.currentStatus ?? {};
+    // One that is preserved is drained when it fails, and one in maintenance without end.
+    const drainedMs = phase(machine) === 'Failed' ? fromTimestamp(lastUpdateTime) : undefined;
+    const deletedMs = fromTimestamp(machine.metadata.deletionTimestamp);
+    const sinceMs = Math.min(deletedMs ?? drainedMs ?? nowMs, preparedSinceMs(machine) ?? Infinity);
+    if (!this.health.isReady(machine) || this.#wishes.isWeak(machine, sinceMs)) return false;
+    return nowMs - sinceMs < DRAIN_TIMEOUT_MS || this.#wishes.isGraceful(machine, sinceMs);
   }
 
   /** No Node goes before its Machine, while its VM is there. */

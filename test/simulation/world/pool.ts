@@ -5,11 +5,14 @@ import { deleteMachine, mishap, USER_ACTS, type ActTable, userAct } from './acts
 import { leftoversIn } from './at-rest.ts';
 import { Ledger } from './ledger.ts';
 import { isAsAsked, type MachinesWorld, POOL } from './machines-world.ts';
+import { freeStuck, takeBack } from './other-acts.ts';
 import type { Population } from './population.ts';
 import { untruthsIn } from './statuses.ts';
 
 /** How long somebody waits who then lets forgotten VMs go, and deletes machines that are lost with their zone. */
 const RELEASE_MS = 15 * 60_000;
+/** How often somebody looks at deletions that do not come to their end. */
+const LOOK_MS = 10 * 60_000;
 const KINDS = ['machinedeployments', 'machinesets', 'machines', 'machineclasses'];
 
 /** A MachineDeployment with all that it makes. */
@@ -38,11 +41,13 @@ export class Pool implements Population {
 
   calm(): void {
     if (this.world.pool?.spec?.paused === true) this.world.changePool({ spec: { paused: false } });
+    takeBack(this.world);
   }
 
   expectProgress(withinMs: number): void {
     this.#releaseForgotten(withinMs);
     this.#giveUpZone();
+    for (let ms = RELEASE_MS; ms < withinMs; ms += LOOK_MS) this.world.time.schedule(ms, () => freeStuck(this.world));
   }
 
   isAsAsked(): boolean {

@@ -47,6 +47,9 @@ const NO_ELECTION = { 'leader-elect': 'false' };
 
 /** Share of the worlds whose cloud controller manager deletes Nodes. */
 const DELETES_NODES = 0.25;
+/** Share of the worlds whose users do more than change what is asked of their pool, and of their phases that have one kind of that. */
+const HAS_OTHERS = 0.5;
+const OTHER_ACT = 0.35;
 /** Share of the troubles of a world with several places that are in one of them. */
 const ONE_PLACE = 0.4;
 
@@ -106,6 +109,13 @@ function withoutInitialization(phases: readonly Phase[], random: Random): Phase[
   });
 }
 
+/** What else users do in the next phase: each kind of numbers of its own, so that with another kind the rest stays the same. */
+function otherActsOf(seed: number, names: readonly string[] = []): () => readonly string[] {
+  if (seededRandom(seed, 'what else users do')() >= HAS_OTHERS) return () => [];
+  const streams = names.map((name) => ({ name, random: seededRandom(seed, `whether users do ${name}`) }));
+  return () => streams.filter(({ random }) => random() < OTHER_ACT).map(({ name }) => name);
+}
+
 function podsOf(random: Random): MachinesWorldOptions['pods'] {
   const replicas = integerIn(random, 1, 12);
   return { replicas, maxUnavailable: integerIn(random, 1, 3), volumes: Math.max(0, integerIn(random, -3, 3)) };
@@ -129,9 +139,10 @@ function phasesOf(
       rates,
       encounter,
       driver: [...drawn.driver, ...delayed],
-      acts: [...new Set([...drawn.acts, ...kind.usual])],
+      acts: [...new Set([...drawn.acts, ...kind.usual, ...others()])],
     };
   };
+  const others = otherActsOf(seed, kind.others);
   const encounters = seededRandom(seed, 'encounters');
   const delays = seededRandom(seed, 'slow creations');
   const forbids = seededRandom(seed, 'forbidden verbs');

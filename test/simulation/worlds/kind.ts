@@ -9,6 +9,8 @@ export interface WorldKind {
   readonly acts: readonly string[];
   /** What they always do, where they do something. */
   readonly usual: readonly string[];
+  /** What they do as well in half of its worlds. */
+  readonly others?: readonly string[];
   /** Kinds of faults that it does not have. */
   readonly without: readonly FaultKind[];
   /** Whether its provider says nothing that is not true; as the seed has it, unless it is given. */

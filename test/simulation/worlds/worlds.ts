@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 
-import { USER_ACT_NAMES } from '../world/acts.ts';
+import { USER_ACT_NAMES, USER_ACTS } from '../world/acts.ts';
+import { OTHER_ACT_NAMES, OTHER_ACTS } from '../world/other-acts.ts';
 import { Pool } from '../world/pool.ts';
 import { AUTOSCALER } from './autoscaler/autoscaler-world.ts';
 import { CELLS } from './cells/cells-world.ts';
@@ -12,9 +13,10 @@ import { MIRANTIS } from './mirantis/mirantis-world.ts';
 const MACHINES: WorldKind = {
   acts: USER_ACT_NAMES,
   usual: [],
+  others: OTHER_ACT_NAMES,
   without: [],
   adapt: (options) => options,
-  populate: (world) => new Pool(world),
+  populate: (world) => new Pool(world, { ...USER_ACTS, ...OTHER_ACTS }),
 };
 
 /** All kinds, by what `--world` calls them. */
