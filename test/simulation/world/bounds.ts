@@ -61,7 +61,12 @@ export class Bounds {
   }
 
   #observeStrategy(pool: MachineDeployment | undefined, size: number): void {
-    const { maxUnavailable = 1, maxSurge = 1 } = pool?.spec?.strategy?.rollingUpdate ?? {};
+    const { type, rollingUpdate } = pool?.spec?.strategy ?? {};
+    if (type === 'Recreate') {
+      this.#mostUnavailable = Math.max(this.#mostUnavailable, size);
+      return;
+    }
+    const { maxUnavailable = 1, maxSurge = 1 } = rollingUpdate ?? {};
     const unavailable = shareOf(maxUnavailable, size, Math.floor);
     const surge = shareOf(maxSurge, size, Math.ceil);
     // As with Deployments of Kubernetes: with neither, a rollout would never begin.

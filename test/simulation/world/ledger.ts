@@ -1,3 +1,4 @@
+import { TEMPLATE_HASH_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { Node } from '../../../pkg/apis/wire.ts';
@@ -5,7 +6,7 @@ import { fromTimestamp } from '../../../pkg/base/clock/clock.ts';
 import { canonicalIDOf } from '../../../packages/providers/sim/vm.ts';
 import { isUninitialized } from '../../../packages/providers/sim/node.ts';
 import type { SimVM } from '../../../packages/providers/sim/vm.ts';
-import { at } from '../api-server/json.ts';
+import { at, equal } from '../api-server/json.ts';
 import type { StoredObject } from '../api-server/stored-object.ts';
 import { Bounds } from './bounds.ts';
 import { Health, HEALTH_TIMEOUT_MS } from './health.ts';
@@ -82,8 +83,10 @@ export class Ledger {
       if (plural === 'machinesets' && Number(at(object, REPLICAS)) < Number(at(previous, REPLICAS)))
         this.#loweredMs.set(object.metadata.uid, world.time.elapsedMs);
       if (plural !== 'machines') return;
-      if (previous === undefined) this.#lookAtNumber();
-      else if (type === 'DELETED') this.#lookAtEnd(object as unknown as Machine);
+      if (previous === undefined) {
+        this.#lookAtNumber();
+        this.#lookAtRecreation(object as unknown as Machine);
+      } else if (type === 'DELETED') this.#lookAtEnd(object as unknown as Machine);
       else if (isGoing(object) && !isGoing(previous)) this.#lookAtMachine(previous);
       else {
         this.#lookAtFailure(object as unknown as Machine, previous as unknown as Machine);
@@ -265,6 +268,17 @@ export class Ledger {
     const count = this.#world.machines.filter((one) => !isGoing(one) && !isLone(one)).length;
     const { most } = this.#bounds;
     if (count > most) this.find(`there are ${count} Machines where at most ${most} are asked for`);
+  }
+
+  /** Where all machines are recreated, the new ones come when the last old one goes. */
+  #lookAtRecreation({ metadata: { name, labels } }: Machine): void {
+    const { pool, machines, sets } = this.#world;
+    if (this.#isSetBack || !this.#wishes.isRecreated) return;
+    const hash = labels?.[TEMPLATE_HASH_LABEL];
+    const set = sets.find(({ metadata }) => metadata.labels?.[TEMPLATE_HASH_LABEL] === hash);
+    if (!equal(set?.spec.template?.metadata?.annotations, pool?.spec.template?.metadata?.annotations)) return;
+    const old = machines.find((one) => one.metadata.labels?.[TEMPLATE_HASH_LABEL] !== hash && !isGoing(one));
+    if (old !== undefined) this.find(`Machine ${name} was made while ${old.metadata.name} of another template stays`);
   }
 
   /** Machines with a VM are given up one after the other, and none where most have fallen ill together. */

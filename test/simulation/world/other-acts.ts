@@ -35,6 +35,7 @@ export const OTHER_ACTS = {
     if (random() < 0.4) world.changePool({ metadata: { annotations } });
     else annotateMachine(world, random, annotations);
   },
+  recreate: (world) => world.changePool({ spec: { strategy: { type: 'Recreate', rollingUpdate: null } } }),
   prepareDeletion: (world, _ledger, random) =>
     annotateMachine(world, random, { [PREPARE_DELETION_ANNOTATION]: random() < 0.7 ? 'true' : null }),
 } satisfies ActTable;

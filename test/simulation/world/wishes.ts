@@ -54,6 +54,11 @@ export class Wishes {
     return this.#seen('maintain', name) === 'true';
   }
 
+  /** Whether all machines of another template have had to go before new ones come, for a while. */
+  get isRecreated(): boolean {
+    return this.#seen('strategy', '') === 'Recreate';
+  }
+
   /** Whether a deletion that began then may leave pods where they are. */
   isWeak({ metadata: { name } }: Machine, beganMs: number): boolean {
     return (this.#weakMs.get(name) ?? -Infinity) > beganMs - UNSEEN_MS;
@@ -73,6 +78,7 @@ export class Wishes {
   #note(): void {
     const { machines, nodes, pool } = this.#world;
     const inherited = pool?.metadata.annotations?.[DELETION_POLICY_ANNOTATION];
+    this.#set('strategy', '', pool?.spec?.strategy?.type ?? '');
     const byName = new Map(nodes.map((node) => [node.metadata.name, node.metadata.annotations]));
     for (const { metadata } of machines) {
       const { name, annotations = {}, labels } = metadata;
