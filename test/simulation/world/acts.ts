@@ -8,8 +8,12 @@ import { integerIn, oneOf } from './seeded-random.ts';
 /** Within this time a cloud controller manager finds Nodes that are not ready. */
 const BLIND_MS = 120_000;
 
-/** Something that somebody does, or that happens. */
-export type Act = (world: MachinesWorld, ledger: Pick<Ledger, 'askedFor'>, random: Random) => void;
+/** Something that happens, of which a ledger learns who goes with it. */
+type Mishap = (world: MachinesWorld, ledger: Pick<Ledger, 'askedFor'>, random: Random) => void;
+/** Something that somebody does. */
+export type Act = (world: MachinesWorld, ledger: Asked, random: Random) => void;
+/** What a ledger learns of what somebody does. */
+type Asked = Pick<Ledger, 'askedFor' | 'askedForSet' | 'isCordoned' | 'resizedBy'>;
 
 const change =
   (draw: (random: Random) => object): Act =>
@@ -63,7 +67,7 @@ const MISHAPS = {
     world.trace.add(`the zone, or a part of it, is cut off for a while: ${names.join(' ')}`);
     beUnready(world, names, 'unknown', 60_000 + random() * 800_000);
   },
-} satisfies ActTable;
+} satisfies Readonly<Record<string, Mishap>>;
 
 /** Names of what users do. */
 export const USER_ACT_NAMES = Object.keys(USER_ACTS) as (keyof typeof USER_ACTS)[];
@@ -82,7 +86,7 @@ export function userAct(
 }
 
 /** Something happens to a machine. */
-export const mishap: Act = (world, ledger, random) => oneOf(random, Object.values(MISHAPS))(world, ledger, random);
+export const mishap: Mishap = (world, ledger, random) => oneOf(random, Object.values(MISHAPS))(world, ledger, random);
 
 /** A user deletes a Machine. */
 export function deleteMachine(world: MachinesWorld, ledger: Pick<Ledger, 'askedFor'>, name: string): void {

@@ -37,6 +37,13 @@ export class Bounds {
     this.#observeStrategy(pool, size);
   }
 
+  /** Another manager has changed the size of a MachineSet by so many, until that is seen. */
+  resize(by: number): void {
+    this.#hasResized = true;
+    this.#least += Math.min(0, by);
+    this.#most += Math.max(0, by);
+  }
+
   /** Whether it is rolled, and of the same size as before. */
   get onlyRolls(): boolean {
     return this.#hasRolled && !this.#hasResized;

@@ -60,7 +60,10 @@ export class Ledger {
   #givenUpMs = -Infinity;
   /** When the last one was whose Node was ready. */
   #notSetUpMs = -Infinity;
+  /** Names of Nodes that users have cordoned, and their UIDs. */
+  readonly #cordons = new Map<string, string>();
   readonly #asked = new Set<string>();
+  readonly #askedSets = new Set<string>();
   /** When the replicas of a MachineSet were lowered last, by its UID. */
   readonly #loweredMs = new Map<string, number>();
   /** When the last Machine went with a Node that a cloud controller manager had deleted. */
@@ -93,6 +96,7 @@ export class Ledger {
         this.#lookAtJoining(object as unknown as Machine, previous as unknown as Machine);
       }
     });
+    world.servers.target.objects.onRestore(() => this.#cordons.clear());
     const leaders = new Leaders(world, (what) => this.find(what));
     world.processes.onRequest((request) => {
       if (!world.concerns(request)) return;
@@ -103,7 +107,8 @@ export class Ledger {
       if (method === 'DeleteMachine') this.#calledMs.set(path, sentAtMs);
       if (method === 'DELETE' && /\/pods\/[^/]+$/.test(path)) this.#lookAtPod(path);
     });
-    world.servers.target.objects.onChange(({ plural }, { type, object }) => {
+    world.servers.target.objects.onChange(({ plural }, { type, object, previous }) => {
+      if (plural === 'nodes' && type !== 'DELETED') this.#lookAtCordon(object, previous);
       if (plural === 'nodes' && type === 'DELETED' && world.isOwn(object)) this.#lookAtNode(object);
       if (plural === 'pods') this.#nodeOfPod.set(object.metadata.name, String(at(object, ['spec', 'nodeName'])));
     });
@@ -137,6 +142,21 @@ export class Ledger {
   /** A user is about to delete a Machine, or its Node. */
   askedFor(name: string): void {
     this.#asked.add(name);
+  }
+
+  /** A user is about to delete a MachineSet, with all of its Machines. */
+  askedForSet(uid: string): void {
+    this.#askedSets.add(uid);
+  }
+
+  /** Somebody else is about to make a MachineSet larger or smaller. */
+  resizedBy(count: number): void {
+    this.#bounds.resize(count);
+  }
+
+  /** Whether a Node is cordoned because a user has said so. */
+  isCordoned(nodeName: string): boolean {
+    return this.#cordons.has(nodeName);
   }
 
   isAskedFor(name: string): boolean {
@@ -188,7 +208,8 @@ export class Ledger {
     const machine = before as unknown as Machine;
     const { name } = machine.metadata;
     // It is drained and deleted as its user asks; a request for it that was taken back before has no effect.
-    if (isPrepared(machine)) this.#asked.add(name);
+    const isOfAskedSet = machine.metadata.ownerReferences?.some(({ uid }) => this.#askedSets.has(uid)) === true;
+    if (isPrepared(machine) || isOfAskedSet) this.#asked.add(name);
     if (this.#asked.has(name) || this.#named.has(name)) return;
     this.#lookAtKept(machine);
     if (this.#world.deletedNodes.has(machine.metadata.labels?.['node'] ?? '')) return this.#lookAtTurn(machine);
@@ -283,7 +304,7 @@ export class Ledger {
 
   /** Machines with a VM are given up one after the other, and none where most have fallen ill together. */
   #lookAtFailure(machine: Machine, before: Machine): void {
-    if (phase(machine) !== 'Failed' || phase(before) !== 'Unknown') return;
+    if (phase(machine) !== 'Failed' || phase(before) !== 'Unknown' || this.#world.isActing) return;
     const { cloud, machines, time } = this.#world;
     const { uid, name } = machine.metadata;
     if (cloud.get(machine.spec?.providerID ?? '')?.power !== 'on') return;
@@ -390,6 +411,17 @@ export class Ledger {
     const sinceMs = Math.min(deletedMs ?? drainedMs ?? nowMs, preparedSinceMs(machine) ?? Infinity);
     if (!this.health.isReady(machine) || this.#wishes.isWeak(machine, sinceMs)) return false;
     return nowMs - sinceMs < DRAIN_TIMEOUT_MS || this.#wishes.isGraceful(machine, sinceMs);
+  }
+
+  /** A Node that a user has cordoned stays so until a user says otherwise. */
+  #lookAtCordon(node: StoredObject, previous: StoredObject | undefined): void {
+    const { name, uid } = node.metadata;
+    const [is, was] = [node, previous].map((one) => at(one, ['spec', 'unschedulable']) === true);
+    if (is === was) return;
+    if (this.#world.isActing && is === true) this.#cordons.set(name, uid);
+    else if (this.#cordons.get(name) === uid && !this.#world.isActing && is === false)
+      this.find(`Node ${name} was uncordoned although a user has cordoned it`);
+    if (is === false) this.#cordons.delete(name);
   }
 
   /** No Node goes before its Machine, while its VM is there. */

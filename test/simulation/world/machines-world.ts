@@ -141,6 +141,7 @@ export class MachinesWorld implements AsyncDisposable {
   readonly #random: (name: string) => Random;
   #workload: Workload | undefined;
   #blindness: Random | undefined;
+  #isActing = false;
   /** Names of Nodes that a cloud controller manager has deleted, which did not find their VMs. */
   readonly deletedNodes = new Set<string>();
   /** Nodes of its VMs that are there, or were last, by name. */
@@ -371,9 +372,16 @@ export class MachinesWorld implements AsyncDisposable {
   act(method: string, path: string, body?: unknown, cluster: ClusterName = 'control'): unknown {
     this.trace.add(`user ${method} ${path} ${JSON.stringify(body)}`);
     const contentType = method === 'PATCH' ? MERGE_PATCH : undefined;
+    this.#isActing = true;
     const answer = this.servers[cluster].handle({ method, path, body, contentType });
+    this.#isActing = false;
     if ('watch' in answer || answer.code >= 300) throw new Error(`${method} ${path}: ${JSON.stringify(answer)}`);
     return answer.body;
+  }
+
+  /** Whether what changes at this moment is what a user does. */
+  get isActing(): boolean {
+    return this.#isActing;
   }
 
   /** Changes the MachineDeployment as a user does. */

@@ -41,7 +41,7 @@ export class Pool implements Population {
 
   calm(): void {
     if (this.world.pool?.spec?.paused === true) this.world.changePool({ spec: { paused: false } });
-    takeBack(this.world);
+    takeBack(this.world, this.ledger);
   }
 
   expectProgress(withinMs: number): void {
