@@ -44,6 +44,7 @@ describe('replacements under way', () => {
     { phases: ['Terminating', 'Failed', 'CrashLoopBackOff'], count: 2 },
     { phases: ['Pending', 'Pending', 'Terminating'], count: 2 },
     { phases: ['InPlaceUpdating', 'Failed'], count: 2 },
+    { phases: ['InPlaceUpdateFailed', 'InPlaceUpdateSuccessful', 'Unknown'], count: 0 },
   ] as const)('$phases are $count', ({ phases, count }) => {
     expect(
       replacementsUnderWay(

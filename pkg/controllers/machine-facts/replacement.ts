@@ -31,6 +31,8 @@ function readLimit(annotation: string, replicas: number): number | undefined {
  * How many machines of a MachineDeployment are being replaced. A replacement shows twice, as the machine that leaves (Failed,
  * Terminating, or in `condemned`) and as the one that comes (no phase yet, Pending, CrashLoopBackOff): the greater number
  * counts, so that neither a long drain nor a slow VM hides one. Preserved Failed machines are kept, not replaced, until their time is over.
+ * One whose update in place is over, and that does not run, waits for its own turn, like any that is unhealthy: two of them would wait for each
+ * other.
  */
 export function replacementsUnderWay(
   machines: readonly Machine[],
@@ -71,8 +73,6 @@ function replacementOf(machine: Machine, nowMs: number): 'leaving' | 'coming' | 
     case 'CrashLoopBackOff':
       return 'coming';
     case 'InPlaceUpdating':
-    case 'InPlaceUpdateSuccessful':
-    case 'InPlaceUpdateFailed':
       return 'updating';
     default:
       return 'staying';
