@@ -1,6 +1,5 @@
 import type { Lease } from '../apis/wire.ts';
 import type { ProcessClock } from '../base/clock/process-clock.ts';
-import type { Config } from './config/config.ts';
 import { subjectOf } from '../kube/events/event-object.ts';
 import type { Recorder } from '../kube/events/recorder.ts';
 import { type Fence, LeaseFence, OpenFence } from '../kube/gate/fence.ts';
@@ -11,8 +10,8 @@ import type { Transport } from '../kube/client/transport.ts';
 import { Elector, type ElectorDeps, type LeaseElector } from '../kube/leader/elector.ts';
 import type { LeaseLabels, LeaseTiming } from '../kube/leader/lease.ts';
 import { LeaseThread } from '../kube/leader/lease-thread.ts';
-import type { Logger } from '../base/log/logger.ts';
 import type { ClusterAccess } from './clusters.ts';
+import type { OperatorOptions } from './manager-process.ts';
 
 /** What decides whether we lead: a gate, and the elector that opens it; without elector (--leader-elect=false) it is always open. */
 export interface Election {
@@ -75,19 +74,11 @@ export function leaseClientOf({
   return new HttpLeaseClient({ transport, namespace });
 }
 
-export interface LeaseThreadSetting {
-  readonly config: Config;
-  readonly identity: string;
-  readonly userAgent: string;
-  readonly clock: ProcessClock;
-  readonly log: Logger;
-  readonly hooks?: { readonly leasesInMainThread?: boolean };
-}
-
 /** The thread in which the electors run; undefined without leader election, and where tests move the clock. */
 export function createLeaseThread(
   { endpoint, transport }: ClusterAccess,
-  { config, identity, userAgent, clock, log, hooks }: LeaseThreadSetting,
+  { config, identity, clock, log, hooks }: OperatorOptions,
+  userAgent: string,
 ): LeaseThread | undefined {
   if (!config.leader.enabled || hooks?.leasesInMainThread === true) return undefined;
   return new LeaseThread({

@@ -106,7 +106,7 @@ export class ManagerProcess {
       lost: (reason, err) => this.lifecycle.fatal(reason, err),
     });
     this.ofControl = new ClusterCaches(clusters.control, { ...this.cached, roleFile: this.roleFiles.control });
-    this.thread = createLeaseThread(clusters.control, { ...options, userAgent: userAgentOf(options) });
+    this.thread = createLeaseThread(clusters.control, options, this.userAgent);
   }
 
   /** Opens the clusters and declares the metrics; nothing is sent yet. Throws ConfigError for an unusable kubeconfig. */
