@@ -567,6 +567,17 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     driverDoes('other-id'),
     VM_DELETED,
   ),
+  {
+    name: 'vm-of-two-machines',
+    change: {
+      in: 'IdentityClaims.takenBy',
+      from: "if (providerID === '')",
+      to: "if (providerID !== '')",
+      why: 'Two Machines record the provider id of one VM.',
+    },
+    mayShow: all(acts, driverDoes('other', 'CreateMachine')),
+    shows: GIVEN_UP,
+  },
   row('foreign-node-name', 'A machine takes the Node name of another one.', all(acts, driverDoes('mixed-up')), /./),
   row(
     'foreign-vm-answered',
