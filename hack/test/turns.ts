@@ -37,7 +37,7 @@ export const TURNS: readonly Turns[] = [
       'test/faults/slow-provider.test.ts',
       'test/faults/watches.test.ts',
     ],
-    least: 3,
+    least: 2,
     explored: 'the faults of simulated worlds, whose API server answers as kube-apiserver does',
   },
   {
@@ -54,7 +54,7 @@ export const TURNS: readonly Turns[] = [
       'test/integration/cells.test.ts',
       'test/integration/named-cells.test.ts',
     ],
-    least: 3,
+    least: 2,
     explored: 'the world of cells, and test/simulation/worlds/cells',
   },
   {
@@ -66,7 +66,7 @@ export const TURNS: readonly Turns[] = [
       'test/integration/cluster-api-workload.test.ts',
       'test/integration/cluster-api.test.ts',
     ],
-    least: 2,
+    least: 1,
     explored: 'the world of Cluster API',
   },
   {
@@ -78,7 +78,7 @@ export const TURNS: readonly Turns[] = [
       'test/integration/ironcore-driver.test.ts',
       'test/integration/ironcore-machines.test.ts',
     ],
-    least: 2,
+    least: 1,
     explored: 'the world of IronCore',
   },
   {
