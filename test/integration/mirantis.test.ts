@@ -320,6 +320,29 @@ test('equal machines share a class, those of other providers are left alone, and
   expect(await edit('mirantis-foreign', { deletionPolicy: 'forced' })).toMatchObject({ status: 200 });
 });
 
+test('a deletion with --cascade=orphan leaves the machine and its server, also while the garbage collector has not done its part yet', async () => {
+  const name = 'mirantis-orphaned';
+  await apply(documented(name));
+  await shows(name, { status: 'Ready' });
+  const { metadata, spec } = await world.read(name);
+
+  await api.send('DELETE', `${collection()}/${name}`, { propagationPolicy: 'Orphan' });
+  // As the garbage collector, which does not run here: first the reference, then its finalizer.
+  await patchOurs(name, { metadata: { ownerReferences: null } });
+  const { finalizers = [], resourceVersion } = (await read(name)).metadata;
+  expect(finalizers).toContain('orphan');
+  const others = finalizers.filter((one) => one !== 'orphan');
+  await api.send('PATCH', `${collection()}/${name}`, { metadata: { finalizers: others, resourceVersion } });
+  await gone(name);
+
+  await world.touch(name);
+  const left = await world.settled(name);
+  expect(left).toMatchObject({ metadata: { uid: metadata.uid }, spec: { providerID: spec.providerID } });
+  expect(left.metadata.deletionTimestamp).toBeUndefined();
+  await world.delete(name);
+  await world.gone(name);
+});
+
 const poolPath = (name = ''): string =>
   `/apis/kaas.mirantis.com/v1alpha1/namespaces/${world.namespace}/machinepools${name === '' ? '' : `/${name}`}`;
 

@@ -26,3 +26,25 @@ test.each([
 
   expect(server.handle({ method: 'GET', path: `${CONFIG_MAPS}/owned` }).code).toBe(code);
 });
+
+test('an object that has lost the reference to its owner before both are looked at stays when the owner goes', async () => {
+  const time = new VirtualTime(seededRandom(1, 'order'));
+  let made = 0;
+  const suffix = (): string => String(++made);
+  const server = new SimulatedAPIServer({ kinds: BUILT_IN, nowMs: () => time.epochMs, uid: suffix, suffix });
+  collectGarbage(server, time);
+  server.handle({ method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name: 'n' } } });
+  let uid = '';
+  server.objects.onChange((_kind, { object }) => void (uid = object.metadata.uid));
+  server.handle({ method: 'POST', path: CONFIG_MAPS, body: { metadata: { name: 'owner' } } });
+  const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid }];
+  server.handle({ method: 'POST', path: CONFIG_MAPS, body: { metadata: { name: 'owned', ownerReferences } } });
+
+  const path = `${CONFIG_MAPS}/owned`;
+  const body = { metadata: { ownerReferences: null } };
+  server.handle({ method: 'PATCH', path, body, contentType: 'application/merge-patch+json' });
+  server.handle({ method: 'DELETE', path: `${CONFIG_MAPS}/owner` });
+  await time.advance(60_000);
+
+  expect(server.handle({ method: 'GET', path }).code).toBe(200);
+});

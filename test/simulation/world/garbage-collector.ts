@@ -2,7 +2,7 @@ import type { SimulatedAPIServer } from '../api-server/api-server.ts';
 import { FOREGROUND, ORPHAN } from '../api-server/deletions.ts';
 import type { Kind } from '../api-server/kinds.ts';
 import { apiVersionOf } from '../api-server/kinds.ts';
-import type { OwnerReference, StoredObject } from '../api-server/stored-object.ts';
+import { keyOf, type OwnerReference, type StoredObject } from '../api-server/stored-object.ts';
 import type { VirtualTime } from './virtual-clock.ts';
 
 const LOOK_AFTER_MS = 300;
@@ -29,16 +29,21 @@ class GarbageCollector {
     this.#server.objects.onChange((kind, { type, object }) => {
       const { uid, finalizers = [], deletionTimestamp } = object.metadata;
       const look = (run: () => void): void => void time.schedule(LOOK_AFTER_MS, run);
+      const lookAt = (run: (found: Found) => void): void => look(() => this.#present(kind, object).forEach(run));
       // An object may also be made for an owner that is gone by then.
-      if (type === 'ADDED' && (object.metadata.ownerReferences ?? []).length > 0)
-        look(() => this.#collect({ kind, object }));
+      if (type === 'ADDED' && (object.metadata.ownerReferences ?? []).length > 0) lookAt((one) => this.#collect(one));
       if (type === 'DELETED') look(() => this.#collectOf(uid));
-      else if (deletionTimestamp !== undefined && finalizers.includes(ORPHAN))
-        look(() => this.#orphan({ kind, object }));
+      else if (deletionTimestamp !== undefined && finalizers.includes(ORPHAN)) lookAt((one) => this.#orphan(one));
       else if (deletionTimestamp !== undefined && finalizers.includes(FOREGROUND)) {
-        look(() => this.#awaitDependents({ kind, object }));
+        lookAt((one) => this.#awaitDependents(one));
       }
     });
+  }
+
+  /** An object as it is now: it decides over nothing older. Empty when it is gone. */
+  #present(kind: Kind, { metadata }: StoredObject): Found[] {
+    const object = this.#server.objects.of(kind).get(keyOf(metadata));
+    return object?.metadata.uid === metadata.uid ? [{ kind, object }] : [];
   }
 
   #lookAtAll(): void {
