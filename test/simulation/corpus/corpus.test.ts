@@ -1,5 +1,6 @@
 import { expect, jest, test } from '@jest/globals';
 
+import { DRIVER_CODES } from '../../../pkg/driver/error.ts';
 import { sampled, sampledSeeds } from '../../expect/sampled.ts';
 import { FAULT_KINDS, type FaultKind, type FaultPlan } from '../world/faults.ts';
 import { run } from '../world/run.ts';
@@ -51,6 +52,15 @@ test.each(NAMES)('the fixed seeds of world %s have all that its users do', (worl
   const all = [...acts, ...others];
 
   expect(all.filter((name) => done.includes(name))).toEqual(all);
+});
+
+test('fresh seeds have each code of the driver contract', () => {
+  const seeds = Array.from({ length: 200 }, (_, i) => i + 1);
+  const drawn = new Set(
+    seeds.flatMap((seed) => scriptOf(seed).phases.flatMap(({ plan }) => plan.driver)).map(({ code }) => code),
+  );
+
+  expect(DRIVER_CODES.filter((code) => !drawn.has(code))).toEqual(['OK']);
 });
 
 function isIn(kind: FaultKind, plan: FaultPlan): boolean {

@@ -1,6 +1,8 @@
-import type { FaultRule } from '../../../packages/providers/sim/faults.ts';
+import { METHODS, type FaultRule } from '../../../packages/providers/sim/faults.ts';
 import type { Random } from '../../../pkg/base/random/random.ts';
-import { oneOf } from './seeded-random.ts';
+import { DRIVER_CODES, type DriverCode } from '../../../pkg/driver/error.ts';
+import type { MachinesWorldOptions } from './machines-world.ts';
+import { integerIn, oneOf } from './seeded-random.ts';
 import { FINE, type FaultRates } from './weather.ts';
 
 /** How bad it is for a while: each kind of fault is there or not, and at its own rate. */
@@ -46,6 +48,21 @@ const DRIVER_FAULTS: readonly FaultRule[] = [
   { method: 'CreateMachine', effect: 'mixed-up' },
   { method: 'GetMachineStatus', effect: 'other' },
 ];
+
+/** Codes with which a call can fail. */
+const FAILURES: readonly DriverCode[] = DRIVER_CODES.filter((code) => code !== 'OK');
+const CHANGES: ReadonlySet<string> = new Set(['CreateMachine', 'InitializeMachine', 'DeleteMachine']);
+/** What leaves open whether CreateMachine has made a VM, as the contract has it. */
+export const LEAVES_OPEN: ReadonlySet<DriverCode> = new Set([
+  'Canceled',
+  'Unknown',
+  'DeadlineExceeded',
+  'Aborted',
+  'Internal',
+  'Unavailable',
+  'DataLoss',
+  'Uninitialized',
+]);
 
 /** Kinds of faults that can be left out of a life. */
 export const FAULT_KINDS = [
@@ -101,6 +118,53 @@ export function drawDelayedVMs(random: Random, without: readonly FaultKind[]): r
   return [{ method: 'CreateMachine', effect: 'delayed', delayMs: Math.round(delayMs), probability }];
 }
 
+/** Rules by which calls fail with any code of the contract; see `maySay`. */
+export function drawCodes(
+  random: Random,
+  options: Pick<MachinesWorldOptions, 'isHonest' | 'idempotentCreate'>,
+  without: readonly FaultKind[] = [],
+): readonly FaultRule[] {
+  const [isThere, count] = [random() < 0.4, integerIn(random, 1, 4)];
+  const rules = Array.from({ length: count }, (): FaultRule => {
+    const [method, code, isDone] = [oneOf(random, METHODS), oneOf(random, FAILURES), random() < 0.5];
+    const probability = probabilityOf(random);
+    return { method, effect: isDone && CHANGES.has(method) ? 'fail-after' : 'fail', code, probability };
+  });
+  if (!isThere || without.includes('driver')) return [];
+  return rules.filter((rule) => maySay(rule, options));
+}
+
+/**
+ * Whether a driver fails with a code of the contract, where that says more than that the call has failed.
+ *
+ * | method           | code                        | is said                                                           |
+ * |------------------|-----------------------------|-------------------------------------------------------------------|
+ * | CreateMachine    | any that says: no VM        | only by a call that has made none                                 |
+ * | InitializeMachine| Unimplemented: nothing to do| only by a call that has done it                                   |
+ * | InitializeMachine, DeleteMachine | NotFound    | by a call that has done nothing: only by drivers that lie         |
+ * | GetMachineStatus | NotFound                    | never: by `stale`, once                                           |
+ * | GetMachineStatus | OutOfRange, Unimplemented   | only by drivers that lie; the second not where it makes two VMs   |
+ * | CreateMachine, GetMachineStatus | Uninitialized without a VM | only where creations may be repeated                |
+ */
+function maySay(
+  { method, effect, code = 'Internal' }: FaultRule,
+  { isHonest = false, idempotentCreate = true }: Pick<MachinesWorldOptions, 'isHonest' | 'idempotentCreate'>,
+): boolean {
+  const isDone = effect === 'fail-after';
+  if (code === 'Uninitialized' && (method === 'CreateMachine' || method === 'GetMachineStatus'))
+    return idempotentCreate;
+  if (method === 'CreateMachine') return !isDone || LEAVES_OPEN.has(code);
+  if (method === 'InitializeMachine' && code === 'Unimplemented') return isDone;
+  if (method === 'InitializeMachine' || method === 'DeleteMachine') return isDone || code !== 'NotFound' || !isHonest;
+  if (method !== 'GetMachineStatus') return true;
+  if (code === 'Unimplemented') return !isHonest && idempotentCreate;
+  return code !== 'NotFound' && !(isHonest && code === 'OutOfRange');
+}
+
+function probabilityOf(random: Random): number {
+  return random() * 0.2 * (random() < DENSE ? DENSER : 1);
+}
+
 /** What the seed has in store for a while. */
 export function drawPlan(
   random: Random,
@@ -131,8 +195,10 @@ export function drawPlan(
     watchSilent: rate('watchSilent', 0.2, 0.4, 1),
     watchLagMs: without.includes('watchLagMs') ? 0 : lagMs,
   };
-  const probability = (): number => random() * 0.2 * (random() < DENSE ? DENSER : 1);
-  const driver = DRIVER_FAULTS.filter(() => random() < 0.3).map((rule) => ({ ...rule, probability: probability() }));
+  const driver = DRIVER_FAULTS.filter(() => random() < 0.3).map((rule) => ({
+    ...rule,
+    probability: probabilityOf(random),
+  }));
   const acts = known.filter(() => random() < 0.4);
   const setBack = rate('setBack', isHonest ? 0 : 0.1, 0.2);
   const mayGoWrong = ({ effect, method }: FaultRule): boolean =>

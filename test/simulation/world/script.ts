@@ -1,5 +1,13 @@
 import type { Random } from '../../../pkg/base/random/random.ts';
-import { drawDelayedVMs, drawEncounters, drawForbidden, drawPlan, type FaultKind, type FaultPlan } from './faults.ts';
+import {
+  drawCodes,
+  drawDelayedVMs,
+  drawEncounters,
+  drawForbidden,
+  drawPlan,
+  type FaultKind,
+  type FaultPlan,
+} from './faults.ts';
 import { drawStrategy } from './acts.ts';
 import type { MachinesWorldOptions } from './machines-world.ts';
 import { integerIn, seededRandom } from './seeded-random.ts';
@@ -138,13 +146,15 @@ function phasesOf(
       ...drawn,
       rates,
       encounter,
-      driver: [...drawn.driver, ...delayed],
+      driver: [...drawn.driver, ...delayed, ...drawCodes(codes, provider, limits.without)],
       acts: [...new Set([...drawn.acts, ...kind.usual, ...others()])],
     };
   };
   const others = otherActsOf(seed, kind.others);
   const encounters = seededRandom(seed, 'encounters');
   const delays = seededRandom(seed, 'slow creations');
+  const codes = seededRandom(seed, 'codes of drivers');
+  const provider = { isHonest, idempotentCreate: idempotentCreate !== false };
   const forbids = seededRandom(seed, 'forbidden verbs');
   const random = seededRandom(seed, 'plan');
   const count = Math.min(integerIn(random, 1, 3), phases);

@@ -19,6 +19,7 @@ import type {
 } from '../../../../pkg/worlds/ironcore/runtime/runtime.ts';
 import type { Random } from '../../../../pkg/base/random/random.ts';
 import { UID_LABEL } from '../../../../pkg/worlds/ironcore/controllers/machine/keys.ts';
+import { LEAVES_OPEN } from '../../world/faults.ts';
 import type { MachinesWorld } from '../../world/machines-world.ts';
 import type { Caller } from '../../world/processes.ts';
 import type { Runtime, RuntimeAct } from './runtime.ts';
@@ -277,6 +278,12 @@ export class RuntimeConnection implements IronCoreRuntime {
   }
 }
 
-function codeOf({ code = 'Internal' }: FaultRule): RuntimeCode {
-  return code === 'OK' || code === 'Uninitialized' ? 'Unknown' : code;
+/** With these a runtime would say what is not so: that there is nothing like that, that it is so already, or that this cannot be asked for. */
+const TELLING: ReadonlySet<string> = new Set(['OK', 'Uninitialized', 'NotFound', 'AlreadyExists', 'Unimplemented']);
+
+function codeOf({ code = 'Internal', effect }: FaultRule): RuntimeCode {
+  const isOfGRPC = (drawn: string): drawn is RuntimeCode => !TELLING.has(drawn);
+  // Those of gRPC say that an aborted call has done nothing.
+  const isTrue = effect !== 'fail-after' || (LEAVES_OPEN.has(code) && code !== 'Aborted');
+  return isTrue && isOfGRPC(code) ? code : 'Unknown';
 }
