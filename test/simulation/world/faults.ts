@@ -21,6 +21,8 @@ export interface FaultPlan {
   readonly setBack: number;
   /** Of each step, that the clock of the host jumps. */
   readonly jump: number;
+  /** Of each step, that the process of the driver is started again. */
+  readonly driverRestart: number;
   readonly mishap: number;
   readonly act: number;
   /** What users do, where they do something: with few kinds of acts, little else may happen, and the bounds of it are close. */
@@ -74,6 +76,7 @@ export const FAULT_KINDS = [
   'outage',
   'setBack',
   'jump',
+  'driverRestart',
   'mishap',
   'act',
 ] as const;
@@ -94,8 +97,8 @@ const MOST_DELAY_MS = 115_000;
 /** What a provider does that does not say what is not true. */
 const HONEST: ReadonlySet<string> = new Set(['fail', 'fail-after', 'late', 'hang']);
 
-/** What is drawn before roles, encounters and delayed VMs are. */
-interface Drawn extends Omit<FaultPlan, 'rates' | 'encounter'> {
+/** What is drawn before that of which each has numbers of its own. */
+interface Drawn extends Omit<FaultPlan, 'rates' | 'encounter' | 'driverRestart'> {
   readonly rates: Omit<FaultRates, 'refused403'>;
 }
 
@@ -109,6 +112,12 @@ export function drawForbidden(random: Random, without: readonly FaultKind[] = []
 export function drawEncounters(random: Random, { act }: Pick<FaultPlan, 'act'>, without: readonly FaultKind[]): number {
   const drawn = random() < 0.4 ? random() : 0;
   return act === 0 || without.includes('encounter') ? 0 : drawn * 0.5;
+}
+
+/** How often the process of the driver is started again. */
+export function drawDriverRestarts(random: Random, without: readonly FaultKind[] = []): number {
+  const drawn = random() < 0.3 ? random() * 0.2 : 0;
+  return without.includes('driverRestart') ? 0 : drawn;
 }
 
 /** Rule by which VMs show that nobody waits for any more: within the time that a driver has for that. */

@@ -19,6 +19,9 @@ const MOST_PENDING = 24;
 const QUIET_MS = 4 * MINUTE_MS;
 /** How far a clock jumps at most. */
 const JUMP_MS = 3_600_000;
+/** How long a driver is away at most while it is started again, and how long after a call has begun it ends at most. */
+const DRIVER_AWAY_MS = 60_000;
+const DRIVER_CALL_MS = 60_000;
 /** Of each step, that a backup is taken. */
 const BACKUP_RATE = 0.08;
 /** What concerns all places. */
@@ -30,7 +33,10 @@ const RESTART_MS = 3_000;
 
 /** Each has its own numbers, so that what does not happen changes nothing else. */
 type Streams = Readonly<
-  Record<'time' | 'acts' | 'mishaps' | 'encounter' | 'death' | 'pause' | 'jump' | 'backup' | 'outage', Random>
+  Record<
+    'time' | 'acts' | 'mishaps' | 'encounter' | 'death' | 'pause' | 'jump' | 'driverRestart' | 'backup' | 'outage',
+    Random
+  >
 >;
 
 /** One life of a population: phases of trouble, each followed by a calm in which all has to become as asked for. */
@@ -64,6 +70,7 @@ export class Life {
       death: stream('death'),
       pause: stream('pause'),
       jump: stream('jump'),
+      driverRestart: stream('driver restart'),
       backup: stream('backup'),
       outage: stream('outage'),
     };
@@ -93,8 +100,9 @@ export class Life {
     trace.add(`trouble ${troubled === undefined ? '' : `in ${troubled.namespace} `}${JSON.stringify(plan)}`);
     this.#population.troubleAt?.(at);
     weather.rates = plan.rates;
-    for (const { simulation } of troubled === undefined ? cells : [troubled]) simulation.faults.set(plan.driver);
-    for (let i = 0; i < steps && !this.#isOver; i++) await this.#step(plan);
+    const clouds = troubled === undefined ? cells : [troubled];
+    for (const { simulation } of clouds) simulation.faults.set(plan.driver);
+    for (let i = 0; i < steps && !this.#isOver; i++) await this.#step(plan, clouds);
     this.#meetsIn = undefined;
     this.#world.processes.turn = undefined;
     if (troubled !== undefined) await this.#expectOthers(weather);
@@ -102,7 +110,10 @@ export class Life {
     this.#world.processes.pause = undefined;
     weather.rates = FINE;
     weather.isDown = false;
-    for (const { simulation } of cells) simulation.faults.set([]);
+    for (const { simulation, driverProcess } of cells) {
+      simulation.faults.set([]);
+      driverProcess.atNextCall = undefined;
+    }
     trace.add('calm');
     this.#population.troubleAt?.(undefined);
     this.#population.calm();
@@ -121,7 +132,7 @@ export class Life {
     ledger.find(`where there is no trouble, the pools are not as asked for within ${within}: ${others.shown()}`);
   }
 
-  async #step(plan: FaultPlan): Promise<void> {
+  async #step(plan: FaultPlan, clouds: readonly MachinesWorld[]): Promise<void> {
     const world = this.#world;
     const { acts, mishaps, death, pause, jump, backup, outage, time } = this.#streams;
     if (acts() < plan.act) this.#population.act(plan.acts, acts);
@@ -134,6 +145,7 @@ export class Life {
     if (pause() < plan.pause)
       world.processes.pause = { ...drawBlow(pause), how: pause() * 2 * world.processes.leaseDurationMs };
     if (jump() < plan.jump) this.#jump();
+    if (this.#streams.driverRestart() < plan.driverRestart) this.#restartDriver(clouds);
     if (this.#backup === undefined || backup() < BACKUP_RATE) this.#backup = world.servers.control.objects.backup();
     if (backup() < plan.setBack) this.#setBack();
     if (outage() < plan.outage) {
@@ -163,6 +175,20 @@ export class Life {
     const ms = (this.#streams.jump() - 0.5) * 2 * JUMP_MS;
     this.#world.trace.add(`the clock of the host jumps by ${Math.round(ms)} ms`);
     this.#world.processes.leader.clock.jump(ms);
+  }
+
+  /** Now, or soon after its next call has begun, which then ends without an answer. */
+  #restartDriver(clouds: readonly MachinesWorld[]): void {
+    const { driverRestart: random } = this.#streams;
+    const { time, trace } = this.#world;
+    const { driverProcess, namespace } = oneOf(random, clouds);
+    const [awayMs, afterMs] = [random() * DRIVER_AWAY_MS, random() ** 2 * DRIVER_CALL_MS];
+    const restart = (): void => {
+      trace.add(`the driver of ${namespace} is started again, and away for ${Math.round(awayMs)} ms`);
+      driverProcess.restart(awayMs, () => random() < 0.5);
+    };
+    if (random() < 0.3) return restart();
+    driverProcess.atNextCall = () => time.schedule(afterMs, restart);
   }
 
   #setBack(): void {

@@ -19,6 +19,7 @@ import type { Backup } from '../api-server/objects.ts';
 import { type Kind, kindsWith } from '../api-server/kinds.ts';
 import type { StoredObject } from '../api-server/stored-object.ts';
 import { initializeNodes } from './cloud-controller.ts';
+import { DriverProcess } from './driver-process.ts';
 import { collectGarbage } from './garbage-collector.ts';
 import { SimulatedConnection } from './network.ts';
 import {
@@ -136,6 +137,8 @@ export class MachinesWorld implements AsyncDisposable {
   forgotten: ReadonlySet<string> = new Set();
   /** Whether any Machines were forgotten then, also such as were just being created. */
   hasForgotten = false;
+  /** That of the driver of its cloud. */
+  readonly driverProcess: DriverProcess;
   #cloud: Simulation | undefined;
   readonly #options: Required<MachinesWorldOptions>;
   readonly #random: (name: string) => Random;
@@ -182,6 +185,7 @@ export class MachinesWorld implements AsyncDisposable {
     this.lease = cell?.lease;
     this.time = of?.time ?? new VirtualTime(random('order'), epochMs);
     this.trace = of?.trace ?? new Trace(() => this.time.elapsedMs, { keepsAll: keepsTrace });
+    this.driverProcess = new DriverProcess(this.time);
     this.weather = new SeededWeather(random('weather'), random('forbidden'));
     const control = of?.servers.control ?? this.#server(random('control cluster'));
     const isOwn = hasTarget && !this.sharesTarget;
@@ -228,7 +232,7 @@ export class MachinesWorld implements AsyncDisposable {
       flags: this.#flags(),
       replicas: managers,
       reach: (host) => this.#reach(host),
-      simulation: (provider) => (this.#hasCells ? this.#cellNamed(provider) : this).simulation,
+      cloud: (provider) => (this.#hasCells ? this.#cellNamed(provider) : this),
       simulatedSpec,
       leases: () => this.leases,
       worlds: worlds && ((caller) => worlds(this, caller)),

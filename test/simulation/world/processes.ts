@@ -10,6 +10,7 @@ import { hexOf } from '../../../pkg/base/random/random.ts';
 import { WORLDS } from '../../../pkg/worlds/index.ts';
 import type { APIRequest, SimulatedAPIServer } from '../api-server/api-server.ts';
 import { type RequestFault, SimulatedConnection } from './network.ts';
+import type { DriverProcess } from './driver-process.ts';
 import { seededRandom } from './seeded-random.ts';
 import { type Flags, SimulatedProcess } from './simulated-process.ts';
 import { targetAt } from './target-address.ts';
@@ -56,6 +57,12 @@ export interface Caller {
   asked(method: string, of: string, isOfChange: boolean): boolean;
 }
 
+/** A cloud, and the process of its driver. */
+export interface DriverParts {
+  readonly simulation: Simulation;
+  readonly driverProcess: DriverProcess;
+}
+
 /** What processes run in. */
 export interface ProcessesParts {
   readonly seed: number;
@@ -67,7 +74,7 @@ export interface ProcessesParts {
   /** What is at the host of an address. */
   readonly reach: (host: string) => Reached;
   /** The cloud that they call by the driver of a provider. */
-  readonly simulation: (provider: string) => Simulation;
+  readonly cloud: (provider: string) => DriverParts;
   /** What the cloud takes in place of the provider spec of a class. */
   readonly simulatedSpec: (providerSpec: unknown) => unknown;
   readonly leases: () => readonly Lease[];
@@ -154,7 +161,7 @@ export class Processes {
     version = 'simulation',
     flags: own = {},
   }: { readonly version?: string; readonly flags?: Flags } = {}): Promise<SimulatedProcess> {
-    const { seed, time, trace, reach, flags, simulation, simulatedSpec, worlds } = this.#parts;
+    const { seed, time, trace, reach, flags, cloud, simulatedSpec, worlds } = this.#parts;
     this.#starts += 1;
     const clock = new VirtualClock(time);
     const name = `process ${this.#starts}`;
@@ -177,7 +184,7 @@ export class Processes {
       version,
       random,
       openDriver: (provider) =>
-        fenced(simulation(provider), simulatedSpec, {
+        fenced(cloud(provider), simulatedSpec, {
           driverOf: (machineClass) => this.driverOf?.(machineClass),
           asked: (method, machine) => {
             trace.add(`${name} driver ${method} ${machine}`);
@@ -283,7 +290,7 @@ function isChange({ method, path }: Pick<APIRequest, 'method' | 'path'>): boolea
 
 /** The driver behind the guard that those of other processes have. `asked` is told of calls that change something. */
 function fenced(
-  { driver: own, fencing }: Simulation,
+  { simulation: { driver: own, fencing }, driverProcess }: DriverParts,
   simulatedSpec: ProcessesParts['simulatedSpec'],
   {
     driverOf,
@@ -303,25 +310,40 @@ function fenced(
     return fencing.admit(cluster, metadata.namespace ?? '', fencingToken);
   };
   const driver = ({ machineClass }: Pick<MachineRequest, 'machineClass'>): Driver => driverOf(machineClass) ?? own;
+  const change = async <T>(
+    method: string,
+    request: MachineRequest,
+    call: DriverCall,
+    send: (call: DriverCall) => Promise<T>,
+  ): Promise<T> => {
+    driverProcess.requireReachable();
+    await admit(method, request, call);
+    return driverProcess.call(method, true, call, send);
+  };
+  const read = async <T>(method: string, call: DriverCall, send: (call: DriverCall) => Promise<T>): Promise<T> => {
+    driverProcess.requireReachable();
+    return driverProcess.call(method, false, call, send);
+  };
   return {
-    capabilities: (signal) => own.capabilities(signal),
-    createMachine: async (request, call) => {
-      await admit('CreateMachine', request, call);
-      const { machineClass } = request;
-      const providerSpec = simulatedSpec(machineClass.providerSpec);
-      return driver(request).createMachine({ ...request, machineClass: { ...machineClass, providerSpec } }, call);
+    capabilities: async (signal) => {
+      driverProcess.requireReachable();
+      return own.capabilities(signal);
     },
-    initializeMachine: async (request, call) => {
-      await admit('InitializeMachine', request, call);
-      return driver(request).initializeMachine(request, call);
-    },
-    getMachineStatus: (request, call) => driver(request).getMachineStatus(request, call),
-    deleteMachine: async (request, call) => {
-      await admit('DeleteMachine', request, call);
-      return driver(request).deleteMachine(request, call);
-    },
-    listMachines: (request, call) => driver(request).listMachines(request, call),
-    getVolumeIDs: (specs, call) => own.getVolumeIDs(specs, call),
+    createMachine: (request, given) =>
+      change('CreateMachine', request, given, (call) => {
+        const { machineClass } = request;
+        const providerSpec = simulatedSpec(machineClass.providerSpec);
+        return driver(request).createMachine({ ...request, machineClass: { ...machineClass, providerSpec } }, call);
+      }),
+    initializeMachine: (request, given) =>
+      change('InitializeMachine', request, given, (call) => driver(request).initializeMachine(request, call)),
+    getMachineStatus: (request, given) =>
+      read('GetMachineStatus', given, (call) => driver(request).getMachineStatus(request, call)),
+    deleteMachine: (request, given) =>
+      change('DeleteMachine', request, given, (call) => driver(request).deleteMachine(request, call)),
+    listMachines: (request, given) =>
+      read('ListMachines', given, (call) => driver(request).listMachines(request, call)),
+    getVolumeIDs: (specs, given) => read('GetVolumeIDs', given, (call) => own.getVolumeIDs(specs, call)),
     close: () => Promise.resolve(),
   };
 }

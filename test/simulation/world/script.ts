@@ -2,6 +2,7 @@ import type { Random } from '../../../pkg/base/random/random.ts';
 import {
   drawCodes,
   drawDelayedVMs,
+  drawDriverRestarts,
   drawEncounters,
   drawForbidden,
   drawPlan,
@@ -146,6 +147,7 @@ function phasesOf(
       ...drawn,
       rates,
       encounter,
+      driverRestart: drawDriverRestarts(restarts, limits.without),
       driver: [...drawn.driver, ...delayed, ...drawCodes(codes, provider, limits.without)],
       acts: [...new Set([...drawn.acts, ...kind.usual, ...others()])],
     };
@@ -155,6 +157,7 @@ function phasesOf(
   const delays = seededRandom(seed, 'slow creations');
   const codes = seededRandom(seed, 'codes of drivers');
   const provider = { isHonest, idempotentCreate: idempotentCreate !== false };
+  const restarts = seededRandom(seed, 'restarts of drivers');
   const forbids = seededRandom(seed, 'forbidden verbs');
   const random = seededRandom(seed, 'plan');
   const count = Math.min(integerIn(random, 1, 3), phases);

@@ -381,7 +381,7 @@ export const IRONCORE: WorldKind = {
     'removeFinalizer',
   ],
   usual: ['make', 'deleteMachine'],
-  without: [],
+  without: ['driverRestart'],
   adapt: ({ otherNodeIDs: _otherNodeIDs, pods: _pods, ...options }) => ({
     ...options,
     hasTarget: false,
