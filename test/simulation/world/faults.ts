@@ -99,13 +99,19 @@ const HONEST: ReadonlySet<string> = new Set(['fail', 'fail-after', 'late', 'hang
 
 /** What is drawn before that of which each has numbers of its own. */
 interface Drawn extends Omit<FaultPlan, 'rates' | 'encounter' | 'driverRestart'> {
-  readonly rates: Omit<FaultRates, 'refused403'>;
+  readonly rates: Omit<FaultRates, 'refused403' | 'conflict409'>;
 }
 
 /** Share of the verbs on kinds that are forbidden: one kind of trouble of its own, of which most things can be done. */
 export function drawForbidden(random: Random, without: readonly FaultKind[] = []): number {
   const drawn = random() < 0.3 ? 0.02 + random() * 0.15 : 0;
   return without.includes('refused403') ? 0 : drawn;
+}
+
+/** How often another writer is faster. */
+export function drawConflicts(random: Random, without: readonly FaultKind[] = []): number {
+  const drawn = random() < 0.3 ? random() * 0.15 * (random() < DENSE ? DENSER : 1) : 0;
+  return without.includes('conflict409') ? 0 : drawn;
 }
 
 /** How often users who act at all do so right when the process does. */
@@ -193,7 +199,7 @@ export function drawPlan(
     return without.includes(kind) ? 0 : Math.min(drawn, 1);
   };
   const lagMs = random() < 0.3 ? random() * 20_000 : 0;
-  const rates: Omit<FaultRates, 'refused403'> = {
+  const rates: Drawn['rates'] = {
     requestLost: rate('requestLost', 0.08),
     answerLost: rate('answerLost', 0.08),
     refused429: rate('refused429', 0.05),

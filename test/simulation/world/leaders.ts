@@ -4,8 +4,9 @@ import { type MachinesWorld, NAMESPACE } from './machines-world.ts';
 interface Holder {
   readonly identity: string;
   readonly sinceMs: number;
-  /** When it has renewed its Lease last. */
+  /** When it has renewed its Lease last, by the time of the world, and by its own. */
   readonly renewedMs: number;
+  readonly renewTime: string | undefined;
   /** For how long others then leave it alone. */
   readonly durationMs: number;
 }
@@ -28,10 +29,13 @@ export class Leaders {
       const { name } = object.metadata;
       if (world.lease !== undefined && name !== world.lease) return;
       const nowMs = world.time.elapsedMs;
-      const { holderIdentity: identity = '', leaseDurationSeconds = 0 } = (object as unknown as Lease).spec ?? {};
+      const spec = (object as unknown as Lease).spec ?? {};
+      const { holderIdentity: identity = '', leaseDurationSeconds = 0, renewTime } = spec;
       const durationMs = leaseDurationSeconds * 1_000;
       const before = this.#holders.get(name);
       const isSame = before?.identity === identity;
+      // What others note at a Lease renews nothing: who waits for it does not wait for longer because of that.
+      if (isSame && before.renewTime === renewTime) return;
       if (before !== undefined && !isSame && before.identity !== '' && identity !== '') {
         const leftMs = before.renewedMs + before.durationMs - nowMs;
         if (leftMs > SLACK_MS) {
@@ -42,6 +46,7 @@ export class Leaders {
         identity,
         sinceMs: isSame ? before.sinceMs : nowMs,
         renewedMs: nowMs,
+        renewTime,
         durationMs,
       });
     });

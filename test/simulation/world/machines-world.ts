@@ -186,7 +186,10 @@ export class MachinesWorld implements AsyncDisposable {
     this.time = of?.time ?? new VirtualTime(random('order'), epochMs);
     this.trace = of?.trace ?? new Trace(() => this.time.elapsedMs, { keepsAll: keepsTrace });
     this.driverProcess = new DriverProcess(this.time);
-    this.weather = new SeededWeather(random('weather'), random('forbidden'));
+    this.weather = new SeededWeather(random('weather'), {
+      forbids: random('forbidden'),
+      others: random('other writers'),
+    });
     const control = of?.servers.control ?? this.#server(random('control cluster'));
     const isOwn = hasTarget && !this.sharesTarget;
     const target = isOwn ? this.#server(random('target cluster')) : (of?.servers.target ?? control);
@@ -559,7 +562,7 @@ export class MachinesWorld implements AsyncDisposable {
   async openAccount(seed: string): Promise<Simulation> {
     const clock = new VirtualClock(this.time);
     const { idempotentCreate } = this.#options;
-    const calm = new SeededWeather(this.#random('kubelets'), () => 1);
+    const calm = new SeededWeather(this.#random('kubelets'), { forbids: () => 1, others: () => 1 });
     const observer = { asked: () => true, answered: () => undefined };
     return await Simulation.start({
       clock,

@@ -6,12 +6,16 @@ import { errorEvent, type Watch, type WatchEvent } from '../api-server/watch.ts'
 import { expired, Failure } from '../api-server/failure.ts';
 import type { VirtualClock, VirtualTime } from './virtual-clock.ts';
 
-/** What becomes of a request on its way. `failed-500`: it is done, and the server says that it failed. */
+/**
+ * What becomes of a request on its way. `failed-500`: it is done, and the server says that it failed. `overtaken`: another writer changes the
+ * object right before.
+ */
 export type RequestFault =
   | 'done'
   | 'request-lost'
   | 'answer-lost'
   | 'failed-500'
+  | 'overtaken'
   | 'refused-403'
   | 'refused-429'
   | 'refused-500';
@@ -172,6 +176,7 @@ class Exchange {
       observer.answered(request, 0, fate, this.#sentAtMs);
       return this.#break();
     }
+    if (fate === 'overtaken') overtake(server, request);
     const answer = fate in REFUSALS ? refusal(fate as Refusal) : server.handle(request);
     observer.answered(request, answer.code, fate, this.#sentAtMs);
     if ('watch' in answer) return this.#watch(answer.watch, answer.representation, request);
@@ -293,6 +298,18 @@ function requestOf({ method, path, body, headers }: Options): APIRequest {
     contentType: header('Content-Type'),
     accept: header('Accept'),
   };
+}
+
+/** Another controller notes something at the object of a change: its resourceVersion moves on, and nothing else that anybody reads. */
+function overtake(server: SimulatedAPIServer, { path }: APIRequest): void {
+  const [of = ''] = path.split('?', 1);
+  const annotations = { 'example.com/noted': String(server.objects.revisions.current) };
+  server.handle({
+    method: 'PATCH',
+    path: of.replace(/\/(status|scale)$/, ''),
+    body: { metadata: { annotations } },
+    contentType: 'application/merge-patch+json',
+  });
 }
 
 const REFUSALS = {

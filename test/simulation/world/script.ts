@@ -1,6 +1,7 @@
 import type { Random } from '../../../pkg/base/random/random.ts';
 import {
   drawCodes,
+  drawConflicts,
   drawDelayedVMs,
   drawDriverRestarts,
   drawEncounters,
@@ -139,7 +140,11 @@ function phasesOf(
   const limits = { acts: kind.acts, isHonest, without: [...kind.without, ...without] };
   const plan = (): FaultPlan => {
     const drawn = drawPlan(random, limits);
-    const rates = { ...drawn.rates, refused403: drawForbidden(forbids, limits.without) };
+    const rates = {
+      ...drawn.rates,
+      refused403: drawForbidden(forbids, limits.without),
+      conflict409: drawConflicts(conflicts, limits.without),
+    };
     const encounter = drawEncounters(encounters, drawn, limits.without);
     // Of a driver that makes no second VM the next call finds the first.
     const delayed = idempotentCreate === false ? drawDelayedVMs(delays, limits.without) : [];
@@ -158,6 +163,7 @@ function phasesOf(
   const codes = seededRandom(seed, 'codes of drivers');
   const provider = { isHonest, idempotentCreate: idempotentCreate !== false };
   const restarts = seededRandom(seed, 'restarts of drivers');
+  const conflicts = seededRandom(seed, 'conflicts');
   const forbids = seededRandom(seed, 'forbidden verbs');
   const random = seededRandom(seed, 'plan');
   const count = Math.min(integerIn(random, 1, 3), phases);

@@ -10,6 +10,8 @@ export interface FaultRates {
   readonly refused500: number;
   /** Of the verbs on kinds: those may not be used for as long as the rates last, as when a role is taken away. */
   readonly refused403: number;
+  /** Of the changes that are made only to what was read: another writer is just faster, so that they are refused (409). */
+  readonly conflict409: number;
   readonly slow: number;
   readonly watchCut: number;
   readonly watchForgotten: number;
@@ -25,6 +27,7 @@ export const FINE: FaultRates = {
   refused429: 0,
   refused500: 0,
   refused403: 0,
+  conflict409: 0,
   slow: 0,
   watchCut: 0,
   watchForgotten: 0,
@@ -41,13 +44,15 @@ export class SeededWeather implements Weather {
   #lags = new Map<string, number>();
   #lagsOf: FaultRates | undefined;
   readonly #forbids: Random;
+  readonly #others: Random;
   #forbidden = new Map<string, boolean>();
   #forbiddenOf: FaultRates | undefined;
 
-  /** `forbids`: which verbs on which kinds may not be used. */
-  constructor(random: Random, forbids: Random) {
+  /** `forbids`: which verbs on which kinds may not be used. `others`: when another writer is faster. */
+  constructor(random: Random, { forbids, others }: { readonly forbids: Random; readonly others: Random }) {
     this.#random = random;
     this.#forbids = forbids;
+    this.#others = others;
   }
 
   latencyMs(): number {
@@ -65,7 +70,8 @@ export class SeededWeather implements Weather {
     if (is(answerLost / 2)) return 'answer-lost';
     if (is(answerLost / 2)) return 'failed-500';
     if (is(refused429)) return 'refused-429';
-    return is(refused500) ? 'refused-500' : 'done';
+    if (is(refused500)) return 'refused-500';
+    return this.#isOvertaken(request) ? 'overtaken' : 'done';
   }
 
   watchLifeMs(): number {
@@ -91,6 +97,11 @@ export class SeededWeather implements Weather {
     return this.#random() < this.rates.watchSilent;
   }
 
+  #isOvertaken({ body }: APIRequest): boolean {
+    const { conflict409 } = this.rates;
+    return conflict409 > 0 && namesRevision(body) && this.#others() < conflict409;
+  }
+
   #isForbidden({ method, path }: APIRequest): boolean {
     const { refused403 } = this.rates;
     if (refused403 === 0) return false;
@@ -100,6 +111,12 @@ export class SeededWeather implements Weather {
     this.#forbidden.set(verb, isForbidden);
     return isForbidden;
   }
+}
+
+/** Whether a change is made only to an object as it was read. */
+function namesRevision(body: unknown): boolean {
+  const { metadata, preconditions } = (body ?? {}) as Readonly<Record<string, { readonly resourceVersion?: string }>>;
+  return (metadata?.resourceVersion ?? preconditions?.resourceVersion ?? '') !== '';
 }
 
 /** Method, kind and subresource: what a role grants. */
