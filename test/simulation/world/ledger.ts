@@ -29,6 +29,8 @@ const REPLICAS = ['spec', 'replicas'];
 const JOIN_MS = 5_000;
 /** Of the Machines of worlds, less what a look may take: in so short a time none that has come in place of another is given up. */
 const CREATION_TIMEOUT_MS = 590_000;
+/** Timestamps are whole seconds. */
+const TIMESTAMP_MS = 1_000;
 /** Of the Machines of worlds, less what a look may take. */
 const DRAIN_TIMEOUT_MS = 295_000;
 
@@ -348,6 +350,9 @@ export class Ledger {
       if (!vm.initialized) this.find(`Machine ${name} runs although its VM ${vm.providerID} is not initialized`);
       if (isUninitialized(node))
         this.find(`Machine ${name} runs although its Node ${node.metadata.name} is not initialized`);
+      // What came in place of the last one is set up: new ones help, and the next may go that is not.
+      const createdMs = (fromTimestamp(machine.metadata.creationTimestamp) ?? 0) - (time.epochMs - time.elapsedMs);
+      if (createdMs > this.#notSetUpMs - TIMESTAMP_MS) this.#notSetUpMs = -Infinity;
     }
     if (phase(machine) !== 'Failed' || !this.health.isReady(machine)) return;
     if (time.elapsedMs - this.#notSetUpMs < CREATION_TIMEOUT_MS)
