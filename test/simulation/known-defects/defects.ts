@@ -352,7 +352,7 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     change: {
       in: 'MissingMachines.#isBelieved',
       from: "if (note === 'none') return wasGoing",
-      to: "if (note === 'none') return isMany !== wasGoing || wasGoing",
+      to: "if (note === 'none') return note === 'none' || wasGoing",
       why: 'Machines that a runtime without its state does not show are made again.',
     },
     mayShow: mishaps,
@@ -612,13 +612,18 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     /was given back although|is used by machine/,
     'ironcore',
   ),
-  row(
-    'lost-state-ends-deletions',
-    'A runtime that lost its state has every deletion ended.',
-    all(acts, mishaps),
-    /has gone before its machine|is there for the same Machine/,
-    'ironcore',
-  ),
+  {
+    name: 'lost-state-ends-deletions',
+    world: 'ironcore',
+    change: {
+      in: 'MissingMachines.#isBelieved',
+      from: 'const { sightings } = this.#deps;',
+      to: 'const { sightings } = this.#deps; if (isBeingDeleted(machine)) return true;',
+      why: 'A runtime that lost its state has every deletion ended.',
+    },
+    mayShow: all(acts, mishaps),
+    shows: /has gone before its machine|was given back although/,
+  },
   row(
     'gone-between-lists',
     'A machine that has come and gone between two lists is never missed.',
