@@ -52,6 +52,32 @@ describe('the simulated API server', () => {
     expect(shown).toEqual(['ADDED a', 'DELETED a', 'ADDED a', 'MODIFIED a', 'DELETED a']);
   });
 
+  test('answers what may be old as it was when its cache was as far, and everything else as it is', () => {
+    const server = simulatedServer('ns');
+    create(server, 'a');
+    const cachedAt = server.objects.revisions.current;
+    server.handle({ method: 'DELETE', path: `${PATH}/a` });
+    create(server, 'b');
+    const { current } = server.objects.revisions;
+    const listed = (query: string): unknown => {
+      const body = bodyOf(server.handle({ method: 'GET', path: `${PATH}${query}`, cachedAt }));
+      const items = at(body, ['items']) as readonly { readonly metadata: { readonly name: string } }[] | undefined;
+      return items === undefined
+        ? at(body, ['reason'])
+        : [at(body, ['metadata', 'resourceVersion']), ...items.map(({ metadata }) => metadata.name)];
+    };
+
+    expect(listed('?resourceVersion=0')).toEqual([String(cachedAt), 'a']);
+    expect(listed(`?resourceVersion=${cachedAt}`)).toEqual([String(cachedAt), 'a']);
+    expect(listed(`?resourceVersion=${current}`)).toBe('Timeout');
+    expect(listed('')).toEqual([String(current), 'b']);
+    expect(listed(`?resourceVersion=${current}&resourceVersionMatch=Exact`)).toEqual([String(current), 'b']);
+    expect(server.handle({ method: 'GET', path: `${PATH}/a?resourceVersion=0`, cachedAt })).toMatchObject({
+      code: 200,
+    });
+    expect(server.handle({ method: 'GET', path: `${PATH}/a`, cachedAt })).toMatchObject({ code: 404 });
+  });
+
   test('a watch that begins with what there is ends that with a bookmark', () => {
     const server = simulatedServer('ns');
     create(server, 'a');

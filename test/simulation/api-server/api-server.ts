@@ -37,6 +37,8 @@ export interface APIRequest {
   readonly body?: unknown;
   readonly contentType?: string | undefined;
   readonly accept?: string | undefined;
+  /** How far the cache of the server is, which answers what may be old; undefined: it is not behind. */
+  readonly cachedAt?: number | undefined;
 }
 
 /** What is answered: an object, a text where nothing is served, or a stream of events. */
@@ -112,7 +114,7 @@ export class SimulatedAPIServer {
     return this.#object(route, request, query);
   }
 
-  #collection(route: Route, { method, body, accept }: APIRequest, query: URLSearchParams): APIAnswer {
+  #collection(route: Route, { method, body, accept, cachedAt }: APIRequest, query: URLSearchParams): APIAnswer {
     const { kind, namespace } = route;
     const representation = representationFor(kind, accept, query, this.#nowMs);
     switch (method) {
@@ -127,7 +129,7 @@ export class SimulatedAPIServer {
         if (query.get('watch') === 'true') {
           return { code: 200, watch: new Watch(this.objects, kind, namespace, query), representation };
         }
-        return { code: 200, body: representation.list(list(this.objects, kind, namespace, query)) };
+        return { code: 200, body: representation.list(list(this.objects, kind, namespace, query, cachedAt)) };
       }
       case 'DELETE':
         if (kind.namespaced && namespace === undefined) throw methodNotAllowed();
@@ -145,7 +147,8 @@ export class SimulatedAPIServer {
       const { object, isNew } = this.#applies.apply(route, present, request, query);
       return { code: isNew ? 201 : 200, body: object };
     }
-    const old = this.#find(route);
+    const mayBeOld = method === 'GET' && query.get('resourceVersion') === '0';
+    const old = this.#find(route, mayBeOld ? request.cachedAt : undefined);
     switch (method) {
       case 'GET':
         return { code: 200, body: representationFor(kind, accept, query, this.#nowMs).object(old) };
@@ -213,14 +216,16 @@ export class SimulatedAPIServer {
     return { code: 201, body: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 } };
   }
 
-  #find(route: Route): StoredObject {
-    const found = this.#present(route);
+  #find(route: Route, asOf?: number): StoredObject {
+    const found = this.#present(route, asOf);
     if (found === undefined) throw notFound(route.kind, route.name ?? '');
     return found;
   }
 
-  #present({ kind, namespace, name = '' }: Route): StoredObject | undefined {
-    return this.objects.of(kind).get(keyOf({ ...(namespace !== undefined && { namespace }), name }));
+  #present({ kind, namespace, name = '' }: Route, asOf?: number): StoredObject | undefined {
+    const key = keyOf({ ...(namespace !== undefined && { namespace }), name });
+    const history = this.objects.of(kind);
+    return asOf === undefined ? history.get(key) : history.listAt(asOf).find(({ metadata }) => keyOf(metadata) === key);
   }
 
   #kind(plural: string): Kind | undefined {

@@ -19,13 +19,19 @@ export function selectionOf(kind: Kind, namespace: string | undefined, query: UR
     (namespace === undefined || object.metadata.namespace === namespace) && byLabel(object) && byField(object);
 }
 
-/** GET of a collection. Throws a Failure. */
-export function list(objects: Objects, kind: Kind, namespace: string | undefined, query: URLSearchParams): Members {
+/** GET of a collection; `cachedAt`: how far the cache is, if that is behind. Throws a Failure. */
+export function list(
+  objects: Objects,
+  kind: Kind,
+  namespace: string | undefined,
+  query: URLSearchParams,
+  cachedAt?: number,
+): Members {
   const select = selectionOf(kind, namespace, query);
   const { revisions } = objects;
   const limit = Number(query.get('limit') ?? 0);
   const token = query.get('continue');
-  const asOf = token === null ? revisionOf(objects, query) : undefined;
+  const asOf = token === null ? revisionOf(objects, query, cachedAt) : undefined;
   const from = token === null || token === '' ? undefined : continuationOf(token);
   if (from !== undefined && from.rv < revisions.compacted) {
     const continuation = tokenOf({ rv: revisions.current, after: from.after });
@@ -62,7 +68,7 @@ function withoutKind({ apiVersion: _apiVersion, kind: _kind, ...object }: Stored
 }
 
 /** As of which resourceVersion a list is made; undefined: as of now. Throws a Failure. */
-function revisionOf({ revisions }: Objects, query: URLSearchParams): number | undefined {
+function revisionOf({ revisions }: Objects, query: URLSearchParams, cachedAt?: number): number | undefined {
   const text = query.get('resourceVersion') ?? '';
   const match = query.get('resourceVersionMatch') ?? '';
   if (match !== '' && text === '') {
@@ -71,14 +77,16 @@ function revisionOf({ revisions }: Objects, query: URLSearchParams): number | un
   if (match === 'Exact' && text === '0') {
     throw invalidOptions('resourceVersionMatch "exact" is forbidden for resourceVersion "0"');
   }
-  if (text === '' || text === '0') return undefined;
+  if (text === '') return undefined;
+  if (text === '0') return cachedAt;
   const rv = revisionIn(text);
   if (match === 'Exact') {
     revisions.requireKnown(rv);
     return rv;
   }
-  if (rv > revisions.current) throw tooLarge(rv, revisions.current);
-  return undefined;
+  const reached = cachedAt ?? revisions.current;
+  if (rv > reached) throw tooLarge(rv, reached);
+  return cachedAt;
 }
 
 /** A resourceVersion of a query. Throws a Failure. */

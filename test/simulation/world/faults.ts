@@ -99,7 +99,7 @@ const HONEST: ReadonlySet<string> = new Set(['fail', 'fail-after', 'late', 'hang
 
 /** What is drawn before that of which each has numbers of its own. */
 interface Drawn extends Omit<FaultPlan, 'rates' | 'encounter' | 'driverRestart'> {
-  readonly rates: Omit<FaultRates, 'refused403' | 'conflict409'>;
+  readonly rates: Omit<FaultRates, 'refused403' | 'conflict409' | 'oldReads'>;
 }
 
 /** Share of the verbs on kinds that are forbidden: one kind of trouble of its own, of which most things can be done. */
@@ -112,6 +112,12 @@ export function drawForbidden(random: Random, without: readonly FaultKind[] = []
 export function drawConflicts(random: Random, without: readonly FaultKind[] = []): number {
   const drawn = random() < 0.3 ? random() * 0.15 * (random() < DENSE ? DENSER : 1) : 0;
   return without.includes('conflict409') ? 0 : drawn;
+}
+
+/** How often a cache of a server is behind that is asked for a list. */
+export function drawOldReads(random: Random, without: readonly FaultKind[] = []): number {
+  const drawn = random() < 0.35 ? 0.3 + random() * 0.7 : 0;
+  return without.includes('oldReads') ? 0 : drawn;
 }
 
 /** How often users who act at all do so right when the process does. */

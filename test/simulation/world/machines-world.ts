@@ -22,6 +22,7 @@ import { initializeNodes } from './cloud-controller.ts';
 import { DriverProcess } from './driver-process.ts';
 import { collectGarbage } from './garbage-collector.ts';
 import { SimulatedConnection } from './network.ts';
+import { Past } from './past.ts';
 import {
   type Caller,
   type ClusterName,
@@ -131,6 +132,8 @@ export class MachinesWorld implements AsyncDisposable {
   /** Of the processes' ways to the API servers, of a cell to its target cluster; that of the kubelets is always fine. */
   readonly weather: SeededWeather;
   readonly servers: Servers;
+  /** Of each server. */
+  readonly pasts: Readonly<Record<ClusterName, Past>>;
   /** The program. */
   readonly processes: Processes;
   /** UIDs of Machines that had VMs and were forgotten when the control cluster was set back. */
@@ -189,11 +192,17 @@ export class MachinesWorld implements AsyncDisposable {
     this.weather = new SeededWeather(random('weather'), {
       forbids: random('forbidden'),
       others: random('other writers'),
+      caches: random('old caches'),
     });
     const control = of?.servers.control ?? this.#server(random('control cluster'));
     const isOwn = hasTarget && !this.sharesTarget;
     const target = isOwn ? this.#server(random('target cluster')) : (of?.servers.target ?? control);
     this.servers = { control, target };
+    const ofControl = of?.pasts.control ?? new Past(control, this.time);
+    this.pasts = {
+      control: ofControl,
+      target: isOwn ? new Past(target, this.time) : (of?.pasts.target ?? ofControl),
+    };
     if (this.sharesTarget) this.#noteZones();
     this.cells = this.#hasCells ? [] : [this];
     of?.cells.push(this);
@@ -246,10 +255,11 @@ export class MachinesWorld implements AsyncDisposable {
   #reach(host: string): Reached {
     const target = targetAt(host);
     if (target !== undefined) {
-      const { servers, weather } = this.#cellNamed(target);
-      return { server: servers.target, weather };
+      const { servers, pasts, weather } = this.#cellNamed(target);
+      return { server: servers.target, past: pasts.target, weather };
     }
-    return { server: host === 'target' ? this.servers.target : this.servers.control, weather: this.weather };
+    const name = host === 'target' ? 'target' : 'control';
+    return { server: this.servers[name], past: this.pasts[name], weather: this.weather };
   }
 
   #cellNamed(name: string): MachinesWorld {
@@ -562,7 +572,7 @@ export class MachinesWorld implements AsyncDisposable {
   async openAccount(seed: string): Promise<Simulation> {
     const clock = new VirtualClock(this.time);
     const { idempotentCreate } = this.#options;
-    const calm = new SeededWeather(this.#random('kubelets'), { forbids: () => 1, others: () => 1 });
+    const calm = new SeededWeather(this.#random('kubelets'), { forbids: () => 1, others: () => 1, caches: () => 1 });
     const observer = { asked: () => true, answered: () => undefined };
     return await Simulation.start({
       clock,
@@ -582,7 +592,14 @@ export class MachinesWorld implements AsyncDisposable {
         uninitializedNodes: this.#options.initializesNodes,
         openEndpoint: endpointOf,
         openDispatcher: () =>
-          new SimulatedConnection({ time: this.time, clock, server: this.servers.target, weather: calm, observer }),
+          new SimulatedConnection({
+            time: this.time,
+            clock,
+            server: this.servers.target,
+            past: this.pasts.target,
+            weather: calm,
+            observer,
+          }),
       },
     });
   }

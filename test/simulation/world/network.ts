@@ -4,6 +4,7 @@ import type { APIRequest, SimulatedAPIServer } from '../api-server/api-server.ts
 import type { Representation } from '../api-server/representation.ts';
 import { errorEvent, type Watch, type WatchEvent } from '../api-server/watch.ts';
 import { expired, Failure } from '../api-server/failure.ts';
+import type { Past } from './past.ts';
 import type { VirtualClock, VirtualTime } from './virtual-clock.ts';
 
 /**
@@ -20,11 +21,19 @@ export type RequestFault =
   | 'refused-429'
   | 'refused-500';
 
+/** A cache of a server that is as it was at one time, and until another one: what is new comes then. */
+export interface OldCache {
+  readonly atMs: number;
+  readonly untilMs: number;
+}
+
 /** How the network is, as the seed has it at the moment. */
 export interface Weather {
   /** One way, for each request and event. */
   latencyMs(): number;
   faultOf(request: APIRequest): RequestFault;
+  /** The cache that answers a read or a watch, where it is behind. */
+  oldCacheOf(request: APIRequest, nowMs: number): OldCache | undefined;
   /** After which a watch is cut; Infinity: never. */
   watchLifeMs(): number;
   /** Whether a watch that goes on is told that the server has forgotten so much. */
@@ -47,6 +56,8 @@ export interface ConnectionParts {
   readonly time: VirtualTime;
   readonly clock: VirtualClock;
   readonly server: SimulatedAPIServer;
+  /** Of the server. */
+  readonly past: Past;
   readonly weather: Weather;
   readonly observer: NetworkObserver;
 }
@@ -167,9 +178,11 @@ class Exchange {
 
   /** The server is reached: nobody can take the request back any more. */
   #arrive(): void {
-    const { server, weather, observer, clock, time } = this.#parts;
-    const request = requestOf(this.#options);
-    const fate = weather.faultOf(request);
+    const { server, past, weather, observer, clock, time } = this.#parts;
+    const sent = requestOf(this.#options);
+    const fate = weather.faultOf(sent);
+    const old = weather.oldCacheOf(sent, time.elapsedMs);
+    const request = old === undefined ? sent : { ...sent, cachedAt: past.revisionAt(old.atMs) };
     if (clock.isDead) return;
     if (!observer.asked(request)) return;
     if (fate === 'request-lost') {
@@ -179,7 +192,7 @@ class Exchange {
     if (fate === 'overtaken') overtake(server, request);
     const answer = fate in REFUSALS ? refusal(fate as Refusal) : server.handle(request);
     observer.answered(request, answer.code, fate, this.#sentAtMs);
-    if ('watch' in answer) return this.#watch(answer.watch, answer.representation, request);
+    if ('watch' in answer) return this.#watch(answer.watch, answer.representation, request, old?.untilMs);
     if (fate === 'answer-lost') return this.#break();
     const { code, body } = fate === 'failed-500' ? refusal('refused-500') : answer;
     const text = typeof body === 'string' ? body : JSON.stringify(body);
@@ -198,13 +211,15 @@ class Exchange {
     this.#handler.onResponseStart?.(this.#undici, code, headers, '');
   }
 
-  #watch(watch: Watch, representation: Representation, { path }: APIRequest): void {
+  /** `heldMs`: until when a cache that is behind has nothing to tell. */
+  #watch(watch: Watch, representation: Representation, { path }: APIRequest, heldMs = 0): void {
     const { time, weather, server } = this.#parts;
     let isSilent = false;
     const send = (event: WatchEvent): void => {
       if (isSilent) return;
       const text = `${JSON.stringify(representation.event(event))}\n`;
-      this.#later(() => this.#data(text), time.elapsedMs + weather.latencyMs() + weather.lagMs(path));
+      const atMs = Math.max(time.elapsedMs, heldMs) + weather.latencyMs() + weather.lagMs(path);
+      this.#later(() => this.#data(text), atMs);
     };
     this.#later(() => {
       this.#respond(200);

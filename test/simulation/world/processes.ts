@@ -11,6 +11,7 @@ import { WORLDS } from '../../../pkg/worlds/index.ts';
 import type { APIRequest, SimulatedAPIServer } from '../api-server/api-server.ts';
 import { type RequestFault, SimulatedConnection } from './network.ts';
 import type { DriverProcess } from './driver-process.ts';
+import type { Past } from './past.ts';
 import { seededRandom } from './seeded-random.ts';
 import { type Flags, SimulatedProcess } from './simulated-process.ts';
 import { targetAt } from './target-address.ts';
@@ -25,6 +26,7 @@ export type Servers = Readonly<Record<ClusterName, SimulatedAPIServer>>;
 /** What is at an address. */
 export interface Reached {
   readonly server: SimulatedAPIServer;
+  readonly past: Past;
   readonly weather: Weather;
 }
 
@@ -262,7 +264,7 @@ export class Processes {
 
   #answered(
     { name, identity, to }: { readonly name: string; readonly identity: string; readonly to: string },
-    { method, path, body }: APIRequest,
+    { method, path, body, cachedAt }: APIRequest,
     { code, fate, sentAtMs }: { readonly code: number; readonly fate: RequestFault; readonly sentAtMs: number },
   ): void {
     if (isChange({ method, path })) {
@@ -271,7 +273,8 @@ export class Processes {
     }
     const sent = body === undefined ? '' : ` ${JSON.stringify(body)}`;
     const where = targetAt(to) === undefined ? '' : `//${to}`;
-    this.#parts.trace.add(`${name} ${method} ${where}${path}${sent} ${code} ${fate}`);
+    const age = cachedAt === undefined ? '' : ` as of ${cachedAt}`;
+    this.#parts.trace.add(`${name} ${method} ${where}${path}${sent} ${code} ${fate}${age}`);
   }
 }
 

@@ -6,6 +6,7 @@ import {
   drawDriverRestarts,
   drawEncounters,
   drawForbidden,
+  drawOldReads,
   drawPlan,
   type FaultKind,
   type FaultPlan,
@@ -144,6 +145,7 @@ function phasesOf(
       ...drawn.rates,
       refused403: drawForbidden(forbids, limits.without),
       conflict409: drawConflicts(conflicts, limits.without),
+      oldReads: drawOldReads(caches, limits.without),
     };
     const encounter = drawEncounters(encounters, drawn, limits.without);
     // Of a driver that makes no second VM the next call finds the first.
@@ -163,6 +165,7 @@ function phasesOf(
   const codes = seededRandom(seed, 'codes of drivers');
   const provider = { isHonest, idempotentCreate: idempotentCreate !== false };
   const restarts = seededRandom(seed, 'restarts of drivers');
+  const caches = seededRandom(seed, 'old reads');
   const conflicts = seededRandom(seed, 'conflicts');
   const forbids = seededRandom(seed, 'forbidden verbs');
   const random = seededRandom(seed, 'plan');

@@ -1,6 +1,6 @@
 import type { Random } from '../../../pkg/base/random/random.ts';
 import type { APIRequest } from '../api-server/api-server.ts';
-import type { RequestFault, Weather } from './network.ts';
+import type { OldCache, RequestFault, Weather } from './network.ts';
 
 /** How often things go wrong between a process and a server: shares of requests, or of watches. */
 export interface FaultRates {
@@ -16,6 +16,8 @@ export interface FaultRates {
   readonly watchCut: number;
   readonly watchForgotten: number;
   readonly watchSilent: number;
+  /** Of the lists of a kind that may be answered from a cache: that is behind, and stays so for a while; of a tenth as many watches. */
+  readonly oldReads: number;
   /** How far behind watches are, by kind: up to so many milliseconds. */
   readonly watchLagMs: number;
 }
@@ -32,8 +34,13 @@ export const FINE: FaultRates = {
   watchCut: 0,
   watchForgotten: 0,
   watchSilent: 0,
+  oldReads: 0,
   watchLagMs: 0,
 };
+
+/** How far behind a cache is at most, and for how long it stays so. */
+const MOST_OLD_MS = 300_000;
+const MOST_HELD_MS = 60_000;
 
 /** The weather of one stream of random numbers; rates may change while it lasts. */
 export class SeededWeather implements Weather {
@@ -45,14 +52,21 @@ export class SeededWeather implements Weather {
   #lagsOf: FaultRates | undefined;
   readonly #forbids: Random;
   readonly #others: Random;
+  readonly #caches: Random;
+  /** By kind. */
+  readonly #old = new Map<string, OldCache>();
   #forbidden = new Map<string, boolean>();
   #forbiddenOf: FaultRates | undefined;
 
-  /** `forbids`: which verbs on which kinds may not be used. `others`: when another writer is faster. */
-  constructor(random: Random, { forbids, others }: { readonly forbids: Random; readonly others: Random }) {
+  /**
+   * `forbids`: which verbs on which kinds may not be used. `others`: when another writer is faster. `caches`: how old is what is answered from
+   * them.
+   */
+  constructor(random: Random, { forbids, others, caches }: Readonly<Record<'forbids' | 'others' | 'caches', Random>>) {
     this.#random = random;
     this.#forbids = forbids;
     this.#others = others;
+    this.#caches = caches;
   }
 
   latencyMs(): number {
@@ -95,6 +109,23 @@ export class SeededWeather implements Weather {
 
   isSilenced(): boolean {
     return this.#random() < this.rates.watchSilent;
+  }
+
+  oldCacheOf({ method, path }: APIRequest, nowMs: number): OldCache | undefined {
+    const { oldReads } = this.rates;
+    if (oldReads === 0 || method !== 'GET') return undefined;
+    const kind = path.split('?')[0]!;
+    const known = this.#old.get(kind);
+    if (known !== undefined && known.untilMs > nowMs) return known;
+    const isWatch = /[?&]watch=true/.test(path);
+    const mayBeOld = /[?&]resourceVersion=\d/.test(path) && !/[?&]resourceVersionMatch=Exact/.test(path);
+    if (!(isWatch || mayBeOld) || this.#caches() >= oldReads * (isWatch ? 0.1 : 1)) return undefined;
+    const old = {
+      atMs: nowMs - this.#caches() ** 2 * MOST_OLD_MS,
+      untilMs: nowMs + this.#caches() * MOST_HELD_MS,
+    };
+    this.#old.set(kind, old);
+    return old;
   }
 
   #isOvertaken({ body }: APIRequest): boolean {
