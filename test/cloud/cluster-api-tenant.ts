@@ -8,7 +8,7 @@ import { eventually } from '../expect/eventually.ts';
 import { Site } from './site.ts';
 
 const VERSION = 'cluster.x-k8s.io/v1beta2';
-const PATIENCE = { timeoutMs: 60_000, intervalMs: 100 };
+const PATIENCE = { timeoutMs: 120_000, intervalMs: 100 };
 
 /**
  * A namespace with a Cluster of Cluster API whose Machines join a workload cluster of its own. Everything in it has the same name in each: its

@@ -144,7 +144,7 @@ export class ScaledGroups implements AsyncDisposable {
   async untilAsked(): Promise<void> {
     const before = this.asked.length;
     await eventually(() => this.asked.length > before, {
-      timeoutMs: 60_000,
+      timeoutMs: 120_000,
       intervalMs: 10,
       describe: () => `the autoscaler to ask for something; ${this.said.slice(-12).join('; ')}`,
     });
@@ -172,7 +172,7 @@ export class ScaledGroups implements AsyncDisposable {
         const machines = await this.#list<Machine>('machines');
         return machines.some(({ status }) => status?.lastOperation?.errorCode === code);
       },
-      { timeoutMs: 60_000, intervalMs: LOOK_MS, describe: () => `a creation that fails with ${code}` },
+      { timeoutMs: 120_000, intervalMs: LOOK_MS, describe: () => `a creation that fails with ${code}` },
     );
   }
 

@@ -6,7 +6,7 @@ import { eventually } from '../expect/eventually.ts';
 import type { Installation } from './installation.ts';
 import { NAMESPACE } from './manifests.ts';
 
-const LATER = { timeoutMs: 60_000, intervalMs: 200 };
+const LATER = { timeoutMs: 120_000, intervalMs: 200 };
 
 /** A pod of an application on this Node, which ends at once. */
 export function pod(name: string, app: string, nodeName: string) {

@@ -17,7 +17,7 @@ const READY = '--timeout=90s';
 const DELETED = '--timeout=90s';
 /** A refused eviction is repeated after 20 s. */
 const DRAINED = '--timeout=120s';
-const LATER = { timeoutMs: 60_000, intervalMs: 200 };
+const LATER = { timeoutMs: 120_000, intervalMs: 200 };
 /** Holds a pod until somebody takes it away. */
 const HOLD = 'example.org/held';
 const IN_PLACE_REASON = '{.status.conditions[?(@.type=="InPlaceUpdate")].reason}';

@@ -377,7 +377,7 @@ describe('the status page in Chromium', () => {
   test('is in the bundle, and shows of a real cluster what machinist tree shows', async () => {
     await using world = await MachineSetWorld.start({ startMs: 10, stopMs: 10 }, connect());
     await world.createDeployment(3);
-    await eventually(() => expect(world.running()).toHaveLength(3), { timeoutMs: 60_000 });
+    await eventually(() => expect(world.running()).toHaveLength(3), { timeoutMs: 120_000 });
     const folder = await mkdtemp(path.join(tmpdir(), 'machinist-page-'));
     try {
       const installation = BUNDLE === SOURCES ? await bundledIn(folder) : BUNDLE;
@@ -387,7 +387,7 @@ describe('the status page in Chromium', () => {
       const args = ['run', ...cluster, ...server, '--leader-elect=false', '--controllers=secret'];
       await using program = new Program('machinist', args, { installation });
       await eventually(async () => expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200), {
-        timeoutMs: 60_000,
+        timeoutMs: 120_000,
       });
       const { tab, complaints, requests } = await openWindow(browser, `http://127.0.0.1:${port}/`);
       await eventually(async () => expect(await rows(tab).count()).toBe(3));

@@ -18,8 +18,8 @@ import { BUNDLE, type Ending, fileOf, Program, SOURCES } from './program.ts';
 /** What else it does beside the first test, whose life is that of each. */
 const testInTurn = sampledTest(2);
 
-const UP_MS = 60_000;
-const PATIENCE = { timeoutMs: 60_000 };
+const UP_MS = 180_000;
+const PATIENCE = { timeoutMs: 120_000 };
 const RUNNING = 'All machines are Running.';
 
 const CLASSES = '/apis/machine.sapcloud.io/v1alpha1/namespaces/default/machineclasses';

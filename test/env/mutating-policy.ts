@@ -51,12 +51,12 @@ export async function mutateOnCreation(server: TestServer, mutation: Mutation): 
     const path = `/apis/machine.sapcloud.io/v1alpha1/namespaces/${namespace}/${plural}?dryRun=All`;
     return isChanged(await api.send('POST', path, body));
   };
-  await eventually(isInForce, { timeoutMs: 60_000, describe: 'the policy to be in force' });
+  await eventually(isInForce, { timeoutMs: 120_000, describe: 'the policy to be in force' });
   return {
     async [Symbol.asyncDispose]() {
       await api.send('DELETE', `${PATH}/mutatingadmissionpolicybindings/${name}`);
       await api.send('DELETE', `${PATH}/mutatingadmissionpolicies/${name}`);
-      await eventually(async () => !(await isInForce()), { timeoutMs: 60_000, describe: 'the policy to be gone' });
+      await eventually(async () => !(await isInForce()), { timeoutMs: 120_000, describe: 'the policy to be gone' });
       await api.close();
     },
   };

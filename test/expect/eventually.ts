@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /** How long and how often to look, and what is waited for. */
 export interface EventuallyOptions {
-  /** One deadline for everything, 60 s by default: other tests share the host. */
+  /** One deadline for everything, two minutes by default: other tests share the host, and a busy one needs several times as long. */
   readonly timeoutMs?: number;
   /** Pause between two looks; by default 25 ms at first and, the longer it takes, up to 200 ms: looks cost the server something. */
   readonly intervalMs?: number;
@@ -20,7 +20,7 @@ const GROWTH = 1.2;
  * the last failure in the message and as cause. A look that hangs is cut off by the deadline as well.
  */
 export async function eventually<T>(look: () => T | Promise<T>, options: EventuallyOptions = {}): Promise<T> {
-  const { timeoutMs = 60_000, intervalMs } = options;
+  const { timeoutMs = 120_000, intervalMs } = options;
   const deadlineMs = performance.now() + timeoutMs;
   const last: { failure: unknown } = { failure: new Error('the first look did not end') };
   for (let pauseMs = intervalMs ?? FIRST_PAUSE_MS; ;) {

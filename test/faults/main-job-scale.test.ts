@@ -73,7 +73,7 @@ describe('sixty machines', () => {
 
   test('that come and go are created no more once fewer are wanted', async () => {
     await pool.scale(60);
-    await eventually(() => since().created > 0, { timeoutMs: 60_000, describe: 'the first creation' });
+    await eventually(() => since().created > 0, { timeoutMs: 120_000, describe: 'the first creation' });
     await pool.scale(20);
 
     await pool.untilUp(20, PATIENCE);

@@ -19,9 +19,9 @@ const MACHINES = IS_LONG ? 100 : 1;
 const PATIENCE = { timeoutMs: 240_000 };
 const TEST_MS = 900_000;
 /** Much shorter than what a connection may be silent, much longer than what it takes on a quiet machine. */
-const NOTICED = { timeoutMs: 60_000, intervalMs: 100 };
+const NOTICED = { timeoutMs: 120_000, intervalMs: 100 };
 /** That a pause ends once the server answers is shown beside the reflector, by its own clock; a busy host takes long for everything. */
-const RECOVERED = { timeoutMs: 60_000, intervalMs: 100 };
+const RECOVERED = { timeoutMs: 120_000, intervalMs: 100 };
 const KINDS = [
   'machines',
   'machinesets',

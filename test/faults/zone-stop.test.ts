@@ -11,7 +11,7 @@ import { Site } from '../cloud/site.ts';
 import { identitiesOf } from '../cloud/trial.ts';
 import { eventually } from '../expect/eventually.ts';
 
-const WAIT = { timeoutMs: 60_000, intervalMs: 200 };
+const WAIT = { timeoutMs: 120_000, intervalMs: 200 };
 /** Longer than all machines of the zone take to be found unhealthy, also on a slow machine: the first alone would be replaced. */
 const FLAGS = { 'machine-health-timeout': '8s', 'machine-safety-grace': '0s' };
 

@@ -15,7 +15,7 @@ import { eventually } from '../expect/eventually.ts';
 import { GroupChanger } from './group-changer.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
 
-const PATIENCE = { timeoutMs: 60_000 };
+const PATIENCE = { timeoutMs: 120_000 };
 
 const names = (world: MachineSetWorld): string[] =>
   world

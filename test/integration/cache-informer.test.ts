@@ -56,7 +56,7 @@ async function expectEqualToLive(informer: ReflectedInformer<Secret>, labelSelec
       const live = await admin.reader.list(secrets, { namespace: ns.name, labelSelector });
       expect(versions(informer.list())).toEqual(versions(live.items));
     },
-    { timeoutMs: 60_000 },
+    { timeoutMs: 120_000 },
   );
 }
 

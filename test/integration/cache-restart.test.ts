@@ -31,7 +31,7 @@ test('an informer catches up with a server that was restarted and has forgotten 
   proxy.set('up');
 
   await eventually(() => informer.get(keyOf(missed)) !== undefined && informer.get(keyOf(doomed)) === undefined, {
-    timeoutMs: 60_000,
+    timeoutMs: 120_000,
   });
   const later = await admin.writer.create('create', secrets, secret('later'));
   await eventually(() => informer.get(keyOf(later)) !== undefined);
@@ -58,6 +58,6 @@ test('an informer follows a server whose data were set back to an older state', 
 
   await eventually(() => informer.get(keyOf(lost)) === undefined, { timeoutMs: 60_000 });
   await using admin = new KubeSession(plane.connection);
-  const found = await eventually(() => admin.writer.create('create', secrets, secret('found')), { timeoutMs: 60_000 });
+  const found = await eventually(() => admin.writer.create('create', secrets, secret('found')), { timeoutMs: 120_000 });
   await eventually(() => informer.get(keyOf(found)) !== undefined);
 });

@@ -13,7 +13,7 @@ import type { Site } from '../cloud/site.ts';
 import { eventually } from '../expect/eventually.ts';
 
 const TEST_MS = 300_000;
-const PATIENCE = { timeoutMs: 60_000, intervalMs: 100 };
+const PATIENCE = { timeoutMs: 120_000, intervalMs: 100 };
 const GROUP = '/apis/machine.sapcloud.io/v1alpha1';
 
 let control: Site;

@@ -18,7 +18,7 @@ import { FaultProxy } from '../proxy/fault-proxy.ts';
 import { grant } from './shipped-roles.ts';
 
 const TEST_MS = 300_000;
-const PATIENCE = { timeoutMs: 60_000, intervalMs: 100 };
+const PATIENCE = { timeoutMs: 120_000, intervalMs: 100 };
 
 let control: Site;
 

@@ -15,7 +15,7 @@ import { eventually } from '../expect/eventually.ts';
 import { Terminal } from '../terminal/terminal.ts';
 
 const TEST_MS = 300_000;
-const PATIENCE = { timeoutMs: 60_000, intervalMs: 100 };
+const PATIENCE = { timeoutMs: 120_000, intervalMs: 100 };
 
 let control: Site;
 

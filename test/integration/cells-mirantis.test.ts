@@ -14,7 +14,7 @@ import { eventually } from '../expect/eventually.ts';
 import { documentedMachine } from './documented-machine.ts';
 import { grant } from './shipped-roles.ts';
 
-const PATIENCE = { timeoutMs: 60_000, intervalMs: 100 };
+const PATIENCE = { timeoutMs: 120_000, intervalMs: 100 };
 const NAME = 'example-control-plane';
 const CLUSTER = 'example-cluster';
 

@@ -9,7 +9,7 @@ import { eventually } from '../expect/eventually.ts';
 /*
  * Who may write everything in one namespace, and in its target cluster, names what belongs to another one wherever an object names something.
  */
-const PATIENCE = { timeoutMs: 60_000, intervalMs: 100 };
+const PATIENCE = { timeoutMs: 120_000, intervalMs: 100 };
 const SELECTED = { labels: { cell: '' } };
 
 let control: Site;

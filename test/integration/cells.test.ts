@@ -7,7 +7,7 @@ import type { Site } from '../cloud/site.ts';
 import { eventually } from '../expect/eventually.ts';
 
 const TEST_MS = 300_000;
-const PATIENCE = { timeoutMs: 60_000, intervalMs: 100 };
+const PATIENCE = { timeoutMs: 120_000, intervalMs: 100 };
 const SELECTED = { labels: { cell: '' } };
 
 let control: Site;

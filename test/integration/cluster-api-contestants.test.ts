@@ -33,7 +33,7 @@ import { grant } from './shipped-roles.ts';
 /** Built before any test's time begins. */
 await resolveProgram('cluster-api');
 
-const PATIENCE = { timeoutMs: 60_000 };
+const PATIENCE = { timeoutMs: 120_000 };
 /** Both, by what the names of their objects begin with. */
 const SIDES = ['ours', 'core'] as const;
 type Side = (typeof SIDES)[number];

@@ -37,7 +37,7 @@ import { OperatorSession } from './operator-session.ts';
 import { grant } from './shipped-roles.ts';
 
 const NAMESPACE = 'shoot';
-const PATIENCE = { timeoutMs: 60_000 };
+const PATIENCE = { timeoutMs: 120_000 };
 const USER = 'machinist-cluster-api-driver';
 /** Of another provider, in a group of its own, under the older contract. */
 const METAL = { apiGroup: 'metal.example.org', kind: 'MetalHost' } as const;

@@ -32,7 +32,7 @@ import { OperatorSession } from './operator-session.ts';
 
 /** That of requests. */
 const NAMESPACE = 'shoot';
-const PATIENCE = { timeoutMs: 60_000 };
+const PATIENCE = { timeoutMs: 120_000 };
 const OLDER = `${CLUSTER_API_GROUP}/v1beta1`;
 const NEWER = `${CLUSTER_API_GROUP}/v1beta2`;
 const providerSpec = {

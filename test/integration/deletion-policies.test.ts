@@ -14,7 +14,7 @@ import { Workload } from '../cloud/workload.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineWorld } from './machine-world.ts';
 
-const PATIENCE = { timeoutMs: 60_000 };
+const PATIENCE = { timeoutMs: 120_000 };
 
 let api: Api;
 let world: MachineWorld;

@@ -163,7 +163,7 @@ const LEFTOVERS: readonly Leftover[] = [
 
 const MACHINES = '/apis/machine.sapcloud.io/v1alpha1/namespaces';
 const ATTACHMENTS = '/apis/storage.k8s.io/v1/volumeattachments';
-const LATER = { timeoutMs: 60_000, intervalMs: 100 };
+const LATER = { timeoutMs: 120_000, intervalMs: 100 };
 
 /** What a row may do to one machine, while nobody manages it. */
 interface World {

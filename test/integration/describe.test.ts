@@ -13,7 +13,7 @@ import { machineClasses, machineDeployments, machineSets } from '../../pkg/kube/
 import { MachineSetWorld } from './machine-set-world.ts';
 import { MachineWorld } from './machine-world.ts';
 
-const PATIENCE = { timeoutMs: 60_000 };
+const PATIENCE = { timeoutMs: 120_000 };
 
 function describeMachine(...args: string[]): ReturnType<typeof Program.run> {
   return Program.run('machinist', ['describe', 'machine', ...args]);
@@ -126,7 +126,7 @@ describe('machinist describe machine', () => {
         expect(printed.stdout).toContain(' VMCreated ');
         return printed;
       },
-      { timeoutMs: 60_000, describe: 'its Events' },
+      { timeoutMs: 120_000, describe: 'its Events' },
     );
     const json = await describeMachine(name, ...access, '-o', 'json');
     const asked: string[] = [];
@@ -173,7 +173,7 @@ describe('machinist describe machine', () => {
         expect(printed.stdout).toContain(' VMDeleted ');
         return printed;
       },
-      { timeoutMs: 60_000, describe: 'its Events' },
+      { timeoutMs: 120_000, describe: 'its Events' },
     );
     const json = await describeMachine(name, ...access, '-o', 'json');
 

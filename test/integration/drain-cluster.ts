@@ -164,7 +164,7 @@ export class DrainCluster implements AsyncDisposable {
         const { status } = await this.get<{ status?: Record<string, number> }>(`${collection}/pdb`);
         return status?.['currentHealthy'] === want.healthy && status['disruptionsAllowed'] === want.allowed;
       },
-      { timeoutMs: 60_000, describe: 'the budget to be judged' },
+      { timeoutMs: 120_000, describe: 'the budget to be judged' },
     );
   }
 

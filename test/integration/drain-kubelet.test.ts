@@ -23,7 +23,7 @@ test('waits for pods of a real kubelet to stop in their own time, and deletes th
       const isReady = joined?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
       return isReady === true && joined !== undefined ? joined : false;
     },
-    { timeoutMs: 60_000, describe: 'the kubelet to be ready' },
+    { timeoutMs: 120_000, describe: 'the kubelet to be ready' },
   );
 
   const slow = await runningPod(cluster, node as Node);
@@ -57,7 +57,7 @@ async function runningPod(cluster: DrainCluster, node: Node): Promise<Pod> {
     },
   });
   await eventually(async () => (await cluster.get<Pod>(cluster.podPath(pod))).status?.phase === 'Running', {
-    timeoutMs: 60_000,
+    timeoutMs: 120_000,
     describe: 'the pod to run',
   });
   return pod;

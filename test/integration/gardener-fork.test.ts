@@ -12,7 +12,7 @@ import { GardenerFork, type Generation } from './gardener-fork.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
 import { MachineWorld } from './machine-world.ts';
 
-const PATIENCE = { timeoutMs: 60_000 };
+const PATIENCE = { timeoutMs: 120_000 };
 const HELD = 'cluster-autoscaler.kubernetes.io/scale-down-disabled';
 
 const names = (world: MachineSetWorld): string[] =>

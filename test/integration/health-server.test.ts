@@ -252,7 +252,7 @@ test('with --profiling, profiles are given to who asks from loopback by a local 
     const answer = await fetch(`http://127.0.0.1:${port}${path}`);
     return { status: answer.status, name: answer.headers.get('content-disposition'), body: await answer.text() };
   };
-  await eventually(async () => expect((await get('/livez')).status).toBe(200), { timeoutMs: 60_000 });
+  await eventually(async () => expect((await get('/livez')).status).toBe(200), { timeoutMs: 120_000 });
 
   const cpu = await get('/debug/profile?seconds=1');
   const allocations = await get('/debug/allocations?seconds=1');

@@ -315,7 +315,7 @@ test('a network interface is attached and given back, also when the runtime says
       const nic = await read<IronCoreNetworkInterface>('NetworkInterface', 'late');
       expect(nic?.spec?.machineRef).toBeUndefined();
     },
-    { timeoutMs: 60_000 },
+    { timeoutMs: 120_000 },
   );
   expect(runtime.store.get(metadata.id).spec.networkInterfaces).toEqual([]);
   expect(runtime.asked('AttachNetworkInterface')).toHaveLength(1);
@@ -544,7 +544,7 @@ describe('a runtime that', () => {
     const { metadata } = await running('unlabelled');
     metadata.labels = {};
     runtime.store.setState(metadata.id, MachineState.MACHINE_SUSPENDED);
-    await shows('unlabelled', ({ status }) => expect(status?.state).toBe('Shutdown'), { timeoutMs: 60_000 });
+    await shows('unlabelled', ({ status }) => expect(status?.state).toBe('Shutdown'), { timeoutMs: 120_000 });
     await edit('Machine', 'unlabelled', { spec: { power: 'Off' } });
     await eventually(() => expect(runtime.asked('UpdateMachinePower')).toMatchObject([{ machineId: metadata.id }]));
 
@@ -582,7 +582,7 @@ test('a pool that a machinepoollet serves is left to it, and taken over when tha
         const metrics = await (await fetch(`${beside.url}/metrics`)).text();
         expect(metrics).toContain(`machinist_ironcore_pool_served{pool="${name}"} ${value}\n`);
       },
-      { timeoutMs: 60_000 },
+      { timeoutMs: 120_000 },
     );
   const seen = async (rounds: Poollet): Promise<void> => {
     const before = rounds.rounds;
@@ -703,7 +703,7 @@ test('a pool with a provider ID, a watch filter and a downward API serves the Ma
   await running('unlabelled-filtered', own);
   for (const one of [name, 'unlabelled-filtered']) {
     await remove('Machine', one);
-    await gone(one, { timeoutMs: 60_000 });
+    await gone(one, { timeoutMs: 120_000 });
   }
 }, 180_000);
 

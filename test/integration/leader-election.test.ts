@@ -207,7 +207,7 @@ describe('leader election', () => {
 
     second.wire.state = 'cut';
     const warnings = () => second.logged.filter(({ message }) => message === 'could not read or acquire the Lease');
-    await eventually(() => warnings().length >= 2, { timeoutMs: 60_000 });
+    await eventually(() => warnings().length >= 2, { timeoutMs: 120_000 });
     const during = second.elector.trouble;
     second.wire.state = 'up';
     await eventually(() => second.elector.trouble === undefined);

@@ -19,7 +19,7 @@ import { Site } from '../cloud/site.ts';
 import { WITHOUT_KUBELETS } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 
-const PATIENCE = { timeoutMs: 60_000 };
+const PATIENCE = { timeoutMs: 120_000 };
 const TEST_MS = 120_000;
 const HELD = 'cluster-autoscaler.kubernetes.io/scale-down-disabled';
 const MARKED = [HELD, `${HELD}-by-mcm`];

@@ -80,7 +80,7 @@ describe('local machines', () => {
   test('join with the token of their user data, survive the driver, die and go', async () => {
     const userData = userDataWith(await bootstrapToken(cluster));
     const { providerID } = await driver.createMachine(request(userData), callOf());
-    await eventually(async () => (await readiness()) === 'True', { timeoutMs: 60_000 });
+    await eventually(async () => (await readiness()) === 'True', { timeoutMs: 120_000 });
     expect(await shownMachine()).toBe(name);
     const [machine] = machines();
     const kubelet = machine?.vm.process ?? { pid: 0, startTime: '', bootID: '' };
@@ -95,7 +95,7 @@ describe('local machines', () => {
 
     // The machine fails: its Node says so, the VM is still there, switched off.
     process.kill(kubelet.pid, 'SIGKILL');
-    await eventually(async () => (await readiness()) === 'Unknown', { timeoutMs: 60_000 });
+    await eventually(async () => (await readiness()) === 'Unknown', { timeoutMs: 120_000 });
     expect(await driver.getMachineStatus(request(userData), callOf())).toMatchObject({ providerID });
     await running.end('SIGTERM');
     await start();
@@ -123,7 +123,7 @@ describe('local machines', () => {
   test('end with all their files when they are deleted', async () => {
     const userData = userDataWith(await bootstrapToken(cluster));
     await driver.createMachine(request(userData), callOf());
-    await eventually(async () => (await readiness()) === 'True', { timeoutMs: 60_000 });
+    await eventually(async () => (await readiness()) === 'True', { timeoutMs: 120_000 });
     const [machine] = machines();
     const kubelet = machine?.vm.process ?? { pid: 0, startTime: '', bootID: '' };
     const elsewhere = kubeletLeftoversIn(readFileSync(join(machine?.folder ?? '', 'kubelet.log'), 'utf8'));
@@ -144,7 +144,7 @@ describe('local machines', () => {
     const log = (): string => readFileSync(join(machine?.folder ?? '', 'kubelet.log'), 'utf8');
 
     await eventually(() => log().includes('asked for the client to provide credentials'), {
-      timeoutMs: 60_000,
+      timeoutMs: 120_000,
       describe: log,
     });
 

@@ -13,7 +13,7 @@ import { apiServer, privateApiServer, type TestServer } from '../env/api-server.
 import { eventually } from '../expect/eventually.ts';
 import { MachineWorld, type MachineWorldOptions } from './machine-world.ts';
 
-const PATIENCE = { timeoutMs: 60_000 };
+const PATIENCE = { timeoutMs: 120_000 };
 
 let plane: TestServer;
 beforeAll(async () => {

@@ -31,14 +31,14 @@ describe('a creation whose answer was lost with the process', () => {
     const asked = driver.calls['GetMachineStatus'] ?? 0;
 
     await world.restart();
-    await eventually(() => (driver.calls['GetMachineStatus'] ?? 0) > asked, { timeoutMs: 60_000 });
+    await eventually(() => (driver.calls['GetMachineStatus'] ?? 0) > asked, { timeoutMs: 120_000 });
     const running = await eventually(
       async () => {
         const seen = await world.read(name);
         if (seen.status?.currentStatus?.phase !== 'Running') throw new Error('not Running yet');
         return seen;
       },
-      { timeoutMs: 60_000, describe: 'the machine to run' },
+      { timeoutMs: 120_000, describe: 'the machine to run' },
     );
 
     expect(driver.calls['CreateMachine']).toBe(1);
@@ -96,12 +96,12 @@ describe('the Node of a machine', () => {
 
     await setCapacity('2');
     await eventually(async () => JSON.stringify(await shown()) === JSON.stringify(['2', `{"${GPU}":"2"}`]), {
-      timeoutMs: 60_000,
+      timeoutMs: 120_000,
       describe: 'two virtual GPUs',
     });
     await setCapacity(null);
     await eventually(async () => (await shown()).every((one) => one === undefined), {
-      timeoutMs: 60_000,
+      timeoutMs: 120_000,
       describe: 'no virtual GPU',
     });
   });
@@ -225,7 +225,7 @@ describe('a Node of which the API server refuses a part', () => {
         expect(machine.status?.machineConditions?.map(({ type }) => type)).toContain('NodeSyncRefused');
         return machine;
       },
-      { timeoutMs: 60_000 },
+      { timeoutMs: 120_000 },
     );
     const { metadata, spec } = await world.user.reader.get(nodes, { name });
     expect(metadata.finalizers).toContain('node.machine.sapcloud.io/machine-controller');
@@ -245,7 +245,7 @@ describe('a Node of which the API server refuses a part', () => {
         expect(after.annotations).not.toHaveProperty([REFUSED]);
         expect(status?.machineConditions?.map(({ type }) => type)).not.toContain('NodeSyncRefused');
       },
-      { timeoutMs: 60_000 },
+      { timeoutMs: 120_000 },
     );
     // Once whole, then found by halves, our marks first; and one for the correction.
     expect(patches).toBeLessThanOrEqual(14);
@@ -280,7 +280,7 @@ describe('a Node of which the API server refuses a part', () => {
         expect(metadata.annotations?.[REFUSED]).toMatch(/^finalizer \(.*no finalizers on Nodes/);
         expect((await world.user.reader.get(nodes, { name })).metadata.labels).toMatchObject({ good: 'yes' });
       },
-      { timeoutMs: 60_000 },
+      { timeoutMs: 120_000 },
     );
     expect(running.metadata.name).toBe(name);
   });

@@ -9,7 +9,7 @@ import { forCreation, machineSet } from '../builders.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineWorld } from './machine-world.ts';
 
-const PATIENCE = { timeoutMs: 60_000 };
+const PATIENCE = { timeoutMs: 120_000 };
 
 test('Nodes of a zone that are deleted while they are not ready keep their Machines, and take them along one by one when they are ready again', async () => {
   await using world = await MachineWorld.open();

@@ -56,7 +56,7 @@ const complete = (world: MachineSetWorld, replicas: number, className = 'c'): Pr
       expect(world.running().map(({ spec }) => spec.class?.name)).toEqual(Array(replicas).fill(className));
       expect(world.machines.list()).toHaveLength(replicas);
     },
-    { timeoutMs: 60_000, describe: `${replicas} machines of class ${className}` },
+    { timeoutMs: 120_000, describe: `${replicas} machines of class ${className}` },
   );
 const setsBySize = async (world: MachineSetWorld): Promise<MachineSet[]> =>
   (await world.list(machineSets)).toSorted((a, b) => (b.spec.replicas ?? 0) - (a.spec.replicas ?? 0));
@@ -210,7 +210,7 @@ describe('a machine deployment', () => {
           const onSet = set?.status?.machineSetCondition?.find(({ type }) => type === 'NodeSyncRefused');
           expect([onSet, await condition(world, 'NodeSyncRefused')]).toEqual([wanted, wanted]);
         },
-        { timeoutMs: 60_000 },
+        { timeoutMs: 120_000 },
       );
     };
     const refused = (message: string): object =>
@@ -533,7 +533,7 @@ describe('a rolling update', () => {
 
     await world.patch(machineDeployments, 'd', CLASS_2);
     await eventually(async () => expect((await setOf(world, 'c')).spec.replicas).toBeLessThan(replicas - 2), {
-      timeoutMs: 60_000,
+      timeoutMs: 120_000,
       describe: 'the old set to shrink',
     });
 
@@ -679,7 +679,7 @@ test('machines in maintenance count as unavailable: they follow changes of the t
   const untilAvailable = (availableReplicas: number): Promise<unknown> =>
     eventually(
       async () => expect((await world.get(machineDeployments, 'd')).status).toMatchObject({ availableReplicas }),
-      { timeoutMs: 60_000 },
+      { timeoutMs: 120_000 },
     );
   for (const name of names) await annotate(name, 'true');
   await untilAvailable(1);
@@ -696,7 +696,7 @@ test('machines in maintenance count as unavailable: they follow changes of the t
         expect(asked).toBe(names.includes(metadata.name) ? 'true' : undefined);
       }
     },
-    { timeoutMs: 60_000 },
+    { timeoutMs: 120_000 },
   );
 
   await world.patch(machineDeployments, 'd', CLASS_2);
@@ -710,7 +710,7 @@ test('machines in maintenance count as unavailable: they follow changes of the t
       });
       expect((await setOf(world, 'c2')).status?.observedGeneration).toBeGreaterThan(0);
     },
-    { timeoutMs: 60_000 },
+    { timeoutMs: 120_000 },
   );
   expect(world.running().map(({ metadata }) => metadata.name)).toContain(oldest?.metadata.name);
   expect(world.running()).toHaveLength(3);

@@ -20,7 +20,7 @@ import { MachineWorld } from './machine-world.ts';
 const HOOK = 'pre-drain.hook.machine.sapcloud.io/backup';
 const DELETE_HOOK = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/move-leader';
 const HEALTH_TIMEOUT_MS = 2_000;
-const PATIENCE = { timeoutMs: 60_000 };
+const PATIENCE = { timeoutMs: 120_000 };
 
 const ofMachine = ({ status }: Machine): string | undefined => {
   const found = status?.machineConditions?.find(({ type }) => type === 'Maintenance');

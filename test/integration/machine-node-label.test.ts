@@ -6,7 +6,7 @@ import { events, machines } from '../../pkg/kube/client/resource.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineWorld } from './machine-world.ts';
 
-const PATIENCE = { timeoutMs: 60_000 };
+const PATIENCE = { timeoutMs: 120_000 };
 
 async function label(world: MachineWorld, name: string, value: string | null): Promise<void> {
   const patch = mergePatch(await world.read(name), { metadata: { labels: { [NODE_LABEL]: value } } });

@@ -15,7 +15,7 @@ import { refuse, type RefusalOptions } from '../env/refusal.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineWorld } from './machine-world.ts';
 
-const PATIENCE = { timeoutMs: 60_000 };
+const PATIENCE = { timeoutMs: 120_000 };
 const NO = 'refused by a test';
 
 /** Refuses changes of one Machine unless `unless` holds; `probe` is a change that it refuses. */

@@ -13,7 +13,7 @@ import { MachineWorld } from './machine-world.ts';
  * Two managers with Machines of two namespaces, whose Nodes are in one cluster and whose VMs are at one provider: a Machine may have the name
  * of a Machine of the other namespace, and Nodes show that name only.
  */
-const PATIENCE = { timeoutMs: 60_000 };
+const PATIENCE = { timeoutMs: 120_000 };
 const CONTROLLERS = 'machine,machine-class,secret,safety.orphan-vms,safety.unmanaged-nodes';
 const MUTATIONS = new Set(['create', 'update', 'patch', 'delete']);
 

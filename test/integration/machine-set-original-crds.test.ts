@@ -236,7 +236,7 @@ test('machines that are lost as they are made are made a bounded number of times
           }),
         );
       },
-      { timeoutMs: 60_000 },
+      { timeoutMs: 120_000 },
     );
     await eventually(() => expect(world.events.map(({ reason }) => reason)).toContain('CreationLimitReached'));
     await eventually(() => expect(world.machines.list()).toHaveLength(29));
@@ -280,7 +280,7 @@ test('a MachineSet of its own is stopped too, and released', async () => {
           expect.objectContaining({ type: 'Frozen', status: 'True', reason: 'CreationLimitReached' }),
         );
       },
-      { timeoutMs: 60_000 },
+      { timeoutMs: 120_000 },
     );
     expect(world.machines.list()).toHaveLength(23);
 
@@ -334,7 +334,7 @@ test('whatever the original definitions store, nothing crashes: a condition tell
       const told = broken.map(({ message }, i) => [i, message, conditions.get(`x-${i}`)] as const);
       expect(told.filter(([, message, text]) => text?.includes(message) !== true)).toEqual([]);
     },
-    { timeoutMs: 60_000 },
+    { timeoutMs: 120_000 },
   );
   expect(broken.length).toBeGreaterThan(50);
   expect(world.machines.list()).toEqual([]);
@@ -381,7 +381,7 @@ test('machinist preflight says which fields the original definitions drop, which
       expect(findings.filter(({ check, status }) => check === 'kinds' && status === 'fail')).toHaveLength(2);
       return findings;
     },
-    { timeoutMs: 60_000 },
+    { timeoutMs: 120_000 },
   );
   await api.close();
 

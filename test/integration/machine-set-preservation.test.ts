@@ -8,7 +8,7 @@ import { machines, machineSets } from '../../pkg/kube/client/resource.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
 
-const PATIENCE = { timeoutMs: 60_000 };
+const PATIENCE = { timeoutMs: 120_000 };
 const FAILURE = { type: 'HealthCheck', state: 'Failed' } as const;
 
 const valueOf = ({ metadata }: Machine): string | undefined => metadata.annotations?.[PRESERVE_ANNOTATION];

@@ -22,7 +22,7 @@ const running = (world: MachineSetWorld, count: number): Promise<unknown> =>
       expect(world.running()).toHaveLength(count);
       expect(world.machines.list()).toHaveLength(count);
     },
-    { timeoutMs: 60_000, describe: `exactly ${count} machines, all running` },
+    { timeoutMs: 120_000, describe: `exactly ${count} machines, all running` },
   );
 
 describe('a machine set', () => {

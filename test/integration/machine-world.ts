@@ -22,7 +22,7 @@ import { OperatorSession } from './operator-session.ts';
 import { grant, type RoleFile } from './shipped-roles.ts';
 
 /** Other tests share the host. */
-const PATIENCE = { timeoutMs: 60_000 };
+const PATIENCE = { timeoutMs: 120_000 };
 
 /** How a world differs from the usual one. */
 export interface MachineWorldOptions {

@@ -12,7 +12,7 @@ import { connect } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineWorld } from './machine-world.ts';
 
-const PATIENCE = { timeoutMs: 60_000 };
+const PATIENCE = { timeoutMs: 120_000 };
 const ADMISSION = path.join(import.meta.dirname, '../../deploy/policies/node-labels.yaml');
 
 const templateOf = (labels: Record<string, string>): object => ({ nodeTemplate: { metadata: { labels } } });

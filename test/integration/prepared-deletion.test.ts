@@ -19,7 +19,7 @@ import { refuse } from '../env/refusal.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineWorld } from './machine-world.ts';
 
-const PATIENCE = { timeoutMs: 60_000 };
+const PATIENCE = { timeoutMs: 120_000 };
 const HOOK = 'pre-drain.hook.machine.sapcloud.io/test';
 
 let api: Api;

@@ -10,7 +10,7 @@ import { dashboardQueries } from '../env/dashboard.ts';
 import { Prometheus, promtool } from '../env/prometheus.ts';
 import { eventually } from '../expect/eventually.ts';
 
-const PATIENCE = { timeoutMs: 60_000, intervalMs: 500 };
+const PATIENCE = { timeoutMs: 120_000, intervalMs: 500 };
 const MONITORING = resolve(import.meta.dirname, '../../deploy/monitoring');
 const ALERTS = join(MONITORING, 'alerts.yaml');
 const CRITICAL = ['MachinistClusterOutage', 'MachinistNoLeader', 'MachinistDriverDown', 'MachinistWorkHeld'];

@@ -8,7 +8,7 @@ import { eventually } from '../expect/eventually.ts';
 import { MachineWorld } from './machine-world.ts';
 import { driverWith } from '../drivers/driver-with.ts';
 
-const PATIENCE = { timeoutMs: 60_000 };
+const PATIENCE = { timeoutMs: 120_000 };
 const TEST_MS = 240_000;
 
 /** A provider that refuses creations for good, so that each is retried after ten minutes, until `works` is set. */

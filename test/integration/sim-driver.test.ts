@@ -158,7 +158,7 @@ describe('the simulated cloud', () => {
       async () => {
         for (const name of names) expect((await api.request(leaseOf(name))).status).toBe(200);
       },
-      { timeoutMs: 60_000, describe: 'their Leases' },
+      { timeoutMs: 120_000, describe: 'their Leases' },
     );
     const shown = await Promise.all(names.map(async (name) => (await nodeOf(name)).spec?.providerID));
     expect(shown).toEqual(ids.map((id) => id.replace('sim:///', 'sim://v2/')));
@@ -179,7 +179,7 @@ describe('the simulated cloud', () => {
         for (const name of names) await api.request(leaseOf(name), { method: 'PATCH', contentType, body });
         expect(await readyOf(lost)).toBe('True');
       },
-      { timeoutMs: 60_000, intervalMs: 1_000, describe: 'the lost Node to be ready' },
+      { timeoutMs: 120_000, intervalMs: 1_000, describe: 'the lost Node to be ready' },
     );
 
     expect(await readyOf(told)).toBe('Unknown');

@@ -183,7 +183,7 @@ test('a token of a service account gives its rights while the account exists, on
     await eventually(async () => expect(await codes()).toEqual([200, 403]));
     const refused = await robot.request(accounts, { method: 'POST', body: { metadata: { name: 'other' } } });
     await admin.send('DELETE', `${accounts}/robot`);
-    await eventually(async () => expect(await codes()).toEqual([401, 401]), { timeoutMs: 60_000 });
+    await eventually(async () => expect(await codes()).toEqual([401, 401]), { timeoutMs: 120_000 });
     await robot.close();
     const why = (refused.body as { message: string }).message.replaceAll(name, 'NS');
     return [made.status, refused.status, why, (await tokenOf('robot')).status];

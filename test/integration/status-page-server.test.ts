@@ -183,7 +183,7 @@ test.each([
     ]);
     const url = `http://127.0.0.1:${port}/ui/`;
     await eventually(async () => expect((await fetch(`http://127.0.0.1:${port}/livez`)).status).toBe(200), {
-      timeoutMs: 60_000,
+      timeoutMs: 120_000,
     });
     const answer = await fetch(url);
     expect(answer.status).toBe(status);

@@ -11,7 +11,7 @@ import { FaultProxy } from '../proxy/fault-proxy.ts';
 import { Terminal, type TerminalSize } from '../terminal/terminal.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
 
-const PATIENCE = { timeoutMs: 60_000 };
+const PATIENCE = { timeoutMs: 120_000 };
 const ENTER = '\r';
 const ESCAPE = '\u001B';
 const DOWN = '\u001B[B';

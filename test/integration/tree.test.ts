@@ -6,7 +6,7 @@ import { type Ending, Program } from '../e2e/program.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
 
-const PATIENCE = { timeoutMs: 60_000 };
+const PATIENCE = { timeoutMs: 120_000 };
 const SAYS_MS = 60_000;
 
 function argsOf(world: MachineSetWorld, ...args: string[]): string[] {

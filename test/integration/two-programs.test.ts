@@ -17,7 +17,7 @@ import { mutateOnCreation, relabelling } from '../env/mutating-policy.ts';
 import { eventually } from '../expect/eventually.ts';
 import { grant } from './shipped-roles.ts';
 
-const PATIENCE = { timeoutMs: 60_000, intervalMs: 100 };
+const PATIENCE = { timeoutMs: 120_000, intervalMs: 100 };
 const TEST_MS = 180_000;
 const MANAGER = 'machinist-manager';
 const MACHINES = 'machinist-machines';

@@ -8,7 +8,7 @@ import { machineDeployments, machines } from '../../pkg/kube/client/resource.ts'
 import { eventually } from '../expect/eventually.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
 
-const PATIENCE = { timeoutMs: 60_000 };
+const PATIENCE = { timeoutMs: 120_000 };
 const CLASS_2 = { spec: { template: { spec: { class: { kind: 'MachineClass', name: 'c2' } } } } };
 
 const pool = (name: string, order?: string): Parameters<MachineSetWorld['createDeployment']>[1] =>

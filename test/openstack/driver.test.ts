@@ -29,7 +29,7 @@ describeContract({
   userData: '#cloud-config',
   secret: secretOf(bed),
   brokenSecret: secretOf(bed, { password: 'not-the-password' }),
-  timeoutMs: 60_000,
+  timeoutMs: 120_000,
   start: async (directory, socket) =>
     await DriverProcess.start('openstack-driver', [`--address=unix://${socket}`, `--state-directory=${directory}`]),
   cleanUp: async () => {

@@ -118,7 +118,7 @@ export function describeLostAnswers(bed: Bed): void {
         const lost = first.createMachine(request('m-1'), callOf({ signal: AbortSignal.any([giveUp, given.signal]) }));
         await Promise.all([
           expect(lost).rejects.toThrow(/given up|did not answer/),
-          eventually(() => asked > 0, { timeoutMs: 60_000 }).then(() => given.abort(new Error('given up'))),
+          eventually(() => asked > 0, { timeoutMs: 120_000 }).then(() => given.abort(new Error('given up'))),
         ]);
         await first.close();
 
@@ -169,12 +169,12 @@ export function describeLostAnswers(bed: Bed): void {
       const lost = driver.createMachine(request('m-1'), callOf({ signal: given.signal }));
       await Promise.all([
         expect(lost).rejects.toThrow('given up'),
-        eventually(() => asked > 0, { timeoutMs: 60_000 }).then(() => given.abort(new Error('given up'))),
+        eventually(() => asked > 0, { timeoutMs: 120_000 }).then(() => given.abort(new Error('given up'))),
       ]);
 
       await expect(driver.deleteMachine(request('m-1'), callOf())).rejects.toMatchObject({ code: 'Aborted' });
       arrival.resolve();
-      await eventually(async () => expect((await belongingsOf(bed)).ports).toHaveLength(1), { timeoutMs: 60_000 });
+      await eventually(async () => expect((await belongingsOf(bed)).ports).toHaveLength(1), { timeoutMs: 120_000 });
       await remove(driver, request('m-1'));
 
       expect(await belongingsOf(bed)).toEqual({ servers: [], ports: [], floatingIPs: [] });
