@@ -140,6 +140,12 @@ const OPERATION_MEANINGS: Readonly<Record<OperationCode, Meaning & { readonly op
     cause: 'The API server of the target cluster does not respond, or the cluster was restored to an earlier state.',
     remedy: 'Restore the API server; the deletion then continues.',
   },
+  VMUnseen: {
+    operation: 'Delete',
+    cause: 'The driver finds no VM, but the Node of the Machine is Ready, so the VM is assumed to be running.',
+    remedy:
+      'Correct the MachineClass, its Secret or the tags of the VM [as the description says](../concepts/safety.md#vms-that-a-driver-does-not-find).',
+  },
   NoNodesInTarget: {
     operation: 'HealthCheck',
     cause: 'None of the Nodes of the Machines is in the target cluster.',

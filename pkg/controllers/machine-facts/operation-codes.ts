@@ -15,6 +15,7 @@ export const OPERATION_CODES = [
   'WaitingForHooks',
   'DrainBlocked',
   'ClusterOutage',
+  'VMUnseen',
   'NoNodesInTarget',
   'ZoneUnhealthy',
   'ReplacementStopped',

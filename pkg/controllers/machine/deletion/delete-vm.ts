@@ -5,8 +5,7 @@ import { next, requeue, waitFor, type StepResult } from '../../../work/reconcile
 import type { Node } from '../../../apis/wire.ts';
 import { accountOf } from '../../../driver/account.ts';
 import { DriverError } from '../../../driver/error.ts';
-import { describeStage } from '../../machine-facts/deletion-stage.ts';
-import { wasNeverRequested } from '../../machine-facts/status.ts';
+import { codeInDeletion, wasNeverRequested } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import { storeDriverState, StaleCallError, type MachineCall } from '../calls/driver-call.ts';
 import type { CallFailure } from '../calls/retries.ts';
@@ -18,7 +17,7 @@ import { isAt, untilRecorded } from './cursor.ts';
 import { isVMOfNamesake, VMInDoubtError } from './namesake-vms.ts';
 import { orForcedRemoval, type ForcedRemovalDeps } from './forced-removal.ts';
 import { readClass } from './read-class.ts';
-import { nodeAgainst, unseenVMError } from './unseen-vm.ts';
+import { isUnseenVM, nodeAgainst, unseenVMError } from './unseen-vm.ts';
 
 /** So long a deletion without an end is nothing that anybody has to look at, nor is an answer that is not believed yet. */
 const GOES_ON_MS = MINUTE_MS;
@@ -190,7 +189,8 @@ function show({ cursor }: Deps, ctx: MachineContext, failure: CallFailure): void
   if (goesOn(ctx, failure)) return cursor.resume(ctx, 'delete-vm', `The VM is ${how}: ${error.detail}.`);
   const text = failureText(error);
   // Much the same again is no write and no Event.
-  if (cursor.stay(ctx, 'delete-vm', text)) ctx.pass.event('VMDeletionFailed', text);
+  if (cursor.stay(ctx, 'delete-vm', text, isUnseenVM(error) ? 'VMUnseen' : undefined))
+    ctx.pass.event('VMDeletionFailed', text);
 }
 
 /**
@@ -205,9 +205,9 @@ function goesOn(ctx: MachineContext, { error, forMs }: CallFailure): boolean {
 
 /** Whether a failure was told: any, before Aborted; before a NotFound that is not believed, just that. */
 function wasTold({ machine }: MachineContext, error: DriverError): boolean {
-  const { state, description } = machine.status.lastOperation ?? {};
+  const { state, errorCode } = machine.status.lastOperation ?? {};
   if (state !== 'Failed') return false;
-  return error.code === 'Aborted' || description === describeStage('delete-vm', failureText(error));
+  return error.code === 'Aborted' || (isUnseenVM(error) && errorCode === codeInDeletion(machine, 'VMUnseen'));
 }
 
 export function failureText(error: DriverError): string {

@@ -86,6 +86,7 @@ describe('departure: that there is no VM is not believed while its Node is Ready
     await runFor(world, 9 * MINUTE);
     expect(told(world)).toMatchObject({
       state: 'Failed',
+      errorCode: 'VMUnseen',
       description: `The VM cannot be deleted: ${TEXT} Initiate VM deletion`,
     });
     expect(reasons(world)).toEqual(['VMDeletionFailed']);
@@ -167,6 +168,20 @@ describe('departure: that there is no VM is not believed while its Node is Ready
 
     expect(isGone(world)).toBe(false);
     expect(world.driver.calls).toEqual(['delete', 'delete']);
+  });
+
+  test('once it is a failure, stays one for the next process, however that words it', async () => {
+    const world = start();
+    await runFor(world, 2 * MINUTE);
+    const { status = {} } = world.machines.get(KEY) as Machine;
+    edit(world, (m) => ({
+      ...m,
+      status: { ...status, lastOperation: { ...status.lastOperation, description: 'No VM. Initiate VM deletion' } },
+    }));
+    world.restart();
+    await runFor(world, 20 * SECOND);
+
+    expect(told(world)).toMatchObject({ state: 'Failed', errorCode: 'VMUnseen' });
   });
 
   test('is believed at once when label force-deletion is set meanwhile', async () => {

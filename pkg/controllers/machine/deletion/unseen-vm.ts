@@ -9,6 +9,7 @@ import { belongsTo, isOfOneScheme, isRemovedWith } from '../../machine-facts/nod
 import { fromTimestamp, MINUTE_MS } from '../../../base/clock/clock.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { messageOf } from '../../../driver/errno.ts';
+import type { DriverError } from '../../../driver/error.ts';
 import { GateClosedError } from '../../../kube/gate/gate.ts';
 import type { DeletionStage } from '../../machine-facts/deletion-stage.ts';
 import type { Collaborators } from '../collaborators.ts';
@@ -124,4 +125,9 @@ export function unseenVMError(
     'FailedPrecondition',
     lastKnownState,
   );
+}
+
+/** Whether an error is that of unseenVMError: those of namesakes are Aborted. */
+export function isUnseenVM(error: DriverError): boolean {
+  return error instanceof VMInDoubtError && error.code === 'FailedPrecondition';
 }
