@@ -9,9 +9,7 @@ import { leases } from '../kube/client/resource.ts';
 import type { Transport } from '../kube/client/transport.ts';
 import { Elector, type ElectorDeps, type LeaseElector } from '../kube/leader/elector.ts';
 import type { LeaseLabels, LeaseTiming } from '../kube/leader/lease.ts';
-import { LeaseThread } from '../kube/leader/lease-thread.ts';
-import type { ClusterAccess } from './clusters.ts';
-import type { OperatorOptions } from './manager-process.ts';
+import type { LeaseThread } from '../kube/leader/lease-thread.ts';
 
 /** What decides whether we lead: a gate, and the elector that opens it; without elector (--leader-elect=false) it is always open. */
 export interface Election {
@@ -72,23 +70,4 @@ export function leaseClientOf({
   namespace,
 }: Pick<ElectionOptions, 'transport' | 'namespace'>): HttpLeaseClient {
   return new HttpLeaseClient({ transport, namespace });
-}
-
-/** The thread in which the electors run; undefined without leader election, and where tests move the clock. */
-export function createLeaseThread(
-  { endpoint, transport }: ClusterAccess,
-  { config, identity, clock, log, hooks }: OperatorOptions,
-  userAgent: string,
-): LeaseThread | undefined {
-  if (!config.leader.enabled || hooks?.leasesInMainThread === true) return undefined;
-  return new LeaseThread({
-    endpoint,
-    namespace: config.leader.namespace,
-    identity,
-    userAgent,
-    timing: config.leader,
-    clock,
-    log,
-    onRequest: (record) => transport.note(record),
-  });
 }

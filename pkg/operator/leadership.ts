@@ -6,11 +6,9 @@ import type { Writer } from '../kube/client/client.ts';
 import type { Interceptor } from '../kube/gate/interceptor.ts';
 import type { LeaseElector } from '../kube/leader/elector.ts';
 import { type Targets, singleTarget } from '../kube/targets/targets.ts';
-import type { ClusterCaches } from './cluster-caches.ts';
-import { type ClusterAccess, writerTo } from './clusters.ts';
+import type { Cell } from './cell.ts';
+import { writerTo } from './clusters.ts';
 import { type DriversOptions, type OpenedDrivers, openDrivers } from './drivers.ts';
-import type { Election } from './election.ts';
-import type { TargetCluster } from './target-cluster.ts';
 
 /** What the controllers of one Lease act with: whatever it changes passes its gate. */
 export interface Leadership {
@@ -41,23 +39,21 @@ export interface OwnLeadership extends Leadership {
   close(): Promise<void>;
 }
 
-export interface LeadershipOptions {
-  readonly control: ClusterAccess;
-  readonly ofControl: ClusterCaches;
-  /** Undefined without a target cluster. */
-  readonly target: TargetCluster | undefined;
-  readonly election: Election;
-  readonly drivers: Omit<DriversOptions, 'work' | 'gate' | 'elector' | 'target'>;
-  readonly intercept: Interceptor | undefined;
-  /** In place of the gate, in tests. */
-  readonly gate: (Gate & Trust) | undefined;
-}
-
 /** Makes the leadership of a Lease, announced by `recorder`; nothing is acquired and no driver called yet. */
-export function createLeadership(lease: string, recorder: Recorder, options: LeadershipOptions): OwnLeadership {
-  const { control, ofControl, target, intercept } = options;
-  const { elector } = options.election;
-  const gate = options.gate ?? options.election.gate;
+export function createLeadership(
+  lease: string,
+  recorder: Recorder,
+  { control, ofControl, target, elect }: Pick<Cell, 'control' | 'ofControl' | 'target' | 'elect'>,
+  options: {
+    readonly drivers: Omit<DriversOptions, 'work' | 'gate' | 'elector' | 'target'>;
+    readonly intercept: Interceptor | undefined;
+    /** In place of the gate, in tests. */
+    readonly gate: (Gate & Trust) | undefined;
+  },
+): OwnLeadership {
+  const { intercept } = options;
+  const { elector, gate: own } = elect(lease, recorder);
+  const gate = options.gate ?? own;
   const kept: Kept[] = [];
   const keep = <T extends Kept>(opened: T): T => {
     kept.push(opened);

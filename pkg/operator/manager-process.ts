@@ -16,13 +16,13 @@ import { CONTROL, type Cluster, type Gate } from '../kube/gate/gate.ts';
 import type { Interceptor } from '../kube/gate/interceptor.ts';
 import type { Trust } from '../kube/gate/leader-gate.ts';
 import { Outages } from '../kube/gate/outages.ts';
-import type { LeaseThread } from '../kube/leader/lease-thread.ts';
+import { LeaseThread } from '../kube/leader/lease-thread.ts';
 import { ClusterCaches, type ClusterCachesOptions } from './cluster-caches.ts';
 import { ClusterIdentity } from './cluster-identity.ts';
-import { type Clusters, openClusters } from './clusters.ts';
+import { type ClusterAccess, type Clusters, openClusters } from './clusters.ts';
 import type { Config } from './config/config.ts';
 import type { DriverHooks } from './drivers.ts';
-import { createLeaseThread, type ElectionOptions, type GateOptions } from './election.ts';
+import type { ElectionOptions, GateOptions } from './election.ts';
 import { type OperatorMetrics, operatorMetrics } from './metrics.ts';
 import { roleFiles } from './preflight/permissions.ts';
 import { type HostProcess, Lifecycle } from './process/lifecycle.ts';
@@ -187,4 +187,23 @@ export class ManagerProcess {
 
 function userAgentOf({ version, config }: OperatorOptions): string {
   return `machinist/${version} ${config.program.replaceAll(' ', '-')}`;
+}
+
+/** The thread in which the electors run; undefined without leader election, and where tests move the clock. */
+function createLeaseThread(
+  { endpoint, transport }: ClusterAccess,
+  { config, identity, clock, log, hooks }: OperatorOptions,
+  userAgent: string,
+): LeaseThread | undefined {
+  if (!config.leader.enabled || hooks?.leasesInMainThread === true) return undefined;
+  return new LeaseThread({
+    endpoint,
+    namespace: config.leader.namespace,
+    identity,
+    userAgent,
+    timing: config.leader,
+    clock,
+    log,
+    onRequest: (record) => transport.note(record),
+  });
 }

@@ -186,16 +186,12 @@ export class Operator {
     if (known !== undefined) return known;
     const { clock, log, config, metrics } = this;
     const { identity, options } = this.#process;
-    const { control, target, held, elect, openDriver, ofControl } = this.#cell;
+    const { held, openDriver } = this.#cell;
     const { hooks } = options;
     const driverHooks = openDriver === undefined ? hooks : { ...hooks, openDriver };
     // It is announced under the name of its Lease.
     const recorder = this.recorder(lease);
-    const leadership = createLeadership(lease, recorder, {
-      control,
-      ofControl,
-      target,
-      election: elect(lease, recorder),
+    const leadership = createLeadership(lease, recorder, this.#cell, {
       drivers: { addresses: config.drivers, identity, held, clock, log, metrics: metrics.driver, hooks: driverHooks },
       intercept: hooks?.intercept,
       gate: hooks?.gate,

@@ -105,8 +105,8 @@ export const GATE: readonly Mutation[] = [
   },
   {
     in: 'underLease',
-    from: 'await candidate.release(end);',
-    to: '{ await candidate.release(() => Promise.resolve()); await end(); }',
+    from: 'await elector.release(end);',
+    to: '{ await elector.release(() => Promise.resolve()); await end(); }',
     why: 'The Lease is released while mutations are under way.',
   },
   {

@@ -1,3 +1,4 @@
+import type { LeaseElector } from '../../kube/leader/elector.ts';
 import type { Member } from './lifecycle.ts';
 
 /** What is done under one Lease. */
@@ -11,28 +12,26 @@ export interface LeaderWork {
   end(graceMs: number): Promise<void>;
 }
 
-/** The part of Elector that is needed here. */
-export interface Candidate {
-  acquire(signal: AbortSignal): Promise<void>;
-  release(mutationsEnded: () => Promise<void>): Promise<void>;
-}
-
 /**
  * Work that is done only while its Lease is held: waits for the Lease, begins, and at the end releases the Lease after the
- * last mutation. When the Lease is lost the elector has to call Lifecycle.fatal. Without `candidate` (--leader-elect=false)
+ * last mutation. When the Lease is lost the elector has to call Lifecycle.fatal. Without `elector` (--leader-elect=false)
  * the work begins at once.
  */
-export function underLease(name: string, candidate: Candidate | undefined, led: LeaderWork): Member {
+export function underLease(
+  name: string,
+  elector: Pick<LeaseElector, 'acquire' | 'release'> | undefined,
+  led: LeaderWork,
+): Member {
   return {
     name,
     async start(signal) {
-      await candidate?.acquire(signal);
+      await elector?.acquire(signal);
       await led.begin(signal);
     },
     async stop(graceMs) {
       const end = (): Promise<void> => led.end(graceMs);
-      if (candidate === undefined) await end();
-      else await candidate.release(end);
+      if (elector === undefined) await end();
+      else await elector.release(end);
     },
   };
 }
