@@ -965,9 +965,11 @@ describe('a pass', () => {
     { title: 'while it is paused', paused: true, complete: false, isGone: true },
     { title: 'when all is rolled out', paused: false, complete: true, isGone: true },
     { title: 'not before all is rolled out', paused: false, complete: false, isGone: false },
-  ])('takes sets beyond the history limit out $title', async ({ paused, complete, isGone }) => {
+    { title: 'not while it is paused with a rollback that is asked for', paused: true, rollback: 0, isGone: false },
+  ])('takes sets beyond the history limit out $title', async ({ paused, complete = true, rollback, isGone }) => {
     const owner = deployment((d) => {
       Object.assign(d.spec, { paused, replicas: 1, revisionHistoryLimit: 0 });
+      if (rollback !== undefined) d.spec.rollbackTo = { revision: rollback };
       d.metadata.annotations[REVISION_ANNOTATION] = '2';
       if (!complete) d.status.availableReplicas = 0;
     });
@@ -1178,37 +1180,81 @@ describe('a pass', () => {
     expect(deps.events.filter((reason) => reason === 'MachineSetCreateError')).toEqual(row.told);
   });
 
-  test.each([
-    { replicas: 5, strategy: 'RollingUpdate', size: 5 },
-    { replicas: 1, strategy: 'RollingUpdate', size: 1 },
-    { replicas: 5, strategy: 'InPlaceUpdate', size: 5 },
-    { replicas: 1, strategy: 'InPlaceUpdate', size: 1 },
-  ])('that is refused is told, and leaves a $strategy scaled to $replicas meanwhile', async (row) => {
+  /** A rollback to revision 1 that is answered so; sets `old` of that and `new`, of so many. */
+  const refusedRollback = (
+    code: number,
+    [old, present]: readonly [number, number],
+    change: (d: BuiltMachineDeployment) => void = () => undefined,
+  ) => {
     const owner = deployment((d) => {
       d.spec.rollbackTo = { revision: 1 };
-      d.spec.replicas = row.replicas;
-      if (row.strategy === 'InPlaceUpdate') d.spec.strategy = IN_PLACE;
+      change(d);
     });
-    const sets = [noted(setOf(owner, 'old', true, 0), 3), noted(setOf(owner, 'new', false, 3), 3)];
+    const sets = [noted(setOf(owner, 'old', true, old), 3), noted(setOf(owner, 'new', false, present), 3)];
     for (const { metadata } of sets) metadata.uid = metadata.name;
     const deps = new DeploymentWorld(owner, { sets });
     const patch = deps.client.patch.bind(deps.client);
     deps.client.patch = async (...args) => {
-      if (JSON.stringify(args[3].body).includes('rollbackTo')) throw new ApiError(422, 'Invalid', 'class-0 is retired');
+      if (JSON.stringify(args[3].body).includes('rollbackTo'))
+        throw new ApiError(code, code === 500 ? 'InternalError' : 'Invalid', 'class-0 is retired');
       return await patch(...args);
     };
+    const sizes = (): unknown[] => ['old', 'new'].map((name) => deps.machineSets.get(`default/${name}`)?.spec.replicas);
+    return { deps, sizes };
+  };
 
-    for (let passes = 0; passes < 3; passes += 1) await deps.pass();
+  test.each([
+    { replicas: 5, strategy: 'RollingUpdate', code: 422 },
+    { replicas: 1, strategy: 'RollingUpdate', code: 422 },
+    { replicas: 5, strategy: 'InPlaceUpdate', code: 403 },
+    { replicas: 1, strategy: 'InPlaceUpdate', code: 403 },
+    { replicas: 5, strategy: 'RollingUpdate', code: 500 },
+  ])('that is refused ($code) is told, and leaves a $strategy scaled to $replicas meanwhile', async (row) => {
+    const { deps, sizes } = refusedRollback(row.code, [0, 3], (d) => {
+      d.spec.replicas = row.replicas;
+      if (row.strategy === 'InPlaceUpdate') d.spec.strategy = IN_PLACE;
+    });
+
+    for (let passes = 0; passes < 4; passes += 1) await deps.pass();
     const { result } = await deps.pass();
 
     expect(result).toBeInstanceOf(ApiError);
-    expect(deps.machineSets.get('default/new')?.spec.replicas).toBe(row.size);
-    expect(deps.machineSets.get('default/old')?.spec.replicas).toBe(0);
-    const { spec, status } = deps.machineDeployments.get('default/deployment-1') ?? owner;
-    expect(spec.rollbackTo).toEqual({ revision: 1 });
+    expect(sizes()).toEqual([0, row.replicas]);
+    const { spec, status } = deps.machineDeployments.get('default/deployment-1') ?? {};
+    expect(spec?.rollbackTo).toEqual({ revision: 1 });
     expect(status?.conditions).toContainEqual(
       expect.objectContaining({ type: 'ReplicaFailure', status: 'True', reason: 'ChangeRefused' }),
     );
+  });
+
+  test('that is refused leaves the set that is not wanted any more as large as it is', async () => {
+    const { deps, sizes } = refusedRollback(422, [2, 1], (d) => {
+      d.spec.replicas = 3;
+      d.spec.strategy = { type: 'RollingUpdate', rollingUpdate: { maxSurge: 2, maxUnavailable: 0 } };
+    });
+
+    for (let passes = 0; passes < 4; passes += 1) await deps.pass();
+
+    expect(sizes()).toEqual([2, 1]);
+  });
+
+  test('that is refused while the set of the present template cannot be created stays told', async () => {
+    const { deps } = refusedRollback(
+      422,
+      [3, 0],
+      (d) => void (d.spec.template.spec = { class: { kind: 'MachineClass', name: 'class-9' } }),
+    );
+    deps.client.create = async () => await Promise.reject(new ApiError(500, 'InternalError', 'no leader'));
+
+    const told: unknown[] = [];
+    for (let passes = 0; passes < 8; passes += 1) {
+      await deps.pass();
+      const { status } = deps.machineDeployments.get('default/deployment-1') ?? {};
+      told.push(status?.conditions?.find(({ type }) => type === 'ReplicaFailure')?.reason);
+      deps.clock.advance(11_000);
+    }
+
+    expect(new Set(told.slice(4))).toEqual(new Set(['ChangeRefused']));
   });
 
   test('of one whose set could not be created for another reason rolls back only when that lasts', async () => {

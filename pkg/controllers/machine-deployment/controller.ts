@@ -8,6 +8,7 @@ import { mergePatch, mergePatchIfUnchanged } from '../../kube/client/patch.ts';
 import { machineDeployments, machineSets } from '../../kube/client/resource.ts';
 import { CONTROLLER_INDEX } from '../../operator/indexes/owner-index.ts';
 import { Finalizer } from '../../work/reconcile/finalizer.ts';
+import { ReportedOnce } from '../../work/reconcile/reported-once.ts';
 import { stop, waitFor, requeue, next, type StepResult } from '../../work/reconcile/result.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
@@ -55,7 +56,18 @@ export function machineDeploymentController(
   const changes = new PatientChanges(deps);
   const replacements = new Replacements(deps);
   const creations = new CreationFailures(deps);
-  const given: Collaborators = { ...deps, finalizer, marker, moves, changes, replacements, creations, statuses };
+  const failedRollbacks = new ReportedOnce();
+  const given: Collaborators = {
+    ...deps,
+    finalizer,
+    marker,
+    moves,
+    changes,
+    replacements,
+    creations,
+    failedRollbacks,
+    statuses,
+  };
   const shown = status(given);
   return new OwnerController<MachineDeployment, DeploymentPass>({
     objects: deps.machineDeployments,
@@ -89,6 +101,7 @@ export function machineDeploymentController(
     ],
     forget(key, uid) {
       creations.forget(uid);
+      failedRollbacks.forget(uid);
       replacements.forget(key);
       statuses.forget(key);
     },
@@ -209,7 +222,10 @@ const syncNewSet = ({ writer }: Pick<MachineDeploymentDeps, 'writer'>): Deployme
   },
 });
 
-/** Spreads a changed number of replicas over the sets. While it is paused, waits for its turn, or may not be rolled back, nothing else happens to them. */
+/**
+ * Spreads a changed number of replicas over the sets. While it is paused, waits for its turn, or may not be rolled back, nothing else happens to
+ * them; the set of a template that is to be rolled back does not grow by the surge.
+ */
 const scaleSets = (deps: RolloutDeps & OrderDeps): DeploymentStep => ({
   name: 'scale',
   async run(pass) {
@@ -222,11 +238,12 @@ const scaleSets = (deps: RolloutDeps & OrderDeps): DeploymentStep => ({
     pass.observed = observed;
     const { spec } = observed.deployment;
     const hold = orderHoldOf(deps, observed);
-    const isHeld = spec.paused === true || hold !== undefined || pass.isCutShort === true;
+    const isHeld = spec.paused === true || hold !== undefined;
+    const isCutShort = pass.isCutShort === true;
     // What has no rollout is scaled where that is told: else that would come and go with each change of replicas.
-    if (!isHeld && strategyFor(observed, deps.targets.all().length > 0) === undefined) return next;
+    if (!isHeld && !isCutShort && strategyFor(observed, deps.targets.all().length > 0) === undefined) return next;
     // Old sets of an update in place do not grow: the new one does, paused or not.
-    const facts = { ...scalingFactsOf(observed), isPaused: isHeld && !hasBegunInPlace(observed) };
+    const facts = { ...scalingFactsOf(observed), isPaused: (isHeld || isCutShort) && !hasBegunInPlace(observed) };
     if (isHeld) deps.creations.forget(observed.deployment.metadata.uid);
     if (isHeld || isScalingEvent(facts)) {
       const hasScaled = await resizeSets(deps, observed, scale(facts), signal);
@@ -239,7 +256,9 @@ const scaleSets = (deps: RolloutDeps & OrderDeps): DeploymentStep => ({
       // What the overshoot safety does not let grow must not keep the rest from shrinking.
       if (hasScaled || !observed.isFrozen) return stop;
     }
-    return (await resizeSets(deps, observed, replaceNamed(facts), signal)) ? stop : next;
+    if (await resizeSets(deps, observed, replaceNamed(facts), signal)) return stop;
+    if (!isCutShort) return next;
+    return spec.strategy?.type === 'InPlaceUpdate' ? endBegunUpdates(deps, pass, !isToBegin(observed)) : stop;
   },
 });
 

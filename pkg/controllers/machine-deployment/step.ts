@@ -3,6 +3,7 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { Random } from '../../base/random/random.ts';
 import type { ObjectEvents } from '../../kube/events/event-sink.ts';
 import type { Finalizer } from '../../work/reconcile/finalizer.ts';
+import type { ReportedOnce } from '../../work/reconcile/reported-once.ts';
 import type { Step } from '../../work/reconcile/result.ts';
 import type { OwnerPass } from '../replicas/owner-controller.ts';
 import type { OwnerDeps } from '../replicas/owner-deps.ts';
@@ -36,6 +37,7 @@ export interface Collaborators extends MachineDeploymentDeps {
   readonly changes: PatientChanges;
   readonly replacements: Replacements;
   readonly creations: CreationFailures;
+  readonly failedRollbacks: ReportedOnce;
   readonly statuses: OwnerStatuses<MachineDeployment>;
 }
 

@@ -9,11 +9,12 @@ import { isDenial } from '../../../kube/client/errors.ts';
 import { machineDeployments } from '../../../kube/client/resource.ts';
 import { replacing } from '../../../kube/client/merge-change.ts';
 import { next, stop, type StepResult } from '../../../work/reconcile/result.ts';
+import { isFirstFailure, isWorthReporting } from '../../machine-facts/node-refusal.ts';
 import { describeRefusedChange } from '../../replicas/refused-change.ts';
 import { revisionNotFound, rolledBack, templateUnchanged } from '../events.ts';
 import { isTaintRecorded, recordTaint } from '../node-marks/rollout-node-marks.ts';
 import type { Observed } from '../observed.ts';
-import type { DeploymentPass, DeploymentStep, MachineDeploymentDeps } from '../step.ts';
+import type { Collaborators, DeploymentPass, DeploymentStep, MachineDeploymentDeps } from '../step.ts';
 import { rolledBackAnnotations } from '../sets/annotation-copies.ts';
 import { orderHoldOf, type OrderDeps } from './update-order.ts';
 import { isChangedCopy } from '../sets/changed-copy.ts';
@@ -39,7 +40,7 @@ function isOtherTemplate(deployment: MachineDeployment, set: MachineSet): boolea
   return !equalTemplate(set.spec.template, deployment.spec.template) && !isChangedCopy(deployment, set);
 }
 
-type Deps = RolloutDeps & OrderDeps;
+type Deps = RolloutDeps & OrderDeps & Pick<Collaborators, 'failedRollbacks'>;
 
 /**
  * Rolls back when it is asked for. Without the set of the present template there would be no revision to leave; it grows unless the rollout has to
@@ -62,11 +63,14 @@ export const rollBackOnRequest = (deps: Deps): DeploymentStep => ({
 });
 
 /** What is refused is asked for again. Meanwhile, the number of replicas counts: the sets are scaled, and nothing is rolled out. */
-async function rollBackIfAllowed(deps: RolloutDeps, pass: DeploymentPass): Promise<StepResult> {
+async function rollBackIfAllowed(deps: Deps, pass: DeploymentPass): Promise<StepResult> {
+  const { uid } = pass.object.metadata;
   try {
-    return await rollBack(deps, pass);
+    const result = await rollBack(deps, pass);
+    deps.failedRollbacks.forget(uid);
+    return result;
   } catch (error) {
-    if (!isDenial(error)) throw error;
+    if (!isWorthReporting(error) || isFirstFailure(error, deps.failedRollbacks, uid, 'a rollback failed')) throw error;
     Object.assign(pass, { error, isCutShort: true, refusal: describeRefusedChange(error) });
     return next;
   }

@@ -1,4 +1,4 @@
-import { revisionHistoryLimitOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { revisionHistoryLimitOf, rollbackRevisionOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import { isBeingDeleted, keyOf, refOf } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
@@ -31,8 +31,7 @@ export async function cleanUpSets(
   },
 ): Promise<void> {
   const { key, observed, signal } = pass;
-  const sets = setsToForget(observed, revisionHistoryLimitOf(observed.deployment));
-  await changes.each(key, sets, async (set) => {
+  await changes.each(key, beyondLimit(observed), async (set) => {
     const { uid, resourceVersion } = set.metadata;
     await writer.delete('destroy', machineSets, refOf(set), { uid, resourceVersion }, { signal }).catch(ignoreNotFound);
   });
@@ -43,8 +42,13 @@ export function refusedCleanUp(
   { changes }: Pick<Collaborators, 'changes'>,
   observed: Pick<Observed, 'deployment' | 'oldSets' | 'machinesOf'>,
 ): string | undefined {
+  return changes.among(keyOf(observed.deployment), beyondLimit(observed)).text;
+}
+
+/** None while a rollback is asked for: it may be to any of them. */
+function beyondLimit(observed: Pick<Observed, 'deployment' | 'oldSets' | 'machinesOf'>): MachineSet[] {
   const { deployment } = observed;
-  return changes.among(keyOf(deployment), setsToForget(observed, revisionHistoryLimitOf(deployment))).text;
+  return rollbackRevisionOf(deployment) === undefined ? setsToForget(observed, revisionHistoryLimitOf(deployment)) : [];
 }
 
 function isEmpty({ metadata, spec, status }: MachineSet, existing: number): boolean {
