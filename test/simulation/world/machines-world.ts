@@ -633,7 +633,7 @@ function refersTo({ metadata, spec }: Machine, { metadata: { name, labels }, spe
 
 /** Whether the pool is as it is asked for, with nothing more and nothing less. */
 export function isAsAsked(world: MachinesWorld): boolean {
-  const { pool, machines, cloud } = world;
+  const { pool, sets, machines, cloud } = world;
   if (pool === undefined) return machines.length === 0 && cloud.size === 0;
   const { replicas = 0 } = pool.spec ?? {};
   const status = pool.status ?? {};
@@ -644,6 +644,8 @@ export function isAsAsked(world: MachinesWorld): boolean {
     (status.updatedReplicas ?? 0) === replicas &&
     (status.availableReplicas ?? 0) === replicas &&
     machines.length === replicas &&
+    // Another manager may have changed that, and nobody has seen it.
+    sets.reduce((sum, { spec }) => sum + (spec.replicas ?? 0), 0) === replicas &&
     cloud.size === replicas &&
     machines.every(runs) &&
     // Machines go with them.
