@@ -101,6 +101,12 @@ export const CORPUS: readonly CorpusSeed[] = [
       'a new template had no set yet, as nobody was allowed to create one, when its pool was scaled down and frozen for that: the pool waited for the set, the set for the end of the freeze, and that for fewer machines, forever',
   },
   {
+    seed: 760036,
+    world: 'machines',
+    showed:
+      'two machines whose updates in place had failed were never replaced: each counted as an update under way, for which the other had to wait',
+  },
+  {
     seed: 963008,
     world: 'ironcore',
     showed:

@@ -1,4 +1,7 @@
-import type { MachineDeploymentStrategy } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
+import type {
+  MachineDeploymentStrategy,
+  RollingLimits,
+} from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { Random } from '../../../pkg/base/random/random.ts';
 import { isReadyNode } from './health.ts';
 import type { Ledger } from './ledger.ts';
@@ -34,7 +37,10 @@ export const USER_ACTS = {
   // Such a set may be there already.
   rollAgain: version(0, 3),
   scale: change((random) => ({ spec: { replicas: integerIn(random, 0, 10) } })),
-  strategy: change((random) => ({ spec: { strategy: drawStrategy(random) } })),
+  strategy: (world, _ledger, random) => {
+    const strategy = isUpdatedInPlace(world) ? drawInPlace(random) : drawStrategy(random);
+    world.changePool({ spec: { strategy } });
+  },
   rollBack: change(() => ({ spec: { rollbackTo: { revision: 0 } } })),
   pause: change((random) => ({ spec: { paused: random() < 0.5 } })),
   deleteMachine: (world, ledger, random) => {
@@ -96,10 +102,25 @@ export function deleteMachine(world: MachinesWorld, ledger: Pick<Ledger, 'askedF
 
 /** How a pool is rolled: at least one machine may be missing, so that a rollout ends. */
 export function drawStrategy(random: Random): MachineDeploymentStrategy {
+  return { type: 'RollingUpdate', rollingUpdate: drawLimits(random) };
+}
+
+/** How a pool is updated in place. */
+export function drawInPlace(random: Random): MachineDeploymentStrategy {
+  const orchestrationType = random() < 0.75 ? 'Auto' : 'Manual';
+  return { type: 'InPlaceUpdate', inPlaceUpdate: { ...drawLimits(random), orchestrationType } };
+}
+
+/** Whether that is how it is updated from its beginning. */
+function isUpdatedInPlace({ options }: MachinesWorld): boolean {
+  return options.strategy?.type === 'InPlaceUpdate';
+}
+
+/** Limits of such a rollout. */
+function drawLimits(random: Random): Required<RollingLimits> {
   const draw = (least: number): number | string =>
     random() < 0.5 ? integerIn(random, least, 3) : `${integerIn(random, least * 20, 60)}%`;
-  const rollingUpdate = { maxSurge: draw(0), maxUnavailable: draw(1) };
-  return { type: 'RollingUpdate', rollingUpdate };
+  return { maxSurge: draw(0), maxUnavailable: draw(1) };
 }
 
 /** Nodes are not ready, or fall silent, for a while; a cloud controller manager that does not find their VMs deletes them meanwhile. */

@@ -3,6 +3,7 @@ import {
   LAST_APPLIED_NODE_PRESERVE_ANNOTATION,
   MAINTENANCE_NODE_ANNOTATION,
   MAINTENANCE_SINCE_ANNOTATION,
+  SCALE_UP_DISABLED_LABEL,
 } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
@@ -12,11 +13,12 @@ import { CELL_LABEL, type MachinesWorld } from './machines-world.ts';
 
 /** What the program puts on Nodes only while it has something to do with them. */
 const PASSING =
-  /prefer-no-schedule|preserve|scale-down-disabled|for-update|candidate|maintenance|update-result|update-failed/i;
+  /prefer-no-schedule|preserve|scale-down-disabled|for-update|candidate|maintenance|update-result|update-failed|critical-components/i;
 /** Conditions of Nodes that last as long as what they tell of, and reasons for which they may stay. */
 const PASSING_CONDITIONS: Readonly<Record<string, readonly string[]>> = {
   Preserved: ['Preservation stopped.'],
   Maintenance: ['NotInMaintenance'],
+  InPlaceUpdate: ['UpdateSuccessful', 'CandidateForUpdate'],
 };
 /** What is noted on a Machine only while something is done with it. */
 const NOTES = [
@@ -42,6 +44,11 @@ export function leftoversIn(world: MachinesWorld): string[] {
     ...strayIn(world, world.machines, ({ metadata }) => metadata.labels?.['node']),
     ...world.machines.flatMap(notesOn),
     ...world.nodes.flatMap(conditionsLeftOn),
+    ...world.sets
+      .filter(
+        ({ metadata, spec }) => (spec.replicas ?? 0) > 0 && metadata.labels?.[SCALE_UP_DISABLED_LABEL] !== undefined,
+      )
+      .map(({ metadata }) => `MachineSet ${metadata.name} may not grow`),
     ...(world.sharesTarget ? [] : tokens)
       .filter(({ metadata }) => metadata.name.startsWith('bootstrap-token-'))
       .map(({ metadata }) => `Secret ${metadata.name} is left`),

@@ -14,6 +14,7 @@ export class Bounds {
   #most = 0;
   #mostUnavailable = 0;
   #mostSurge = 0;
+  #onlyUpdates = true;
 
   /** The pool is as asked for: only what is asked for from now on counts. */
   settle(pool: MachineDeployment | undefined): void {
@@ -23,6 +24,7 @@ export class Bounds {
     this.#hasResized = false;
     [this.#least, this.#most] = [size, size];
     [this.#mostUnavailable, this.#mostSurge] = [0, 0];
+    this.#onlyUpdates = true;
     this.#observeStrategy(pool, size);
   }
 
@@ -49,6 +51,11 @@ export class Bounds {
     return this.#hasRolled && !this.#hasResized;
   }
 
+  /** Whether its machines are only updated in place, without any in addition. */
+  get onlyUpdates(): boolean {
+    return this.onlyRolls && this.#onlyUpdates && this.#mostSurge === 0;
+  }
+
   get hasRolled(): boolean {
     return this.#hasRolled;
   }
@@ -68,12 +75,13 @@ export class Bounds {
   }
 
   #observeStrategy(pool: MachineDeployment | undefined, size: number): void {
-    const { type, rollingUpdate } = pool?.spec?.strategy ?? {};
+    const { type, rollingUpdate, inPlaceUpdate } = pool?.spec?.strategy ?? {};
+    this.#onlyUpdates &&= type === 'InPlaceUpdate';
     if (type === 'Recreate') {
       this.#mostUnavailable = Math.max(this.#mostUnavailable, size);
       return;
     }
-    const { maxUnavailable = 1, maxSurge = 1 } = rollingUpdate ?? {};
+    const { maxUnavailable = 1, maxSurge = 1 } = (type === 'InPlaceUpdate' ? inPlaceUpdate : rollingUpdate) ?? {};
     const unavailable = shareOf(maxUnavailable, size, Math.floor);
     const surge = shareOf(maxSurge, size, Math.ceil);
     // As with Deployments of Kubernetes: with neither, a rollout would never begin.

@@ -216,6 +216,7 @@ export class Ledger {
     this.#lookAtKept(machine);
     if (this.#world.deletedNodes.has(machine.metadata.labels?.['node'] ?? '')) return this.#lookAtTurn(machine);
     if (!this.health.isHealthy(machine)) return;
+    this.#lookAtUpdated(machine);
     // What users delete comes on top: nobody has to have seen it yet.
     const counted = this.#world.machines.filter((one) => !isLone(one));
     const left = counted.filter((one) => !isGoing(one) || this.#asked.has(one.metadata.name));
@@ -228,6 +229,13 @@ export class Ledger {
     this.find(
       `healthy Machine ${name} was deleted although nobody asked for it: ${length} are left of at least ${fewest}`,
     );
+  }
+
+  /** A machine that is updated in place, and has not failed, stays. */
+  #lookAtUpdated(machine: Machine): void {
+    const hasFailed = ['Failed', 'InPlaceUpdateFailed'].includes(phase(machine) ?? '');
+    if (this.#isSetBack || hasFailed || !this.#bounds.onlyUpdates) return;
+    this.find(`Machine ${machine.metadata.name} was deleted although machines are updated in place`);
   }
 
   /** Nobody deletes what users want to keep, unless it is one too many, or another template is asked for. */
@@ -413,9 +421,20 @@ export class Ledger {
     // One that is preserved is drained when it fails, and one in maintenance without end.
     const drainedMs = phase(machine) === 'Failed' ? fromTimestamp(lastUpdateTime) : undefined;
     const deletedMs = fromTimestamp(machine.metadata.deletionTimestamp);
-    const sinceMs = Math.min(deletedMs ?? drainedMs ?? nowMs, preparedSinceMs(machine) ?? Infinity);
+    const sinceMs = Math.min(
+      deletedMs ?? drainedMs ?? nowMs,
+      preparedSinceMs(machine) ?? Infinity,
+      this.#selectedMs(machine),
+    );
     if (!this.health.isReady(machine) || this.#wishes.isWeak(machine, sinceMs)) return false;
     return nowMs - sinceMs < DRAIN_TIMEOUT_MS || this.#wishes.isGraceful(machine, sinceMs);
+  }
+
+  /** Since when its Node has been drained for an update in place, in ms since the epoch. */
+  #selectedMs({ metadata }: Machine): number {
+    const node = this.#world.nodes.find(({ metadata: { name } }) => name === metadata.labels?.['node']);
+    const update = node?.status?.conditions?.find(({ type }) => type === 'InPlaceUpdate');
+    return update?.reason === 'SelectedForUpdate' ? (fromTimestamp(update.lastTransitionTime) ?? Infinity) : Infinity;
   }
 
   /** A Node that a user has cordoned stays so until a user says otherwise. */

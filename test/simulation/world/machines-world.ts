@@ -549,6 +549,7 @@ export class MachinesWorld implements AsyncDisposable {
             creationTimeout: '10m',
             healthTimeout: '5m',
             drainTimeout: '5m',
+            ...(strategy?.type === 'InPlaceUpdate' && { inPlaceUpdateTimeout: '5m' }),
           },
         },
       },

@@ -1,4 +1,5 @@
 import {
+  CANDIDATE_FOR_UPDATE_LABEL,
   DEFAULT_PRIORITY,
   DELETION_POLICY_ANNOTATION,
   EFFECTIVE_CREATION_TIMEOUT_ANNOTATION,
@@ -12,6 +13,7 @@ import {
   RETRY_ANNOTATION,
   SCALE_DOWN_DISABLED_ANNOTATION,
   SCALE_DOWN_DISABLED_BY_US_ANNOTATION,
+  SELECTED_FOR_UPDATE_LABEL,
   TRIGGER_DELETION_ANNOTATION,
   UNFREEZE_ANNOTATION,
   UPDATE_ORDER_ANNOTATION,
@@ -20,7 +22,7 @@ import {
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { fromTimestamp, toTimestamp } from '../../../pkg/base/clock/clock.ts';
 import type { Random } from '../../../pkg/base/random/random.ts';
-import type { ActTable } from './acts.ts';
+import { drawInPlace, type ActTable } from './acts.ts';
 import type { Ledger } from './ledger.ts';
 import { type MachinesWorld, POOL } from './machines-world.ts';
 import { integerIn, oneOf } from './seeded-random.ts';
@@ -86,6 +88,17 @@ export const OTHER_ACTS = {
     const annotations = { [DELETION_POLICY_ANNOTATION]: value };
     if (random() < 0.4) world.changePool({ metadata: { annotations } });
     else annotateMachine(world, random, annotations);
+  },
+  inPlace: (world, _ledger, random) => {
+    const strategy = { ...drawInPlace(random), rollingUpdate: null };
+    world.changePool({ spec: { strategy, template: { spec: { inPlaceUpdateTimeout: '5m' } } } });
+  },
+  selectNode: (world, _ledger, random) => {
+    const candidates = world.nodes.filter(({ metadata }) => CANDIDATE_FOR_UPDATE_LABEL in (metadata.labels ?? {}));
+    if (candidates.length === 0) return;
+    const labels = { [SELECTED_FOR_UPDATE_LABEL]: random() < 0.8 ? 'true' : null };
+    const { name } = oneOf(random, candidates).metadata;
+    world.act('PATCH', `/api/v1/nodes/${name}`, { metadata: { labels } }, 'target');
   },
   recreate: (world) => world.changePool({ spec: { strategy: { type: 'Recreate', rollingUpdate: null } } }),
   oddSize: (world, _ledger, random) => world.changePool({ spec: { replicas: integerIn(random, MOST_REPLICAS, 25) } }),
@@ -213,9 +226,11 @@ export function takeBack(world: MachinesWorld, ledger: Pick<Ledger, 'isCordoned'
   if (pool === undefined) return;
   const annotations = theirs(pool);
   if (annotations !== undefined) world.changePool({ metadata: { annotations } });
-  const { autoPreserveFailedMachineMax = 0, replicas = 0, template } = pool.spec;
+  const { autoPreserveFailedMachineMax = 0, replicas = 0, template, strategy } = pool.spec;
   if (autoPreserveFailedMachineMax > 0) world.changePool({ spec: { autoPreserveFailedMachineMax: 0 } });
   if (replicas > MOST_REPLICAS) world.changePool({ spec: { replicas: MOST_REPLICAS } });
+  if (strategy?.inPlaceUpdate?.orchestrationType === 'Manual')
+    world.changePool({ spec: { strategy: { inPlaceUpdate: { orchestrationType: 'Auto' } } } });
   if (template?.spec?.class?.name !== POOL)
     world.changePool({ spec: { template: { spec: { class: { name: POOL } } } } });
 }

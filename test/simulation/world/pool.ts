@@ -3,6 +3,7 @@ import { toTimestamp } from '../../../pkg/base/clock/clock.ts';
 import type { Random } from '../../../pkg/base/random/random.ts';
 import { deleteMachine, mishap, USER_ACTS, type ActTable, userAct } from './acts.ts';
 import { leftoversIn } from './at-rest.ts';
+import type { Guests } from './guests.ts';
 import { Ledger } from './ledger.ts';
 import { isAsAsked, type MachinesWorld, POOL } from './machines-world.ts';
 import { freeStuck, takeBack } from './other-acts.ts';
@@ -20,8 +21,10 @@ export class Pool implements Population {
   readonly ledger: Ledger;
   protected readonly world: MachinesWorld;
   readonly #acts: ActTable;
+  readonly #guests: Guests | undefined;
 
-  constructor(world: MachinesWorld, acts: ActTable = USER_ACTS) {
+  constructor(world: MachinesWorld, acts: ActTable = USER_ACTS, guests?: Guests) {
+    this.#guests = guests;
     this.world = world;
     this.ledger = new Ledger(world);
     this.#acts = acts;
@@ -63,7 +66,7 @@ export class Pool implements Population {
   }
 
   leftovers(): readonly string[] {
-    return leftoversIn(this.world);
+    return [...leftoversIn(this.world), ...(this.#guests?.outdated() ?? [])];
   }
 
   untruths(): readonly string[] {

@@ -11,7 +11,7 @@ import {
   type FaultKind,
   type FaultPlan,
 } from './faults.ts';
-import { drawStrategy } from './acts.ts';
+import { drawInPlace, drawStrategy } from './acts.ts';
 import type { MachinesWorldOptions } from './machines-world.ts';
 import { integerIn, seededRandom } from './seeded-random.ts';
 import type { WorldKind } from '../worlds/kind.ts';
@@ -61,6 +61,8 @@ const DELETES_NODES = 0.25;
 /** Share of the worlds whose users do more than change what is asked of their pool, and of their phases that have one kind of that. */
 const HAS_OTHERS = 0.5;
 const OTHER_ACT = 0.35;
+/** Share of the worlds whose machines are updated in place, as long as nobody changes that. */
+const IN_PLACE = 0.15;
 /** Share of the troubles of a world with several places that are in one of them. */
 const ONE_PLACE = 0.4;
 
@@ -90,6 +92,7 @@ export function scriptOf(seed: number, limits: ScriptLimits = {}): Script {
     otherNodeIDs: random() < 0.2,
     idempotentCreate: random() < 0.6,
     ...(kind === WORLDS.machines && joiningOf(seed)),
+    ...(kind === WORLDS.machines && updatesOf(seed)),
     ...(kind === WORLDS.machines && { deletesNodes: seededRandom(seed, 'whose Nodes are deleted')() < DELETES_NODES }),
   };
   const phases = phasesOf(seed, world, limits);
@@ -104,6 +107,12 @@ export function scriptOf(seed: number, limits: ScriptLimits = {}): Script {
 function joiningOf(seed: number): Pick<MachinesWorldOptions, 'initializesVMs' | 'initializesNodes'> {
   const random = seededRandom(seed, 'how machines join');
   return { initializesVMs: random() < 0.25, initializesNodes: random() < 0.25 };
+}
+
+/** Whether machines are updated in place from the beginning; of numbers of its own, too. */
+function updatesOf(seed: number): Pick<MachinesWorldOptions, 'strategy'> {
+  const random = seededRandom(seed, 'updates in place');
+  return random() < IN_PLACE ? { strategy: drawInPlace(random) } : {};
 }
 
 /** Where VMs are to be initialized, that fails in some phases, mostly until their Nodes have joined. */

@@ -2,6 +2,7 @@ import { InvalidArgumentError } from 'commander';
 
 import { USER_ACT_NAMES, USER_ACTS } from '../world/acts.ts';
 import { OTHER_ACT_NAMES, OTHER_ACTS } from '../world/other-acts.ts';
+import { Guests } from '../world/guests.ts';
 import { Pool } from '../world/pool.ts';
 import { AUTOSCALER } from './autoscaler/autoscaler-world.ts';
 import { CELLS } from './cells/cells-world.ts';
@@ -16,7 +17,7 @@ const MACHINES: WorldKind = {
   others: OTHER_ACT_NAMES,
   without: [],
   adapt: (options) => options,
-  populate: (world) => new Pool(world, { ...USER_ACTS, ...OTHER_ACTS }),
+  populate: (world, seed) => new Pool(world, { ...USER_ACTS, ...OTHER_ACTS }, new Guests(world, seed)),
 };
 
 /** All kinds, by what `--world` calls them. */
