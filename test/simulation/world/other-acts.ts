@@ -226,17 +226,27 @@ export function takeBack(world: MachinesWorld, ledger: Pick<Ledger, 'isCordoned'
   if (pool === undefined) return;
   const annotations = theirs(pool);
   if (annotations !== undefined) world.changePool({ metadata: { annotations } });
-  const { autoPreserveFailedMachineMax = 0, replicas = 0, template, strategy } = pool.spec;
+  const { autoPreserveFailedMachineMax = 0, replicas = 0, strategy } = pool.spec;
   if (autoPreserveFailedMachineMax > 0) world.changePool({ spec: { autoPreserveFailedMachineMax: 0 } });
   if (replicas > MOST_REPLICAS) world.changePool({ spec: { replicas: MOST_REPLICAS } });
   if (strategy?.inPlaceUpdate?.orchestrationType === 'Manual')
     world.changePool({ spec: { strategy: { inPlaceUpdate: { orchestrationType: 'Auto' } } } });
-  if (template?.spec?.class?.name !== POOL)
+  correctClass(world);
+}
+
+/** Also where a rollback that was waiting has brought another one back. */
+function correctClass(world: MachinesWorld): void {
+  const { name } = world.pool?.spec.template?.spec?.class ?? {};
+  if (name !== undefined && name !== POOL)
     world.changePool({ spec: { template: { spec: { class: { name: POOL } } } } });
 }
 
-/** Somebody does what the status of a deletion asks for, or of its preparation, when its drain takes too long. */
+/**
+ * Somebody corrects a class that does not exist, and does what the status of a deletion asks for, or of its preparation, when its drain takes too
+ * long.
+ */
 export function freeStuck(world: MachinesWorld): void {
+  correctClass(world);
   const isStuck = (sinceMs = Infinity): boolean => world.time.epochMs - sinceMs > STUCK_MS;
   const inherited = world.pool?.metadata.annotations?.[DELETION_POLICY_ANNOTATION];
   for (const machine of world.machines) {
