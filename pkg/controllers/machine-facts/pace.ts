@@ -4,7 +4,7 @@ import { BURST_MACHINES } from './zones.ts';
 export interface PaceFacts {
   readonly uid: string;
   /**
-   * The MachineDeployment, or the MachineSet without one; whether no other of its machines is unhealthy; and how many may be replaced within
+   * The MachineDeployment, or the MachineSet without one; whether no other of its machines is unwell; and how many may be replaced within
    * one health timeout: as many as may be replaced at once.
    */
   readonly pool: { readonly key: string; readonly isAlone: boolean; readonly limit: number };
@@ -27,13 +27,13 @@ interface Counted {
 }
 
 /**
- * How fast machines are replaced that are unhealthy together. A machine that fails alone is replaced as soon as the limit of
+ * How fast machines are replaced that are unhealthy together, or not well after their updates in place. A machine that fails alone is replaced as soon as the limit of
  * replacements allows; of several only as many begin within one health timeout as may be replaced at once, so that an outage
  * which ends by itself costs few machines however long it lasts.
  *
  * | of                                                         | begin within one health timeout at most                    |
  * |------------------------------------------------------------|------------------------------------------------------------|
- * | a pool of which several machines are unhealthy             | as many as its limit                                       |
+ * | a pool of which several machines are unwell                | as many as its limit                                       |
  * | a zone of which several became unhealthy at the same time  | as many as the greatest limit among pools that begin there |
  *
  * The pools of a zone share one cause, and a zone has no limit of its own: what one pool begins counts for all of them, against the

@@ -2,7 +2,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { PaceFacts } from './pace.ts';
 import type { Pool, ReplacementBudget } from './replacement-budget.ts';
 import { healthTimeoutMsOf, type MachineSettings } from './settings.ts';
-import { isUnhealthy, type Zones } from './zones.ts';
+import { isUnwell, type Zones } from './zones.ts';
 
 export interface TurnDeps {
   readonly zones: Pick<Zones, 'stoppedZoneOf' | 'unhealthyTogether'>;
@@ -21,7 +21,7 @@ export function paceFactsOf(
   isLost?: (other: Machine) => boolean,
 ): PaceFacts {
   const { uid } = machine.metadata;
-  const isAlone = !machines.some((one) => one.metadata.uid !== uid && (isUnhealthy(one) || isLost?.(one)));
+  const isAlone = !machines.some((one) => one.metadata.uid !== uid && (isUnwell(one) || isLost?.(one)));
   return {
     uid,
     pool: { key, isAlone, limit },

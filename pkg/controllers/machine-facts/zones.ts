@@ -160,7 +160,19 @@ export class Zones {
   }
 }
 
-/** Whether a machine counts as unhealthy among others. */
+/** Phases of machines that are replaced unless they are well within their health timeout. */
+export const HEALTH_LIMITED: ReadonlySet<string> = new Set([
+  'Unknown',
+  'InPlaceUpdateSuccessful',
+  'InPlaceUpdateFailed',
+]);
+
+/** Whether a machine may need to be replaced: it is unhealthy, or is not well after an update in place. */
+export function isUnwell(machine: Machine): boolean {
+  return HEALTH_LIMITED.has(phaseOf(machine)) && isJudged(machine);
+}
+
+/** Whether a machine counts as unhealthy among others of its zone: what comes of an update in place tells nothing of it. */
 export function isUnhealthy(machine: Machine): boolean {
   return phaseOf(machine) === 'Unknown' && isJudged(machine);
 }

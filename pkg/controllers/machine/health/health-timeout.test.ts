@@ -419,6 +419,30 @@ describe('the health timeout', () => {
     expect((await world.reconcile()).machine.status?.currentStatus?.phase).toBe('Failed');
   });
 
+  test.each(['InPlaceUpdateSuccessful', 'InPlaceUpdateFailed'] as const)(
+    'replaces one of several that are %s within a health timeout, although others were replaced quickly',
+    async (phase) => {
+      const world = joinedMachine({ phase, conditions: [NOT_READY] });
+      withMates(world, [{ phase }, { phase: 'Running' }]);
+      const [pool, zone] = [
+        { key: 's', isAlone: false, limit: 1 },
+        { key: 'other', together: 1 },
+      ];
+      world.clock.advance(10 * MINUTE);
+      world.pace.begin({ uid: 'before', pool, zone, healthTimeoutMs: 10 * MINUTE });
+      world.clock.advance(MINUTE);
+
+      const waiting = (await world.reconcile()).machine;
+
+      expect(waiting.status).toMatchObject({
+        currentStatus: { phase },
+        lastOperation: { errorCode: 'ReplacementPaced' },
+      });
+      world.clock.advance(9 * MINUTE);
+      expect((await world.reconcile()).machine.status?.currentStatus?.phase).toBe('Failed');
+    },
+  );
+
   test('that has passed, but not under our eyes, says that it waits', async () => {
     const world = await unknownFor(60 * MINUTE);
     world.graceLeftMs = 90_000;

@@ -9,6 +9,7 @@ import { isMaintenanceRequested } from '../../machine-facts/maintenance.ts';
 import { isHealthy } from '../../machine-facts/node-health.ts';
 import { healthTimeoutMsOf, watchedConditionsOf } from '../../machine-facts/settings.ts';
 import { setOperation } from '../../machine-facts/status.ts';
+import { HEALTH_LIMITED } from '../../machine-facts/zones.ts';
 import { paceFactsOf, type TurnDeps } from '../../machine-facts/replacement-turn.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
@@ -18,9 +19,6 @@ import { becomeFailed, clustersOf, type FailDeps } from '../failure/fail.ts';
 import { endHold, reportHold } from '../failure/held-back.ts';
 import { CATCH_UP_MS, isUnseen, liveCheck, type LiveCheckDeps, UNSEEN_NODE } from '../failure/live-check.ts';
 import { nodesMissing, type NotYet, paced, takeGrant, zoneStopped } from '../failure/turn.ts';
-
-/** Phases that last no longer than the health timeout; after a successful update a machine stays in its phase while unhealthy. */
-const LIMITED: ReadonlySet<string> = new Set(['Unknown', 'InPlaceUpdateSuccessful', 'InPlaceUpdateFailed']);
 
 type Deps = FailDeps &
   LiveCheckDeps &
@@ -42,7 +40,7 @@ export const healthTimeout = (deps: Deps): MachineStep => ({
     const time = healthTime(deps, ctx);
     if (time === undefined) {
       // Those of other phases are not held here.
-      if (LIMITED.has(phaseOf(ctx.machine))) endHold(deps, ctx);
+      if (HEALTH_LIMITED.has(phaseOf(ctx.machine))) endHold(deps, ctx);
       return next;
     }
     const { sinceMs, timeoutMs, leftMs } = time;
@@ -67,7 +65,7 @@ export function healthTime(
 ): { readonly sinceMs: number; readonly timeoutMs: number; readonly leftMs: number } | undefined {
   const { settings, clock, trust } = deps;
   const { machine } = ctx;
-  if (!LIMITED.has(phaseOf(machine)) || machine.spec.disableHealthTimeout === true) return undefined;
+  if (!HEALTH_LIMITED.has(phaseOf(machine)) || machine.spec.disableHealthTimeout === true) return undefined;
   if (isSuspended(deps, ctx)) return undefined;
   const timeoutMs = healthTimeoutMsOf(machine, settings);
   const sinceMs = fromTimestamp(machine.status.currentStatus?.lastUpdateTime) ?? clock.now();
