@@ -282,7 +282,7 @@ export class Creation {
       throw new DriverError('Aborted', `server ${id} was deleted while it was built`);
     if (stateOf(server) !== 'failed') return server;
     // Should it not be removed now, the next call sees what this one has seen.
-    if (found === undefined) this.#deps.failedBuilds.note(id);
+    if (found === undefined) this.#deps.failedBuilds.note(server);
 
     // One that was given up for lost may have come to life since.
     const latest = (await cloud.compute.server(id, signal)) ?? server;

@@ -18,19 +18,24 @@ export class FailedBuilds {
     this.#clock = clock;
   }
 
-  note(id: string): void {
+  /** One whose build was only given up, such as one in BUILD for too long, may run yet: the next look tells. */
+  note(server: Server): void {
+    if (!isInErrorUnknown(server)) return;
     const nowMs = this.#clock.monotonicMs();
     for (const [one, seenMs] of this.#seenMs) if (nowMs - seenMs > FORGET_MS) this.#seenMs.delete(one);
-    this.#seenMs.set(id, nowMs);
+    this.#seenMs.set(server.id, nowMs);
   }
 
-  /** Whether a server is one of them. One that is seen otherwise may have run since, and one that was not seen for long as well. */
+  /**
+   * Whether a server is one of them. One that was seen to be anything else, or that was not seen for long, may have run since; a look that shows it
+   * in BUILD is of before it had failed.
+   */
   has(server: Server): boolean {
-    const { id } = server;
+    const { id, status } = server;
     const seenMs = this.#seenMs.get(id) ?? -Infinity;
     const isKnown = isInErrorUnknown(server) && this.#clock.monotonicMs() - seenMs <= FORGET_MS;
-    if (isKnown) this.note(id);
-    else this.#seenMs.delete(id);
+    if (isKnown) this.note(server);
+    else if (status !== 'BUILD') this.#seenMs.delete(id);
     return isKnown;
   }
 }
