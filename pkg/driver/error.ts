@@ -1,6 +1,6 @@
 import { shortText } from '../apis/short-text.ts';
 
-/** Codes of the original: gRPC's 0-16 and 17, by number and name. */
+/** Codes of the original: gRPC's 0-16 and 17, by number and name. What follows each of them: retry.ts. */
 export const DRIVER_CODES = [
   'OK',
   'Canceled',
