@@ -1,7 +1,7 @@
 import type { Clock } from '../../../pkg/base/clock/clock.ts';
 import { isVMOf, type MachineIdentity } from '../../../pkg/drivers/machine-identity.ts';
 import type { Journal } from './journal.ts';
-import type { PlantedVM, SimVM } from './vm.ts';
+import { nodeNameOf, type PlantedVM, type SimVM } from './vm.ts';
 
 /** A change of a VM. vanished: nobody of ours deleted it, as when a user does in the provider's console. */
 export type CloudEvent = 'created' | 'changed' | 'deleted' | 'vanished';
@@ -111,6 +111,16 @@ export class SimCloud {
     return changed;
   }
 
+  /** Gives the host of a VM another name; undefined when there is no such VM. */
+  rename(providerID: string, hostname: string): SimVM | undefined {
+    const vm = this.#vms.get(providerID);
+    if (vm === undefined) return undefined;
+    this.#forget(providerID);
+    const changed = { ...vm, hostname };
+    this.#put(changed, 'changed');
+    return changed;
+  }
+
   /** Removes a VM; false when there is none. */
   remove(providerID: string, event: 'deleted' | 'vanished'): boolean {
     const vm = this.#vms.get(providerID);
@@ -146,17 +156,21 @@ export class SimCloud {
 
   #remember(vm: SimVM): void {
     this.#vms.set(vm.providerID, vm);
-    const named = this.#named.get(vm.machineName) ?? new Set();
-    this.#named.set(vm.machineName, named.add(vm.providerID));
+    for (const name of [vm.machineName, nodeNameOf(vm)]) {
+      const named = this.#named.get(name) ?? new Set();
+      this.#named.set(name, named.add(vm.providerID));
+    }
   }
 
   #forget(providerID: string): void {
     const vm = this.#vms.get(providerID);
     if (vm === undefined) return;
     this.#vms.delete(providerID);
-    const named = this.#named.get(vm.machineName);
-    named?.delete(providerID);
-    if (named?.size === 0) this.#named.delete(vm.machineName);
+    for (const name of [vm.machineName, nodeNameOf(vm)]) {
+      const named = this.#named.get(name);
+      named?.delete(providerID);
+      if (named?.size === 0) this.#named.delete(name);
+    }
   }
 
   #notify(vm: SimVM, event: CloudEvent): void {

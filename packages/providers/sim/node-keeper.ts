@@ -8,7 +8,7 @@ import { leases, nodes } from '../../../pkg/kube/client/resource.ts';
 import type { Logger } from '../../../pkg/base/log/logger.ts';
 import type { CloudEvent, SimCloud } from './cloud.ts';
 import { conditionsOf, simNode, type NodeReadiness, type Registration } from './node.ts';
-import { canonicalIDOf, type SimVM } from './vm.ts';
+import { canonicalIDOf, nodeNameOf, type SimVM } from './vm.ts';
 
 export interface NodeKeeperDeps {
   readonly cloud: SimCloud;
@@ -77,6 +77,19 @@ export class NodeKeeper {
     }
   }
 
+  /** The kubelet of a VM starts anew after its host was renamed: it registers as another Node, and what was its Node falls silent. */
+  rename({ providerID }: SimVM, hostname: string): void {
+    const { cloud, clock } = this.#deps;
+    const before = cloud.get(providerID);
+    const after = cloud.rename(providerID, hostname);
+    if (before === undefined || after === undefined || !this.#hasJoined(after)) return;
+    this.#unready.delete(nodeNameOf(before));
+    this.#enqueue(after, () => this.#join(after));
+    clock.schedule(SILENT_MS, () =>
+      this.#enqueue(before, () => this.#say(nodeNameOf(before), 'unknown').catch(ignoreNotFound)),
+    );
+  }
+
   /** Nodes say again how they are where the server says otherwise, because it was set back. */
   repost(): void {
     for (const vm of this.#deps.cloud.all()) {
@@ -109,13 +122,13 @@ export class NodeKeeper {
   #expectSilence(vm: SimVM): void {
     const { clock, cloud } = this.#deps;
     clock.schedule(SILENT_MS, () => {
-      if (cloud.named(vm.machineName).length === 0) this.#report(vm, 'unknown');
+      if (cloud.named(nodeNameOf(vm)).length === 0) this.#report(vm, 'unknown');
     });
   }
 
-  #forget({ providerID, machineName }: SimVM): void {
-    this.#checkUntilMs.delete(providerID);
-    this.#unready.delete(machineName);
+  #forget(vm: SimVM): void {
+    this.#checkUntilMs.delete(vm.providerID);
+    this.#unready.delete(nodeNameOf(vm));
   }
 
   #hasJoined(vm: SimVM): boolean {
@@ -123,10 +136,10 @@ export class NodeKeeper {
   }
 
   #report(vm: SimVM, readiness: NodeReadiness): void {
-    if (readiness === 'ready') this.#unready.delete(vm.machineName);
+    if (readiness === 'ready') this.#unready.delete(nodeNameOf(vm));
     this.#enqueue(vm, async () => {
       try {
-        await this.#say(vm.machineName, readiness);
+        await this.#say(nodeNameOf(vm), readiness);
       } catch (err) {
         // It never joined, or another VM of that name took its place.
         if (!isNotFound(err) && !isConflict(err)) throw err;
@@ -140,10 +153,10 @@ export class NodeKeeper {
     if (!isOn()) return;
     try {
       await writer.create('create', nodes, simNode(vm, toTimestamp(clock.now()), registration));
-      this.#unready.delete(vm.machineName);
+      this.#unready.delete(nodeNameOf(vm));
     } catch (err) {
       if (!isAlreadyExists(err)) throw err;
-      await this.setReadiness(vm.machineName, 'ready');
+      await this.setReadiness(nodeNameOf(vm), 'ready');
     }
     // It ended while there was no Node yet that could have said so.
     if (!isOn()) this.#report(vm, 'unknown');
@@ -157,7 +170,7 @@ export class NodeKeeper {
       try {
         await run();
       } catch (err) {
-        log.debug({ node: vm.machineName, err }, 'request of a simulated node failed');
+        log.debug({ node: nodeNameOf(vm), err }, 'request of a simulated node failed');
         clock.schedule(RETRY_MS, () => this.#enqueue(vm, run));
       }
     });
@@ -174,16 +187,17 @@ export class NodeKeeper {
 
   async #renew(vm: SimVM): Promise<void> {
     const { reader, writer, clock, log } = this.#deps;
-    const ref = { namespace: LEASE_NAMESPACE, name: vm.machineName };
-    const spec = { holderIdentity: vm.machineName, leaseDurationSeconds: 40, renewTime: toMicroTimestamp(clock.now()) };
+    const name = nodeNameOf(vm);
+    const ref = { namespace: LEASE_NAMESPACE, name };
+    const spec = { holderIdentity: name, leaseDurationSeconds: 40, renewTime: toMicroTimestamp(clock.now()) };
     try {
       const lease = await reader.get(leases, ref);
       await writer.patch('change', leases, ref, mergePatch(lease, { spec }));
       await this.#repost(vm, fromTimestamp(lease.spec?.renewTime) ?? 0);
     } catch (err) {
-      if (!isNotFound(err)) return log.debug({ node: vm.machineName, err }, 'renewing a node lease failed');
+      if (!isNotFound(err)) return log.debug({ node: nodeNameOf(vm), err }, 'renewing a node lease failed');
       await writer.create('create', leases, { metadata: ref, spec }).catch((cause: unknown) => {
-        log.debug({ node: vm.machineName, err: cause }, 'creating a node lease failed');
+        log.debug({ node: nodeNameOf(vm), err: cause }, 'creating a node lease failed');
       });
     }
   }
@@ -199,11 +213,10 @@ export class NodeKeeper {
     await this.#correct(vm, (is, meant) => is === 'unknown' && meant === 'ready');
   }
 
-  async #correct(
-    { machineName: name, providerID }: SimVM,
-    isWrong: (is: NodeReadiness, meant: NodeReadiness) => boolean,
-  ): Promise<void> {
+  async #correct(vm: SimVM, isWrong: (is: NodeReadiness, meant: NodeReadiness) => boolean): Promise<void> {
     const { cloud, reader } = this.#deps;
+    const { providerID } = vm;
+    const name = nodeNameOf(vm);
     const { spec, status } = await reader.get(nodes, { name });
     const ready = status?.conditions?.find(({ type }) => type === 'Ready')?.status;
     const is = ready === 'True' ? 'ready' : ready === 'False' ? 'not-ready' : 'unknown';

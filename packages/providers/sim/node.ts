@@ -1,6 +1,6 @@
 import type { Node, NodeCondition } from '../../../pkg/apis/wire.ts';
 import type { New } from '../../../pkg/kube/client/client.ts';
-import { otherIDOf, type SimVM } from './vm.ts';
+import { nodeNameOf, otherIDOf, type SimVM } from './vm.ts';
 
 /** Whether a Node reports, and what the node lifecycle controller says when it no longer does. */
 export type NodeReadiness = 'ready' | 'not-ready' | 'unknown';
@@ -30,9 +30,9 @@ export interface Registration {
 export function simNode(vm: SimVM, nowTimestamp: string, { otherIDs, uninitialized }: Registration): New<Node> {
   return {
     metadata: {
-      name: vm.machineName,
+      name: nodeNameOf(vm),
       labels: {
-        'kubernetes.io/hostname': vm.machineName,
+        'kubernetes.io/hostname': nodeNameOf(vm),
         'kubernetes.io/arch': 'amd64',
         'kubernetes.io/os': 'linux',
         'node.kubernetes.io/instance-type': vm.size,
@@ -50,7 +50,7 @@ export function simNode(vm: SimVM, nowTimestamp: string, { otherIDs, uninitializ
       allocatable: CAPACITY,
       addresses: [
         { type: 'InternalIP', address: vm.address },
-        { type: 'Hostname', address: vm.machineName },
+        { type: 'Hostname', address: nodeNameOf(vm) },
       ],
       conditions: conditionsOf('ready', nowTimestamp),
       nodeInfo: {

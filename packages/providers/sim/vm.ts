@@ -12,6 +12,13 @@ export interface SimVM extends TaggedVM {
   /** When it becomes a Node; undefined: never. Wall time. */
   readonly joinsAtMs: number | undefined;
   readonly nodeLabels: Readonly<Record<string, string>>;
+  /** By which its kubelet registers since its host was renamed; undefined: its name. */
+  readonly hostname?: string;
+}
+
+/** Name of the Node that a VM becomes. */
+export function nodeNameOf({ hostname, machineName }: SimVM): string {
+  return hostname ?? machineName;
 }
 
 /** A VM that appears without a driver call, as another tool or a lost request makes it. */

@@ -2,12 +2,15 @@ import type {
   MachineDeploymentStrategy,
   RollingLimits,
 } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
+import { nodeNameOf } from '../../../packages/providers/sim/vm.ts';
 import type { Random } from '../../../pkg/base/random/random.ts';
 import { isReadyNode } from './health.ts';
 import type { Ledger } from './ledger.ts';
 import type { MachinesWorld } from './machines-world.ts';
 import { integerIn, oneOf } from './seeded-random.ts';
 
+/** Within this time somebody removes what was the Node of a machine that has another name. */
+const FORMER_MS = 15 * 60_000;
 /** Within this time a cloud controller manager finds Nodes that are not ready. */
 const BLIND_MS = 120_000;
 
@@ -94,6 +97,24 @@ export function userAct(
 /** Something happens to a machine. */
 export const mishap: Mishap = (world, ledger, random) => oneOf(random, Object.values(MISHAPS))(world, ledger, random);
 
+/**
+ * The host of a VM gets another name, once: its kubelet registers anew, and what was its Node falls silent. Somebody removes that after a while, or
+ * nobody does. Not where there are pods: on that Node nobody would end them.
+ */
+export function renameHost(world: MachinesWorld, random: Random): void {
+  const { simulation, cloud, nodes, time, trace, workload } = world;
+  const names = new Set(nodes.map(({ metadata }) => metadata.name));
+  const joined = cloud
+    .all()
+    .filter(({ machineName, power, hostname }) => power === 'on' && hostname === undefined && names.has(machineName));
+  if (workload !== undefined || joined.length === 0) return;
+  const vm = oneOf(random, joined);
+  const [former, hostname] = [vm.machineName, `${vm.machineName}-${integerIn(random, 0, 999)}`];
+  trace.add(`the host of ${former} is renamed to ${hostname}`);
+  simulation.nodes?.rename(vm, hostname);
+  if (random() < 0.6) time.schedule(random() * FORMER_MS, () => deleteUnready(world, [former]));
+}
+
 /** A user deletes a Machine. */
 export function deleteMachine(world: MachinesWorld, ledger: Pick<Ledger, 'askedFor'>, name: string): void {
   ledger.askedFor(name);
@@ -133,8 +154,9 @@ export function beUnready(
   const { simulation, cloud, time, blindness } = world;
   const say = (how: typeof readiness | 'ready'): void => {
     for (const name of names) {
-      // Without its VM nobody would say so.
-      if (cloud.named(name).length > 0) void simulation.nodes?.setReadiness(name, how).catch(() => undefined);
+      // Without its VM nobody would say so, nor where that has another name by now.
+      if (cloud.named(name).some((vm) => nodeNameOf(vm) === name))
+        void simulation.nodes?.setReadiness(name, how).catch(() => undefined);
     }
   };
   say(readiness);

@@ -23,6 +23,8 @@ export interface FaultPlan {
   readonly jump: number;
   /** Of each step, that the process of the driver is started again. */
   readonly driverRestart: number;
+  /** Of each step, that the host of a machine gets another name. */
+  readonly renamed: number;
   readonly mishap: number;
   readonly act: number;
   /** What users do, where they do something: with few kinds of acts, little else may happen, and the bounds of it are close. */
@@ -77,6 +79,7 @@ export const FAULT_KINDS = [
   'setBack',
   'jump',
   'driverRestart',
+  'renamed',
   'mishap',
   'act',
 ] as const;
@@ -98,7 +101,7 @@ const MOST_DELAY_MS = 115_000;
 const HONEST: ReadonlySet<string> = new Set(['fail', 'fail-after', 'late', 'hang']);
 
 /** What is drawn before that of which each has numbers of its own. */
-interface Drawn extends Omit<FaultPlan, 'rates' | 'encounter' | 'driverRestart'> {
+interface Drawn extends Omit<FaultPlan, 'rates' | 'encounter' | 'driverRestart' | 'renamed'> {
   readonly rates: Omit<FaultRates, 'refused403' | 'conflict409' | 'oldReads'>;
 }
 
@@ -130,6 +133,12 @@ export function drawEncounters(random: Random, { act }: Pick<FaultPlan, 'act'>, 
 export function drawDriverRestarts(random: Random, without: readonly FaultKind[] = []): number {
   const drawn = random() < 0.3 ? random() * 0.2 : 0;
   return without.includes('driverRestart') ? 0 : drawn;
+}
+
+/** How often the host of a machine gets another name. */
+export function drawRenamed(random: Random, without: readonly FaultKind[] = []): number {
+  const drawn = random() < 0.25 ? random() * 0.2 : 0;
+  return without.includes('renamed') ? 0 : drawn;
 }
 
 /** Rule by which VMs show that nobody waits for any more: within the time that a driver has for that. */

@@ -3,7 +3,7 @@ import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { Node } from '../../../pkg/apis/wire.ts';
 import { fromTimestamp } from '../../../pkg/base/clock/clock.ts';
-import { canonicalIDOf } from '../../../packages/providers/sim/vm.ts';
+import { canonicalIDOf, nodeNameOf } from '../../../packages/providers/sim/vm.ts';
 import { isUninitialized } from '../../../packages/providers/sim/node.ts';
 import type { SimVM } from '../../../packages/providers/sim/vm.ts';
 import { at, equal } from '../api-server/json.ts';
@@ -455,7 +455,10 @@ export class Ledger {
     const machine = this.#world.machines.find(isIts);
     if (machine === undefined || isGoing(machine) || this.#asked.has(name)) return;
     const { providerID } = machine.spec ?? {};
-    if (!this.#world.cloud.all().some((vm) => vm.providerID === providerID)) return;
+    const vm = this.#world.cloud.all().find((one) => one.providerID === providerID);
+    if (vm === undefined) return;
+    // Its kubelet has registered under another name, and still works: this is only what was its Node.
+    if (nodeNameOf(vm) !== name) return;
     this.find(`Node ${name} was deleted although nobody deleted its Machine ${machine.metadata.name}`);
   }
 

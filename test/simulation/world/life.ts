@@ -34,7 +34,17 @@ const RESTART_MS = 3_000;
 /** Each has its own numbers, so that what does not happen changes nothing else. */
 type Streams = Readonly<
   Record<
-    'time' | 'acts' | 'mishaps' | 'encounter' | 'death' | 'pause' | 'jump' | 'driverRestart' | 'backup' | 'outage',
+    | 'time'
+    | 'acts'
+    | 'mishaps'
+    | 'encounter'
+    | 'death'
+    | 'pause'
+    | 'jump'
+    | 'driverRestart'
+    | 'renamed'
+    | 'backup'
+    | 'outage',
     Random
   >
 >;
@@ -71,6 +81,7 @@ export class Life {
       pause: stream('pause'),
       jump: stream('jump'),
       driverRestart: stream('driver restart'),
+      renamed: stream('renamed hosts'),
       backup: stream('backup'),
       outage: stream('outage'),
     };
@@ -146,6 +157,7 @@ export class Life {
       world.processes.pause = { ...drawBlow(pause), how: pause() * 2 * world.processes.leaseDurationMs };
     if (jump() < plan.jump) this.#jump();
     if (this.#streams.driverRestart() < plan.driverRestart) this.#restartDriver(clouds);
+    if (this.#streams.renamed() < plan.renamed) this.#population.renameHost?.(this.#streams.renamed);
     if (this.#backup === undefined || backup() < BACKUP_RATE) this.#backup = world.servers.control.objects.backup();
     if (backup() < plan.setBack) this.#setBack();
     if (outage() < plan.outage) {

@@ -565,7 +565,11 @@ export class MachinesWorld implements AsyncDisposable {
       const { providerID } = this.machines.find(({ metadata }) => metadata.name === vm.machineName)?.spec ?? {};
       // A Machine does not know the Node of a VM that it has not recorded: its creation was not answered, or with another VM.
       const isUnrecorded = event === 'deleted' && providerID !== vm.providerID;
-      if (event === 'vanished' || isUnrecorded) this.#dropNode(vm.machineName);
+      const isUnknown = event === 'vanished' || isUnrecorded;
+      if (isUnknown) this.#dropNode(vm.machineName);
+      // Of a Node with another name that shows an id of another form, nothing says whose it is but to those who know that form.
+      const isHidden = event === 'deleted' && this.#options.otherNodeIDs;
+      if (vm.hostname !== undefined && (isUnknown || isHidden)) this.#dropNode(vm.hostname);
     });
   }
 

@@ -1,7 +1,7 @@
 import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import { toTimestamp } from '../../../pkg/base/clock/clock.ts';
 import type { Random } from '../../../pkg/base/random/random.ts';
-import { deleteMachine, mishap, USER_ACTS, type ActTable, userAct } from './acts.ts';
+import { deleteMachine, mishap, renameHost, USER_ACTS, type ActTable, userAct } from './acts.ts';
 import { leftoversIn } from './at-rest.ts';
 import type { Guests } from './guests.ts';
 import { Ledger } from './ledger.ts';
@@ -38,6 +38,10 @@ export class Pool implements Population {
     mishap(this.world, this.ledger, random);
   }
 
+  renameHost(random: Random): void {
+    renameHost(this.world, random);
+  }
+
   setBack(): void {
     this.ledger.setBack();
   }
@@ -50,6 +54,7 @@ export class Pool implements Population {
   expectProgress(withinMs: number): void {
     this.#releaseForgotten(withinMs);
     this.#giveUpZone();
+    this.#giveUpRenamed();
     for (let ms = RELEASE_MS; ms < withinMs; ms += LOOK_MS) this.world.time.schedule(ms, () => freeStuck(this.world));
   }
 
@@ -106,6 +111,25 @@ export class Pool implements Population {
     });
   }
 
+  /** The same of machines whose hosts were renamed: several of them are a zone that does not come back under those names. */
+  #giveUpRenamed(): void {
+    const { world } = this;
+    if (world.cloud.all().every(({ hostname }) => hostname === undefined)) return;
+    world.time.schedule(RELEASE_MS, () => {
+      if (!this.#isHeld) return;
+      for (const { metadata } of world.machines) {
+        const [{ hostname } = {}] = world.cloud.named(metadata.name);
+        const isLost = hostname !== undefined && metadata.labels?.['node'] !== hostname;
+        if (isLost && metadata.deletionTimestamp === undefined) deleteMachine(world, this.ledger, metadata.name);
+      }
+    });
+  }
+
+  get #isHeld(): boolean {
+    const { conditions } = this.world.pool?.status ?? {};
+    return conditions?.some(({ type, status }) => type === 'ReplacementHeld' && status === 'True') === true;
+  }
+
   /** VMs whose Machines were forgotten are held until somebody says that they may go. */
   #releaseForgotten(withinMs: number): void {
     const { world } = this;
@@ -127,10 +151,7 @@ export class Pool implements Population {
     const { world } = this;
     if (!world.isHonest) return;
     world.time.schedule(RELEASE_MS, () => {
-      const isHeld = world.pool?.status?.conditions?.some(
-        ({ type, status }) => type === 'ReplacementHeld' && status === 'True',
-      );
-      if (isHeld !== true) return;
+      if (!this.#isHeld) return;
       for (const { metadata } of world.machines) {
         if (world.cloud.named(metadata.name).length === 0) deleteMachine(world, this.ledger, metadata.name);
       }

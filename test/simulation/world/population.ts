@@ -20,6 +20,8 @@ export interface Population {
   act(names: readonly string[], random: Random): void;
   /** Something happens to a machine by itself. */
   mishap(random: Random): void;
+  /** The host of a machine gets another name. Absent where that does not happen. */
+  renameHost?(random: Random): void;
   /** The control cluster was set back. */
   setBack(): void;
   /** Trouble begins; with a number, in that one of several places alone. Absent where there is one place. */

@@ -7,6 +7,7 @@ import {
   drawEncounters,
   drawForbidden,
   drawOldReads,
+  drawRenamed,
   drawPlan,
   type FaultKind,
   type FaultPlan,
@@ -164,6 +165,7 @@ function phasesOf(
       rates,
       encounter,
       driverRestart: drawDriverRestarts(restarts, limits.without),
+      renamed: drawRenamed(renamed, limits.without),
       driver: [...drawn.driver, ...delayed, ...drawCodes(codes, provider, limits.without)],
       acts: [...new Set([...drawn.acts, ...kind.usual, ...others()])],
     };
@@ -176,6 +178,7 @@ function phasesOf(
   const restarts = seededRandom(seed, 'restarts of drivers');
   const caches = seededRandom(seed, 'old reads');
   const conflicts = seededRandom(seed, 'conflicts');
+  const renamed = seededRandom(seed, 'renamed');
   const forbids = seededRandom(seed, 'forbidden verbs');
   const random = seededRandom(seed, 'plan');
   const count = Math.min(integerIn(random, 1, 3), phases);

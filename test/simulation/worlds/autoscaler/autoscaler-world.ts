@@ -171,7 +171,7 @@ export const AUTOSCALER: WorldKind = {
   acts: [...Object.keys(USERS), ...OF_AUTOSCALERS],
   usual: ['increase', 'deleteNodes', 'decrease'],
   // After it nobody can say which requests there have been.
-  without: ['setBack'],
+  without: ['setBack', 'renamed'],
   adapt: (options, random) => {
     const { replicas = 1, flags, annotations } = options;
     return {

@@ -300,7 +300,7 @@ async function populate(world: MachinesWorld, seed: number): Promise<Population>
 export const CELLS: WorldKind = {
   acts: [...USER_ACT_NAMES, ...CELL_ACT_NAMES],
   usual: [],
-  without: [],
+  without: ['renamed'],
   parts: true,
   adapt: (options) => withCells(options, planOf(options.seed)),
   populate,

@@ -238,7 +238,7 @@ export const CLUSTER_API: WorldKind = {
   acts: ['make', 'deleteMachine', 'hook', 'unhook', 'pause', 'unpause', 'pauseCluster', 'label'],
   usual: ['make', 'deleteMachine'],
   // Its provider keeps its contract, and what a restore forgets nobody else would know.
-  without: ['setBack', 'driver', 'driverRestart'],
+  without: ['setBack', 'driver', 'driverRestart', 'renamed'],
   adapt: ({ otherNodeIDs: _otherNodeIDs, ...options }) => ({
     ...options,
     // Not safety.unmanaged-nodes, which marks all of these Nodes after twenty minutes.

@@ -289,7 +289,7 @@ export const MIRANTIS: WorldKind = {
   ],
   usual: ['make', 'deleteMachine'],
   // After it nobody can say which requests there have been.
-  without: ['setBack'],
+  without: ['setBack', 'renamed'],
   isHonest: true,
   adapt: ({ otherNodeIDs: _otherNodeIDs, ...options }) => ({
     ...options,
