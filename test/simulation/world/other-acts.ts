@@ -200,8 +200,15 @@ function annotate(
   else world.act('PATCH', world.pathOf(plural, name), body);
 }
 
-/** Users end what keeps machines from being replaced, or from being available, and what has no effect. */
-export function takeBack(world: MachinesWorld, ledger: Pick<Ledger, 'isCordoned'>): void {
+/**
+ * Users end what keeps machines from being replaced, or from being available, and what has no effect. `mayResize`: they have chosen the size, not
+ * an autoscaler.
+ */
+export function takeBack(
+  world: MachinesWorld,
+  ledger: Pick<Ledger, 'isCordoned'>,
+  { mayResize }: { readonly mayResize: boolean },
+): void {
   const isMeant = (key: string, value: string): boolean => MEANT[key]?.includes(value) === true;
   const keys = Object.keys(GARBAGE);
   const theirs = ({ metadata: { annotations = {} } }: Pick<Machine, 'metadata'>): object | undefined => {
@@ -228,7 +235,7 @@ export function takeBack(world: MachinesWorld, ledger: Pick<Ledger, 'isCordoned'
   if (annotations !== undefined) world.changePool({ metadata: { annotations } });
   const { autoPreserveFailedMachineMax = 0, replicas = 0, strategy } = pool.spec;
   if (autoPreserveFailedMachineMax > 0) world.changePool({ spec: { autoPreserveFailedMachineMax: 0 } });
-  if (replicas > MOST_REPLICAS) world.changePool({ spec: { replicas: MOST_REPLICAS } });
+  if (mayResize && replicas > MOST_REPLICAS) world.changePool({ spec: { replicas: MOST_REPLICAS } });
   if (strategy?.inPlaceUpdate?.orchestrationType === 'Manual')
     world.changePool({ spec: { strategy: { inPlaceUpdate: { orchestrationType: 'Auto' } } } });
   correctClass(world);

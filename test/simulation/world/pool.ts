@@ -48,7 +48,7 @@ export class Pool implements Population {
 
   calm(): void {
     if (this.world.pool?.spec?.paused === true) this.world.changePool({ spec: { paused: false } });
-    takeBack(this.world, this.ledger);
+    takeBack(this.world, this.ledger, { mayResize: 'oddSize' in this.#acts });
   }
 
   expectProgress(withinMs: number): void {
