@@ -821,17 +821,6 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     mayShow: deletesNodes,
     shows: WITH_ITS_NODE,
   },
-  {
-    name: 'maintained-given-up',
-    change: {
-      in: 'isSuspended',
-      from: 'isUnderMaintenance(ctx.machine)) return true',
-      to: "ctx.machine.metadata.name !== '') return false",
-      why: 'A machine in maintenance is replaced when its Node is down.',
-    },
-    mayShow: all(doesAll('maintain'), mishaps),
-    shows: /although it is in maintenance/,
-  },
   row(
     'maintenance-kills-pods',
     'Maintenance kills pods against their budgets.',
