@@ -16,6 +16,7 @@ import { ironCoreMachines } from '../../api/resources.ts';
 import { requeue, type StepResult } from '../../../../work/reconcile/result.ts';
 import type { PassCollaborators, IronCorePass } from './machine-pass.ts';
 import { recipientOf } from './missing-machines.ts';
+import { SOON_MS } from './rechecks.ts';
 
 export type CreateDeps = Pick<
   PassCollaborators,
@@ -47,7 +48,12 @@ export async function createMachine(
   // answer: nothing was sent then.
   uncertainty.certain(uid);
   const marked = await markCreation(deps, observed, recipientOf(scheme, runtime), signal);
-  if (marked === undefined || isBeingDeleted(marked)) return requeue(0, 'the deletion of the Machine');
+  if (marked === undefined || isBeingDeleted(marked)) {
+    // Without it, the deletion would look for what became of that creation.
+    await markCreation(deps, observed, undefined, signal);
+    // The cache has not heard of it, but is about to: that wakes the Machine.
+    return requeue(SOON_MS, 'the deletion of the Machine');
+  }
   uncertainty.creating(uid);
   let id: string;
   try {

@@ -207,6 +207,9 @@ test('of a Machine that is being deleted none is sent, although the cache does n
   await pass();
 
   expect(store.made).toBe(0);
+  // Nor is one looked for.
+  const { annotations } = (await client.get(ironCoreMachines, { namespace: 'ns', name: 'm' })).metadata;
+  expect(annotations).toEqual({});
 });
 
 test.each([
