@@ -183,8 +183,8 @@ export const CREATION_SENT_ANNOTATION = 'machine.sapcloud.io/creation-sent-at';
  */
 export const CREATION_SENT_TO_ANNOTATION = 'machine.sapcloud.io/creation-sent-to';
 /**
- * On Machines of IronCore whose creation had no response: IDs of up to five machines of the pool, separated by spaces, that the runtime did
- * not list meanwhile. It may have lost that of this Machine with them.
+ * On Machines of IronCore whose creation had no response: their own UID, and percent-encoded IDs of up to five machines of the pool, separated
+ * by spaces, that the runtime did not list meanwhile. It may have lost that of this Machine with them.
  */
 export const MISSING_WITH_ANNOTATION = 'machine.sapcloud.io/missing-with';
 /** On Machines of IronCore that are being deleted: state of the deletion of their machine at the runtime, and their own UID. */

@@ -5,14 +5,14 @@ import {
 } from '../../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted, refOf } from '../../../../apis/meta.ts';
 import { fromTimestamp } from '../../../../base/clock/clock.ts';
-import { ignoreNotFound } from '../../../../kube/client/errors.ts';
+import { ApiError, ignoreNotFound, isDenial } from '../../../../kube/client/errors.ts';
 import { mergePatch } from '../../../../kube/client/patch.ts';
 import { next, requeue } from '../../../../work/reconcile/result.ts';
 import type { IronCoreMachine } from '../../api/machine.ts';
 import { ironCoreMachines } from '../../api/resources.ts';
 import { noteDeletion, type DeletionNoteDeps } from './deletion-note.ts';
 import type { PassCollaborators, IronCoreStep } from './machine-pass.ts';
-import { missingWithOf, recipientOf } from './missing-machines.ts';
+import { missingWithOf, missingWithText, recipientOf } from './missing-machines.ts';
 import { SOON_MS } from './rechecks.ts';
 import { CLAIMED_BY_ANOTHER } from './rivals.ts';
 import { runtimeIDOf } from './runtime-id.ts';
@@ -73,30 +73,49 @@ type CertaintyDeps = WaitDeps & DeletionNoteDeps & Pick<PassCollaborators, 'sigh
 export const certainty = (deps: CertaintyDeps): IronCoreStep => ({
   name: 'certainty',
   async run(pass) {
-    const { missing, rechecks, uncertainty } = deps;
+    const { missing, rechecks, uncertainty, reports } = deps;
     const { observed, poolName, runtime, existing, signal } = pass;
     const { uid, annotations } = observed.metadata;
     if (existing.length > 0) {
       uncertainty.forget(uid);
       missing.found(observed);
       pass.uncertainMs = 0;
-      await noteMissingWith(deps, observed, [], signal);
+      // Where that is refused nothing else of it is held: the note counts only while there is none.
+      await noteMissingWith(deps, observed, [], signal).catch((err: unknown) => {
+        if (!(err instanceof ApiError)) throw err;
+      });
       return next;
     }
     if (missing.hadMachine(observed)) uncertainty.vanished(uid, intentOf(deps, observed));
-    else uncertainty.recall(uid, fromTimestamp(annotations?.[CREATION_SENT_ANNOTATION]));
+    else {
+      const sentAtMs = fromTimestamp(annotations?.[CREATION_SENT_ANNOTATION]);
+      uncertainty.recall(uid, sentAtMs, missingWithOf(observed).length > 0);
+    }
     pass.uncertainMs = uncertainty.leftMs(uid);
-    const isCertain = pass.uncertainMs === 0;
     await noteDeletion(deps, observed, missing.deletionOf(observed), signal);
-    if (!missing.isMissed(observed) || !(isCertain || rechecks.isHeld(uid))) return next;
-    const { doubt, missingWith } = await missing.lost(observed, poolName, runtime, signal);
-    await noteMissingWith(deps, observed, missingWith, signal);
-    if (doubt !== undefined) return await holdOff(deps, pass, doubt);
+    const isDue = pass.uncertainMs === 0 || rechecks.isHeld(uid);
+    // What is missing beside a creation without an answer may be given up before that is over.
+    if (!missing.isMissed(observed) || !(isDue || missing.isUnanswered(observed))) return next;
+    const { doubt, missingWith } = await missing.lost(observed, poolName, runtime, isDue, signal);
+    if (doubt !== undefined) {
+      // Each is written although the other may be refused.
+      try {
+        return await holdOff(deps, pass, doubt);
+      } finally {
+        await noteMissingWith(deps, observed, missingWith, signal).catch((err: unknown) => {
+          // Its status goes on saying why it is held.
+          if (!isDenial(err)) throw err;
+          reports.refused(observed, err);
+        });
+      }
+    }
     // What a runtime that is believed again shows may come one after the other, and the last pass may have been a minute ago.
     if (rechecks.release(uid)) {
       uncertainty.distrusted(uid);
       pass.uncertainMs = uncertainty.leftMs(uid);
     }
+    // Whoever comes after this process has to wait for that as well.
+    if (pass.uncertainMs === 0) await noteMissingWith(deps, observed, missingWith, signal);
     return next;
   },
 });
@@ -108,9 +127,9 @@ async function noteMissingWith(
   ids: readonly string[],
   signal: AbortSignal,
 ): Promise<void> {
-  const text = ids.join(' ');
-  if (text === missingWithOf(observed).join(' ')) return;
-  const annotations = { [MISSING_WITH_ANNOTATION]: text === '' ? null : text };
+  const text = missingWithText(observed, ids);
+  if (text === (observed.metadata.annotations?.[MISSING_WITH_ANNOTATION] ?? null)) return;
+  const annotations = { [MISSING_WITH_ANNOTATION]: text };
   const patch = mergePatch(observed, { metadata: { annotations } });
   await writer.patch('change', ironCoreMachines, refOf(observed), patch, { signal }).catch(ignoreNotFound);
 }

@@ -180,22 +180,26 @@ export class MissingMachines {
 
   /**
    * Whether too many machines of the pool are missing in the runtime's whole list, whatever it makes of labels, or nothing but that says that
-   * this one is gone; or that list has it. Throws RuntimeError.
+   * this one is gone; or that list has it. Before that is `isDue`, because its machine may still come, it is only asked whether a creation
+   * without an answer may be lost with others: nothing is given up by that, and any list of late will do. Throws RuntimeError.
    */
   async lost(
     machine: IronCoreMachine,
     poolName: string,
     runtime: ListedRuntime,
+    isDue: boolean,
     signal: AbortSignal,
   ): Promise<Verdict> {
-    const missingWith = (one: Shortage): readonly string[] => this.#missingWith(machine, poolName, one);
-    const isEnough = (one: Shortage): boolean => isTooMany(one) || missingWith(one).length > 0;
+    const missingWithIn = (one: Shortage): readonly string[] => this.#missingWith(machine, poolName, one);
+    const isEnough = (one: Shortage): boolean => !isDue || isTooMany(one) || missingWithIn(one).length > 0;
     const shortage = await this.#shortage(poolName, runtime, isEnough, signal);
-    return { doubt: this.#doubt(machine, poolName, shortage), missingWith: missingWith(shortage) };
+    const missingWith = missingWithIn(shortage);
+    if (!isDue && missingWith.length === 0) return { doubt: undefined, missingWith };
+    return { doubt: this.#doubt(machine, poolName, shortage), missingWith };
   }
 
-  /** Whether nobody knows what became of a creation. */
-  #isUnanswered(machine: IronCoreMachine): boolean {
+  /** Whether nobody knows what became of a creation, if one was sent. */
+  isUnanswered(machine: IronCoreMachine): boolean {
     return this.deletionOf(machine) === 'none' && runtimeIDOf(machine) === '' && !this.#wasSeen(machine);
   }
 
@@ -204,7 +208,7 @@ export class MissingMachines {
    * by now, or its Machine gone: what was noted counts until it is shown again, or was seen to go.
    */
   #missingWith(machine: IronCoreMachine, poolName: string, { lost, connection, ids }: Shortage): readonly string[] {
-    if (!this.#isUnanswered(machine)) return [];
+    if (!this.isUnanswered(machine)) return [];
     const noted = missingWithOf(machine).filter(
       (id) => !ids.has(id) && !this.#deps.sightings.vouchesFor(poolName, { id }, connection),
     );
@@ -214,7 +218,7 @@ export class MissingMachines {
   #doubt(machine: IronCoreMachine, poolName: string, shortage: Shortage): Doubt | undefined {
     const { recorded, missing, connection, ids, uids } = shortage;
     const note = this.deletionOf(machine);
-    const isUnanswered = this.#isUnanswered(machine);
+    const isUnanswered = this.isUnanswered(machine);
     const lost = this.#missingWith(machine, poolName, shortage);
     const release = this.#releaseOf(machine, poolName);
     const { machineID = '' } = machine.status ?? {};
@@ -343,13 +347,22 @@ export class MissingMachines {
     const ids = new Map(shown.machines.map(({ metadata: { id, labels } }) => [id, labels[UID_LABEL] ?? '']));
     const known = inPool
       .filter((one) => !this.isExpected(one))
-      .map(runtimeIDOf)
+      .map((one) => ({ one, id: runtimeIDOf(one) }))
       // That one is gone which was seen going is no news either.
-      .filter((id) => id !== '' && (ids.has(id) || !sightings.vouchesFor(poolName, { id })));
+      .filter(({ id }) => id !== '' && (ids.has(id) || !sightings.vouchesFor(poolName, { id })));
     const { connection } = shown;
-    const gone = known.filter((id) => !ids.has(id));
-    const lost = gone.filter((id) => !sightings.vouchesFor(poolName, { id }, connection));
-    return { recorded: known.length, missing: gone.length, lost, connection, ids, uids: new Set(ids.values()) };
+    const gone = known.filter(({ id }) => !ids.has(id));
+    const of = { recorded: known.length, missing: gone.length };
+    const isMany = isTooMany(of);
+    const lost = gone
+      .filter(({ id }) => !sightings.vouchesFor(poolName, { id }, connection))
+      // Nor that one is gone which was told to go, where it is believed.
+      .filter(({ one }) => {
+        const note = this.deletionOf(one);
+        return !this.#isBelieved(one, poolName, { note, isMany, isVouchedFor: false, connection, ids });
+      })
+      .map(({ id }) => id);
+    return { ...of, lost, connection, ids, uids: new Set(ids.values()) };
   }
 
   /** What the pool allows for all of its Machines, or the Machine for itself. */
@@ -366,9 +379,24 @@ export function releaseOfMissing(object: KubeObject | undefined, pool: KubeObjec
   return own === 'given' || ofPool === 'none' ? own : ofPool;
 }
 
-/** What is noted at a Machine of the machines with which its own may be lost. */
-export function missingWithOf({ metadata: { annotations } }: IronCoreMachine): readonly string[] {
-  return (annotations?.[MISSING_WITH_ANNOTATION] ?? '').split(' ').filter((id) => id !== '');
+/** Ids that are noted at a Machine of machines with which its own may be lost. A note that was copied from another Machine is none. */
+export function missingWithOf({ metadata: { annotations, uid } }: IronCoreMachine): readonly string[] {
+  const [of, ...ids] = annotations?.[MISSING_WITH_ANNOTATION]?.split(' ') ?? [];
+  return of === uid ? ids.map(decoded) : [];
+}
+
+/** The value of the annotation that notes these; null: it is taken off. */
+export function missingWithText({ metadata: { uid } }: IronCoreMachine, ids: readonly string[]): string | null {
+  // Whatever a runtime has for an id.
+  return ids.length === 0 ? null : [uid, ...ids.map(encodeURIComponent)].join(' ');
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // Somebody else has written it.
+  }
 }
 
 /** When the creation of the machine that it has was sent; undefined: it does not say. */

@@ -10,6 +10,7 @@ import {
   GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION,
   MISSING_WITH_ANNOTATION,
 } from '../../../../apis/machine/v1alpha1/labels.ts';
+import { toTimestamp } from '../../../../base/clock/clock.ts';
 import { RuntimeError } from '../../runtime/error.ts';
 import { ApiError } from '../../../../kube/client/errors.ts';
 import { mergePatch } from '../../../../kube/client/patch.ts';
@@ -282,6 +283,15 @@ describe('a Machine that has lost the id of its machine in a restore', () => {
   });
 });
 
+/** From now on the API server fails to note with which machines one may be lost. */
+function refuseNotes({ client }: ReturnType<typeof world>, code: number): void {
+  const patch: typeof client.patch = client.patch.bind(client);
+  client.patch = async (intent, resource, ref, change, options) => {
+    if (JSON.stringify(change.body).includes(MISSING_WITH_ANNOTATION)) throw new ApiError(code, 'Some', 'a webhook');
+    return await patch(intent, resource, ref, change, options);
+  };
+}
+
 describe('a Machine whose creation had no answer', () => {
   const unanswered = { [CREATION_SENT_ANNOTATION]: '2025-12-31T00:00:00Z' };
   const passes = async (it: ReturnType<typeof world>, count = 3): Promise<void> => {
@@ -337,6 +347,27 @@ describe('a Machine whose creation had no answer', () => {
     expect([it.lists(), it.store.made]).toEqual([1, 0]);
   });
 
+  describe('that may still be carried out', () => {
+    const sentAt = { [CREATION_SENT_ANNOTATION]: toTimestamp(new FakeClock().now() - 5_000) };
+
+    test('shares a list with others as long as nothing is missing', async () => {
+      const it = world(machineOf(sentAt));
+      it.machines.put(machineOf(sentAt, {}, meta('n')));
+
+      await it.pass();
+      await it.pass('n');
+      expect([it.lists(), it.store.made]).toEqual([1, 0]);
+    });
+
+    test('is not lost because the list of all has it already', async () => {
+      const it = world(machineOf(sentAt));
+      it.shown.push(shownAs('new', { labels: { [label]: 'uid-m' } }));
+
+      await it.pass();
+      expect(it.events).toEqual(['Pending: A machine may exist that the runtime does not list yet']);
+    });
+  });
+
   test('gets a machine where another one is missing, once that is allowed', async () => {
     const it = world(machineOf({ ...unanswered, [GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION]: '2026-01-01T12:00:00Z' }));
     haveMachines(it, ['other']);
@@ -357,6 +388,8 @@ describe('a Machine whose creation had no answer', () => {
         if (!isDone(it)) it.machines.put(await it.client.get(ironCoreMachines, { namespace: 'ns', name: 'm' }));
       }
     };
+    const machineAt = async (it: ReturnType<typeof world>): Promise<IronCoreMachine> =>
+      await it.client.get(ironCoreMachines, { namespace: 'ns', name: 'm' });
     const withOthers = (machine: IronCoreMachine): ReturnType<typeof world> => {
       const it = world(machine);
       haveMachines(it, ['lost', 'stays']);
@@ -399,19 +432,141 @@ describe('a Machine whose creation had no answer', () => {
       expect(isDone(it)).toBe(true);
     });
 
-    test('that came back once, and has gone by the time of another process', async () => {
+    test('that was given up while the creation could still be carried out', async () => {
+      for (const isRestarted of [false, true]) {
+        const sentAt = { [CREATION_SENT_ANNOTATION]: toTimestamp(new FakeClock().now() - 5_000) };
+        const first = withOthers(machineOf(sentAt, {}, metadata));
+        await first.pass();
+        const held = await machineAt(first);
+        const it = isRestarted ? withOthers(held) : first;
+        it.machines.put(held);
+        it.machines.remove('ns/lost');
+
+        for (let i = 0; i < 5; i++) await passesOf(it);
+        expect([isDone(it), first.events.at(-1)]).toEqual([false, expect.stringMatching(told)]);
+      }
+    });
+
+    test('of which nothing is noted once it has come back for a while', async () => {
+      const it = withOthers(machineOf(unanswered, {}, metadata));
+      await passesOf(it);
+      it.shown.push(shownAs('lost', { labels: { [label]: 'uid-lost' } }));
+      // It waits for something else.
+      it.classes.splice(0);
+      await it.pass();
+      expect((await machineAt(it)).metadata.annotations).toHaveProperty([MISSING_WITH_ANNOTATION]);
+
+      it.clock.advance(31_000);
+      await it.pass();
+      const isGone = !hasFinalizer(it);
+      const { annotations = {} } = isGone ? {} : (await machineAt(it)).metadata;
+      expect(annotations).not.toHaveProperty([MISSING_WITH_ANNOTATION]);
+    });
+
+    test('that came back just before another process, which waits for the others as well', async () => {
       const first = withOthers(machineOf(unanswered, {}, metadata));
       await passesOf(first);
       first.shown.push(shownAs('lost', { labels: { [label]: 'uid-lost' } }));
       await first.pass();
-      const left = await first.client.get(ironCoreMachines, { namespace: 'ns', name: 'm' });
-      expect(left.metadata.annotations).not.toHaveProperty([MISSING_WITH_ANNOTATION]);
 
-      const it = withOthers(left);
-      it.machines.remove('ns/lost');
+      const it = withOthers(await machineAt(first));
+      it.shown.push(shownAs('lost', { labels: { [label]: 'uid-lost' } }));
+      await it.pass();
+      it.clock.advance(29_000);
+      await it.pass();
+      expect(isDone(it)).toBe(false);
+
+      it.clock.advance(2_000);
       await passesOf(it);
       expect(isDone(it)).toBe(true);
     });
+
+    test.each([403, 500])('nor while the API server fails to note that (%i), which is told', async (code) => {
+      const it = withOthers(machineOf(unanswered, {}, metadata));
+      refuseNotes(it, code);
+
+      await passesOf(it);
+      expect(isDone(it)).toBe(false);
+      expect(it.events).toContainEqual(expect.stringMatching(told));
+      expect((await machineAt(it)).status?.conditions).toContainEqual(
+        expect.objectContaining({ type: 'Ready', reason: 'MachinesLost' }),
+      );
+      const refusals = it.events.filter((event) => event.startsWith('ApiServerRefused: '));
+      expect(refusals.length > 0).toBe(code === 403);
+    });
+
+    test('although its status cannot be written: another process knows', async () => {
+      const first = withOthers(machineOf(unanswered, {}, metadata));
+      first.client.failures.push(new ApiError(500, 'InternalError', 'failed calling webhook'));
+      await first.pass();
+      const it = withOthers(await machineAt(first));
+      it.machines.remove('ns/lost');
+
+      await passesOf(it);
+      expect(isDone(it)).toBe(false);
+    });
+
+    test('whatever its id looks like, until it is shown again', async () => {
+      const it = world(machineOf(unanswered, {}, metadata));
+      it.machines.put({ ...machineOf({}, {}, meta('lost')), status: { machineID: 'iri://a b%' } });
+      await passesOf(it);
+      it.machines.remove('ns/lost');
+      await passesOf(it);
+      expect(isDone(it)).toBe(false);
+
+      it.shown.push(shownAs('a b%', { labels: { [label]: 'uid-lost' } }));
+      await passesOf(it);
+      expect(isDone(it)).toBe(true);
+    });
+
+    test.each([
+      { what: 'its own', of: 'uid-m', isHeld: true },
+      { what: 'its own, with what is no encoded id', of: 'uid-m', id: '%', isHeld: true },
+      { what: 'that of the Machine which it was copied from', of: 'uid-n', isHeld: false },
+    ])('that nobody knows: a note that is $what holds it: $isHeld', async ({ of, id = 'gone', isHeld }) => {
+      const it = world(machineOf({ ...unanswered, [MISSING_WITH_ANNOTATION]: `${of} ${id}` }, {}, metadata));
+
+      await passesOf(it);
+      expect([isDone(it), it.events.some((event) => event.startsWith('MachinesLost: '))]).toEqual([!isHeld, isHeld]);
+    });
+
+    test('whose deletion had no answer, while this process knows by a younger one that the runtime has not lost it', async () => {
+      const [lost, stays] = ['lost', 'stays'].map((id, at) =>
+        shownAs(id, { labels: { [label]: `uid-${id}` }, createdAt: BigInt(at + 1) }),
+      );
+      const it = world(machineOf(unanswered, {}, metadata));
+      haveMachines(it, ['stays']);
+      const going = machineOf(noted('unanswered', 'uid-lost'), {}, { ...meta('lost'), ...deletion });
+      it.machines.put({ ...going, status: { machineID: 'iri://lost' } });
+      it.sightings.saw('p', { machines: [lost!, stays!], connection: 0 });
+      it.it.connection = 1;
+      it.shown.push(stays!);
+
+      await passesOf(it);
+      expect(isDone(it)).toBe(true);
+    });
+
+    test.each([
+      { what: 'and that is younger than it', madeAt: '2025-12-30T12:00:00Z', isHeld: false },
+      { what: 'and that is younger than it, as are many', count: 6, madeAt: '2025-12-30T12:00:00Z', isHeld: true },
+      { what: 'and that may be older', madeAt: '2025-12-29T00:00:00Z', isHeld: true },
+    ])(
+      'to which its deletion was sent, and which shows one that was made beside it, $what: $isHeld',
+      async ({ count = 1, madeAt, isHeld }) => {
+        const it = world(machineOf(unanswered, {}, metadata));
+        for (let i = 0; i < count; i++) {
+          const sent = { [CREATION_SENT_ANNOTATION]: '2025-12-30T00:00:00Z', ...noted('sent', `uid-lost-${i}`) };
+          const going = machineOf(sent, {}, { ...meta(`lost-${i}`), ...deletion });
+          it.machines.put({ ...going, status: { machineID: `iri://lost-${i}` } });
+        }
+        const beside = machineOf({ [CREATION_SENT_ANNOTATION]: madeAt }, {}, meta('stays'));
+        it.machines.put({ ...beside, status: { machineID: 'iri://stays' } });
+        it.shown.push(shownAs('stays', { labels: { [label]: 'uid-stays' } }));
+
+        await passesOf(it);
+        expect(isDone(it)).toBe(!isHeld);
+      },
+    );
 
     test('that this process has seen go since', async () => {
       const it = withOthers(machineOf(unanswered, {}, metadata));
@@ -422,6 +577,15 @@ describe('a Machine whose creation had no answer', () => {
       await passesOf(it);
       expect(isDone(it)).toBe(true);
     });
+  });
+
+  test('is deleted with its machine although the API server refuses to take off what was noted before that was shown', async () => {
+    const it = world(machineOf({ ...unanswered, [MISSING_WITH_ANNOTATION]: 'uid-m lost' }, {}, deletion));
+    it.store.create(Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: { class: 'c' } }));
+    refuseNotes(it, 403);
+
+    await passes(it);
+    expect(it.store.list({ id: '', labelSelector: {} })).toEqual([]);
   });
 
   test.each([1, 2, 7])('is let go by the connection that has shown all that is missing: %i', async (count) => {

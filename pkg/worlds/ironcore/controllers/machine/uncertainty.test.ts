@@ -41,14 +41,20 @@ test('a creation of another process is remembered for as long as one of this pro
   const clock = new FakeClock();
   const uncertainty = new Uncertainty({ clock });
 
-  uncertainty.recall('none', undefined);
-  uncertainty.recall('past', clock.now() - 120_000);
-  uncertainty.recall('recent', clock.now() - 20_000);
-  uncertainty.recall('future', clock.now() + 3_600_000);
+  uncertainty.recall('none', undefined, false);
+  uncertainty.recall('past', clock.now() - 120_000, false);
+  uncertainty.recall('recent', clock.now() - 20_000, false);
+  uncertainty.recall('future', clock.now() + 3_600_000, false);
+  uncertainty.recall('distrusted', clock.now() - 100_000, true);
+  uncertainty.recall('long distrusted', clock.now() - 3_600_000, true);
+  uncertainty.recall('newly distrusted', clock.now() - 20_000, true);
   uncertainty.certain('refused');
-  uncertainty.recall('refused', clock.now());
+  uncertainty.recall('refused', clock.now(), false);
 
   expect(['none', 'past', 'recent', 'future', 'refused'].map((uid) => uncertainty.leftMs(uid))).toEqual([
     0, 0, 100_000, 120_000, 0,
   ]);
+  // What it has distrusted is looked for again, as if it had vanished.
+  const distrusted = ['distrusted', 'long distrusted', 'newly distrusted'];
+  expect(distrusted.map((uid) => uncertainty.leftMs(uid))).toEqual([30_000, 30_000, 100_000]);
 });

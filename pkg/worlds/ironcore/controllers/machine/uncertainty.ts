@@ -32,10 +32,14 @@ export class Uncertainty {
     this.#untilMs.set(uid, this.#clock.monotonicMs() + CREATION_MS);
   }
 
-  /** Another process has sent a creation then (wall clock): it may have died of it. What is known here is newer. */
-  recall(uid: string, sentAtMs: number | undefined): void {
+  /**
+   * Another process has sent a creation then (wall clock): it may have died of it, or have distrusted what the runtime showed since. What is
+   * known here is newer.
+   */
+  recall(uid: string, sentAtMs: number | undefined, wasDistrusted: boolean): void {
     if (sentAtMs === undefined || this.#untilMs.has(uid)) return;
-    const leftMs = CREATION_MS - Math.max(0, this.#clock.now() - sentAtMs);
+    const sentMs = CREATION_MS - Math.max(0, this.#clock.now() - sentAtMs);
+    const leftMs = Math.max(sentMs, wasDistrusted ? VANISHED_MS : 0);
     if (leftMs > 0) this.#untilMs.set(uid, this.#clock.monotonicMs() + leftMs);
   }
 
