@@ -27,7 +27,7 @@ test('fresh seeds that break a promise are named with the commit and how to run 
     'fresh seeds of abc: 3 (4 to 6: 2 of machines, 1 of ironcore), none broke a promise',
   ]);
   expect(reportOf(run, run.slice(1), 'abc').join('\n')).toMatch(
-    /abc: 2 of 3 \(4 to 6: .*\) BROKE A PROMISE: 5, 6\n.*\n.*--seed 5 --world ironcore .*\n.*--seed 6 --world machines /,
+    /abc: 2 of 3 \(4 to 6: .*\) BROKE A PROMISE: 5, 6\n.*\n.*--seed 5 --world ironcore\n.*--seed 6 --world machines$/,
   );
   expect(reportOf([], [], 'abc')).toEqual(['fresh seeds of abc: 0 (none), none broke a promise']);
 });

@@ -43,6 +43,6 @@ export function reportOf(run: readonly FreshSeed[], failed: readonly FreshSeed[]
   return [
     `!!! FRESH SEEDS of ${commit}: ${failed.length} of ${what} BROKE A PROMISE: ${failed.map(({ seed }) => seed).join(', ')}`,
     '!!! The change need not be the reason, and is not refused for it: run them on the commit before, too.',
-    ...failed.map(({ seed, world }) => `!!!   npm run simulate -- --seed ${seed} --world ${world} --shrink 60`),
+    ...failed.map(({ seed, world }) => `!!!   npm run simulate -- --seed ${seed} --world ${world}`),
   ];
 }

@@ -11,6 +11,7 @@ import { shrink } from '../../test/simulation/world/shrink.ts';
 import { flag, number, readOptions, text } from '../options.ts';
 import { firstSeedOf, reportOf, worldOf } from './fresh.ts';
 import { seekKnownDefects } from './known-defects.ts';
+import { secondsToShrink } from './shrinking.ts';
 
 /** Seeds that are run when nobody says how many. */
 const SEEDS = 20;
@@ -38,7 +39,9 @@ const options = readOptions(
     steps: number('maximum number of steps of a phase'),
     replicas: number('maximum number of replicas at the start'),
     without: text('kinds of faults to leave out, separated by commas', ''),
-    shrink: number('seconds for simplifying a seed with findings; 0: do not simplify it', 0),
+    shrink: number(
+      'seconds for simplifying a seed with findings; 0: do not simplify it; 60 with --seed and without --trace, otherwise 0',
+    ),
     lines: number('number of trace lines to show for a seed with findings', 100),
     trace: text('file to write the trace of --seed to'),
     knownDefects: flag('restore known defects one by one, and report how many seeds it takes to find each'),
@@ -102,10 +105,10 @@ async function runOne(seed: number, world: WorldName): Promise<RunResult> {
   const { trace } = options;
   if (trace !== undefined) withHost(() => writeFileSync(trace, `${result.trace.join('\n')}\n`));
   if (findings.length === 0) return result;
-  const untilMs = performance.now() + options.shrink * 1_000;
-  const runWith = (simpler: ScriptLimits): Promise<RunResult> => run(seed, { ...asTyped(), world, ...simpler });
-  const simpler = await shrink(result, { runWith, mayGoOn: () => performance.now() < untilMs });
-  tell(simpler.result, { ...asTyped(), world, ...simpler.options });
+  const untilMs = performance.now() + secondsToShrink(options) * 1_000;
+  const runWith = (simpler: ScriptLimits): Promise<RunResult> => run(seed, { ...simpler, world });
+  const simpler = await shrink(result, { from: asTyped(), runWith, mayGoOn: () => performance.now() < untilMs });
+  tell(simpler.result, { ...simpler.options, world });
   return result;
 }
 

@@ -29,6 +29,24 @@ test('a seed is made simpler in each way that leaves what it shows', async () =>
   expect(options.without).toContain('mishap');
 });
 
+test('a seed that was run with limits is made simpler than these, and none of them is lost', async () => {
+  const from: ScriptLimits = { phases: 2, replicas: 3, without: ['pause'] };
+  const tried: ScriptLimits[] = [];
+  const runWith = (options: ScriptLimits): Promise<RunResult> => {
+    tried.push(options);
+    return Promise.resolve(result());
+  };
+
+  const { options } = await shrink(result('5 writes'), { from, runWith, mayGoOn: () => true });
+
+  expect(options).toEqual(from);
+  expect(tried.filter(({ phases = 3, replicas = 8 }) => phases > 2 || replicas > 3)).toEqual([]);
+  expect(tried.filter(({ without = [] }) => !without.includes('pause'))).toEqual([]);
+  expect(
+    tried.filter(({ phases, replicas, without }) => phases === 1 || replicas === 1 || without?.length === 2),
+  ).not.toEqual([]);
+});
+
 test('what shows something else is not the same seed made simpler', async () => {
   const runWith = (): Promise<RunResult> => Promise.resolve(result('3 s: 5 writes'));
 

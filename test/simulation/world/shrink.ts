@@ -5,18 +5,23 @@ import type { ScriptLimits } from './script.ts';
 const MOST = { phases: 3, steps: 20, replicas: 8 };
 
 /**
- * Makes a seed that was found wanting simpler, as long as it shows something of the same kind: fewer phases, machines and kinds of faults, and
+ * Makes a seed that was found wanting with these limits simpler, as long as it shows something of the same kind: fewer phases, machines and kinds of faults, and
  * a shorter trouble. Ends when nothing helps any more, or `mayGoOn` says so.
  */
 export async function shrink(
   found: RunResult,
   {
+    from = {},
     runWith,
     mayGoOn,
-  }: { readonly runWith: (options: ScriptLimits) => Promise<RunResult>; readonly mayGoOn: () => boolean },
+  }: {
+    readonly from?: ScriptLimits;
+    readonly runWith: (options: ScriptLimits) => Promise<RunResult>;
+    readonly mayGoOn: () => boolean;
+  },
 ): Promise<{ readonly options: ScriptLimits; readonly result: RunResult }> {
   const kinds = new Set(found.findings.map(kindOf));
-  let best: { options: ScriptLimits; result: RunResult } = { options: {}, result: found };
+  let best: { options: ScriptLimits; result: RunResult } = { options: from, result: found };
   for (let hasHelped = true; hasHelped;) {
     hasHelped = false;
     for (const options of simplerThan(best.options)) {
