@@ -11,13 +11,18 @@ const OURS = /\/(pkg|test\/simulation)\//;
 const LOADING = /node:internal\/modules\//;
 
 type AnyFunction = (...given: never[]) => unknown;
-/** Whether a caller is to be refused, by the files of its stack, the nearest first. */
-type Refusal = (files: readonly string[]) => boolean;
+/** Whether a caller is to be refused, by so many files of its stack, the nearest first. */
+interface Refusal {
+  readonly files: number;
+  readonly refuses: (files: readonly string[]) => boolean;
+}
 
 /** Libraries may ask on: none of what they are told comes into a world. */
-const FROM_OURS: Refusal = ([caller = '']) => OURS.test(caller);
+const FROM_OURS: Refusal = { files: 1, refuses: ([caller = '']) => OURS.test(caller) };
+/** The same of what Node hands on to it. */
+const THROUGH_NODE: Refusal = { files: 2, refuses: (files) => OURS.test(files.find(isNotOfNode) ?? '') };
 /** What such a call ends with comes when the host likes, whoever asked for it. */
-const FROM_ANYONE: Refusal = (files) => !files.some((file) => LOADING.test(file));
+const FROM_ANYONE: Refusal = { files: 30, refuses: (files) => !files.some((file) => LOADING.test(file)) };
 
 let isOpen = false;
 
@@ -28,9 +33,11 @@ let isOpen = false;
 export function guardAgainstHost(): void {
   guard(Math, ['random'], FROM_OURS);
   guard(Date, ['now'], FROM_OURS);
+  guardDate();
   guard(performance, ['now'], FROM_OURS);
   guard(globalThis, ['setTimeout', 'setInterval'], FROM_OURS);
   guard(crypto, ['randomInt', 'randomBytes', 'randomUUID'], FROM_OURS);
+  guard(crypto.webcrypto, ['randomUUID', 'getRandomValues'], THROUGH_NODE);
   guard(fs, functionsOf(fs), FROM_ANYONE);
   guard(fs.promises, functionsOf(fs.promises), FROM_ANYONE);
   guard(childProcess, functionsOf(childProcess), FROM_ANYONE);
@@ -56,17 +63,41 @@ function functionsOf(of: object): string[] {
   );
 }
 
-function guard(of: object, names: readonly string[], isRefused: Refusal): void {
+function guard(of: object, names: readonly string[], refusal: Refusal): void {
   const members = of as Record<string, AnyFunction>;
   for (const name of names) {
     const real = members[name]!;
     const guarded = function (this: unknown, ...given: never[]): unknown {
-      if (isOpen) return real.apply(this, given);
-      if (isRefused(filesOf(isRefused === FROM_OURS ? 1 : 30, guarded))) throw new Error(`${name} is not the seed's`);
+      refuse(name, refusal, guarded);
       return real.apply(this, given);
     };
     members[name] = Object.assign(guarded, real);
   }
+}
+
+/** A Date that is given no time is that of the host; one that is given something is not. */
+function guardDate(): void {
+  const guarded = new Proxy(Date, {
+    construct: function construct(real, given, by) {
+      if (given.length === 0) refuse('new Date', FROM_OURS, construct);
+      return Reflect.construct(real, given, by) as Date;
+    },
+    apply: function apply(real) {
+      refuse('Date', FROM_OURS, apply);
+      return real();
+    },
+  });
+  Object.assign(Date.prototype, { constructor: guarded });
+  globalThis.Date = guarded;
+}
+
+/** Throws if who called `below` is not to be answered. */
+function refuse(name: string, { files, refuses }: Refusal, below: AnyFunction): void {
+  if (!isOpen && refuses(filesOf(files, below))) throw new Error(`${name} is not the seed's`);
+}
+
+function isNotOfNode(file: string): boolean {
+  return !file.startsWith('node:');
 }
 
 /** The files of who called `below`, the nearest first. Some ask often: no more is made than is looked at. */
