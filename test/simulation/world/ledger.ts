@@ -25,6 +25,8 @@ const CALL_MS = 120_000;
 /** Nobody who is at work has so much to ask. */
 const MOST_REQUESTS_A_SECOND = 2_000;
 const REPLICAS = ['spec', 'replicas'];
+/** So long ago something may have been decided that is done now. */
+const DECIDED_MS = 5_000;
 /** So long it takes at least until a new Machine runs. */
 const JOIN_MS = 5_000;
 /** Of the Machines of worlds, less what a look may take: in so short a time none that has come in place of another is given up. */
@@ -271,7 +273,12 @@ export class Ledger {
     const { uid, name } = machine.metadata;
     const others = machines.filter((one) => one.metadata.uid !== uid && !isGoing(one));
     const going = new Set(nodes.filter(isGoing).map(({ metadata }) => metadata.name));
-    const waiting = others.find((one) => phase(one) === 'Unknown' || going.has(one.metadata.labels?.['node'] ?? ''));
+    // One that has been ill for a moment was not seen when that was decided.
+    const isSeen = ({ status }: Machine): boolean =>
+      time.epochMs - (fromTimestamp(status?.currentStatus?.lastUpdateTime) ?? 0) > DECIDED_MS;
+    const waiting = others.find(
+      (one) => (phase(one) === 'Unknown' && isSeen(one)) || going.has(one.metadata.labels?.['node'] ?? ''),
+    );
     if (waiting !== undefined && time.elapsedMs - this.#turnMs < HEALTH_TIMEOUT_MS)
       this.find(
         `Machine ${name} was deleted with its Node soon after another one, while ${waiting.metadata.name} waits`,
