@@ -47,6 +47,7 @@ test.each([
 });
 
 const UUID = '0be4d1c2-beef-4a1b-9c3d-00000000cafe';
+const UID = '7a91f0d3-52bc-4e68-8f17-c40b6d2e9a35';
 
 test.each([
   { segment: 'i-0123456789abcdef0', is: true },
@@ -55,6 +56,9 @@ test.each([
   { segment: '12345678', is: true },
   { segment: UUID, is: true },
   { segment: UUID.toUpperCase(), is: true },
+  { segment: `0717_${UUID}`, is: true },
+  { segment: 'cn-hangzhou.i-bp1a2b3c4d5e6f7g', is: true },
+  { segment: 'ocid1.instance.oc1.iad.anuwcljt5x2k4qabcd', is: true },
   // As each account may count its own.
   { segment: '1234567', is: false },
   { segment: 'i-00000001', is: false },
@@ -64,9 +68,17 @@ test.each([
   { segment: 'virtualmachine', is: false },
   { segment: 'shoot-pool-5f7c9d8b64-x2k4q', is: false },
   { segment: 'Shoot_POOL_5f7c9d8b.vm', is: false },
-  { segment: `vm-${UUID.replaceAll('0', '1')}`, is: false },
+  { segment: `vm-${UID}`, is: false },
+  { segment: 'cluster1a2b3c-shoot-pool-5f7c9d8b64-x2k4q', is: false },
+  { segment: 'shoot-pool-5f7c9d8b64-x2k4q-5f3a9b2c', is: false },
+  { segment: '20240101-x', is: false },
+  // As they may be made of the UID, or of the name.
+  { segment: UID.replaceAll('-', ''), is: false },
+  { segment: `vm-${UID.replaceAll('-', '')}`, is: false },
+  { segment: `m${UID.replaceAll('-', '').slice(0, 12)}`, is: false },
+  { segment: 'shootpool5f7c9d8b64x2k4q', is: false },
 ])('that both ids of a Machine end in "$segment" proves that they are of one VM: $is', ({ segment, is }) => {
-  const given = ['shoot-pool-5f7c9d8b64-x2k4q', UUID.replaceAll('0', '1')];
+  const given = ['shoot-pool-5f7c9d8b64-x2k4q', UID];
 
   expect(endInOneDrawn(`x:///place/${segment}`, `x:///place-a/${segment}`, given)).toBe(is);
 });

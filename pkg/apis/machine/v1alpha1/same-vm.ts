@@ -21,20 +21,32 @@ export function isOneVM(a: string, b: string): boolean {
 
 /**
  * Whether two ids end in the same segment, and that was drawn by the provider: no two accounts come to it, as they do where each counts its VMs
- * (`i-00000001`), or makes ids of what is `given`, such as names. So they are of one VM if both VMs carry the UID of one Machine.
+ * (`i-00000001`), or makes ids of what is `given`, such as names, or of parts of it. So they are of one VM if both VMs carry the UID of one Machine.
  */
 export function endInOneDrawn(a: string, b: string, given: readonly string[]): boolean {
-  const isGiven = (word: string): boolean => given.some((one) => one.toLowerCase().includes(word));
-  const words = lastSegment(a).match(UUID_OR_WORD) ?? [];
-  return isSameVM(a, b) === true && words.some((word) => isDrawn(word) && !isGiven(word));
+  const [, word = ''] = DRAWN_SEGMENT.exec(lastSegment(a)) ?? [];
+  return isSameVM(a, b) === true && isDrawn(word) && !hasPartOf(word, given);
 }
 
-const UUID_OR_WORD = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-z]+/g;
+/** `i-`, which a region may precede, and the like, then a UUID or a word. Of more words drivers make names, from which hashes of names cannot be told. */
+const DRAWN_SEGMENT = /^(?:[\da-z-]+\.)*(?:[a-z]{1,3}-|\d{4}_)?([\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-z]+)$/;
+
+/** A part that is too long for chance. */
+const PART_LENGTH = 8;
+
+/** Whether a word has a part of what is given, with or without its dashes, in it: drivers cut ids to what a provider allows. */
+function hasPartOf(word: string, given: readonly string[]): boolean {
+  const [own = '', ...others] = [word, ...given].map((one) => one.toLowerCase().replaceAll(/[^\da-z]/g, ''));
+  const parts = Array.from({ length: Math.max(0, own.length - PART_LENGTH + 1) }, (_, i) =>
+    own.slice(i, i + PART_LENGTH),
+  );
+  return parts.some((part) => others.some((other) => other.includes(part)));
+}
 
 /** Whether a word is too long for chance, and no count with leading zeros, nor one of up to seven digits, after letters. */
 function isDrawn(word: string): boolean {
   const significant = word.replace(/^[a-z]*0+/, '');
-  return significant.length >= 8 && !/^[a-z]*\d{0,7}$/.test(significant);
+  return significant.length >= PART_LENGTH && !/^[a-z]*\d{0,7}$/.test(significant);
 }
 
 function lastSegment(providerID: string): string {
