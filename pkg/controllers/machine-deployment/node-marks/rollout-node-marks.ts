@@ -36,12 +36,15 @@ export interface RolloutMarks {
   readonly holdScaleDown?: boolean;
   /** Name of the set whose template waits for it, in place. */
   readonly candidate?: string | false;
+  /** Only what is missing has this: the note of an update is taken off that is not the last one any more. */
+  readonly forgetsUpdate?: true;
 }
 
 /**
  * What is missing on a Node for it to carry `marks`; undefined when nothing is. `isHeldOtherwise`: preserved, or in maintenance. A Node that
  * is being updated in place keeps its taint until it is given back: it says that the update is that of a rollout. Any other loses the label
- * of a candidate with it.
+ * of a candidate with it. An outdated note goes, whatever is asked for: that it is can no longer be told once the Node waits for its next update,
+ * as another manager may let it.
  */
 export function missingNodeMarks(node: Node, marks: RolloutMarks, isHeldOtherwise: boolean): RolloutMarks | undefined {
   const isTainted = hasRolloutTaint(node);
@@ -55,9 +58,12 @@ export function missingNodeMarks(node: Node, marks: RolloutMarks, isHeldOtherwis
     (marks.holdScaleDown === false && isScaleDownDisabledByUs(node) && !isHeldOtherwise);
   const hold = changesHold && marks.holdScaleDown !== undefined ? { holdScaleDown: marks.holdScaleDown } : {};
   const candidate = missingCandidate(node, marks.candidate ?? (taint.taint === false ? false : undefined));
-  const missing: RolloutMarks = { ...taint, ...hold, ...(candidate !== undefined && { candidate }) };
+  const others = { ...(candidate !== undefined && { candidate }), ...(hasOutdatedNote(node) && FORGETS_UPDATE) };
+  const missing: RolloutMarks = { ...taint, ...hold, ...others };
   return Object.keys(missing).length === 0 ? undefined : missing;
 }
+
+const FORGETS_UPDATE = { forgetsUpdate: true } as const;
 
 /** The set that is noted on a chosen Node stays once it is empty: from then on it may be updated to its template. */
 function missingCandidate(node: Node, wanted: string | false | undefined): string | false | undefined {
@@ -94,22 +100,21 @@ export function isTaintRecorded({ metadata }: MachineSet): boolean {
 export async function markNode(
   target: Target,
   node: Node,
-  { taint, holdScaleDown, candidate }: RolloutMarks,
+  { taint, holdScaleDown, candidate, forgetsUpdate }: RolloutMarks,
   signal: AbortSignal,
 ): Promise<void> {
   const hold = holdScaleDown === true ? 'true' : null;
   const annotations = {
     ...(holdScaleDown !== undefined && { [SCALE_DOWN_DISABLED]: hold, [SCALE_DOWN_DISABLED_BY_US]: hold }),
     ...(candidate !== undefined && { [CANDIDATE_FOR_SET_ANNOTATION]: candidate === false ? null : candidate }),
-    // Whether it is outdated cannot be told any more once the Node waits for its next update.
-    ...(typeof candidate === 'string' && hasOutdatedNote(node) && { [UPDATED_FOR_SET_ANNOTATION]: null }),
+    ...(forgetsUpdate === true && { [UPDATED_FOR_SET_ANNOTATION]: null }),
   };
   const labels = candidate === undefined ? {} : { [CANDIDATE_FOR_UPDATE_LABEL]: candidate === false ? null : 'true' };
   const metadata = { annotations, labels };
   const others = withoutRolloutTaint(node);
   const spec = taint === undefined ? {} : { spec: { taints: taint ? [...others, ROLLOUT_TAINT] : others } };
   const patch =
-    taint === undefined && candidate === undefined
+    taint === undefined && candidate === undefined && forgetsUpdate === undefined
       ? mergePatch(node, { metadata })
       : mergePatchIfUnchanged(node, { metadata, ...spec });
   await target.writer.patch('change', nodes, { name: node.metadata.name }, patch, { signal });

@@ -366,6 +366,37 @@ test.each([
   },
 );
 
+test.each([
+  { reason: 'UpdateSuccessful', at: '2026-01-01T01:00:00Z', loses: true },
+  { reason: 'UpdateSuccessful', at: '2026-01-01T00:00:00Z', loses: false },
+  { reason: 'UpdateSuccessful', at: '2026-01-01T01:00:00Z', result: 'successful', loses: false },
+  { reason: 'CandidateForUpdate', at: '2026-01-01T01:00:00Z', loses: false },
+])(
+  'a Node that says $reason since $at, with the result $result, loses the note of an update at 2026-01-01T00:00:00Z, whichever set it is of: $loses',
+  async ({ reason, at, result, loses }) => {
+    const deployment = machineDeployment((d) => Object.assign(d.spec.strategy, { type: 'InPlaceUpdate' }));
+    const { deps, pass } = scene(deployment, ['o-1'], ['n-1']);
+    for (const [name, of] of [
+      ['o-1', 'old'],
+      ['n-1', 'now'],
+    ] as const) {
+      const noted = node((n) => {
+        Object.assign(n.metadata, { name, resourceVersion: '2' });
+        if (result !== undefined) n.metadata.labels[UPDATE_RESULT_LABEL] = result;
+        n.metadata.annotations = { [UPDATED_FOR_SET_ANNOTATION]: `before of ${of} at 2026-01-01T00:00:00Z` };
+        n.status.conditions = [{ type: 'InPlaceUpdate', status: 'True', reason, lastTransitionTime: at }];
+      });
+      deps.nodes.put(noted);
+    }
+
+    await settleMarks(deps, pass(), { stage: 'none', replacements: new Set() });
+
+    const body = { metadata: { annotations: { [UPDATED_FOR_SET_ANNOTATION]: null } } };
+    const lost = ['nodes/o-1', 'nodes/n-1'].map((what) => ({ what, resourceVersion: '2', body }));
+    expect(deps.targetClient.writes).toMatchObject(loses ? lost : []);
+  },
+);
+
 describe('a Node that was updated in place', () => {
   const over = { stage: 'none', replacements: new Set<string>() } as const;
   const taint = { key: PREFER_NO_SCHEDULE_KEY, value: 'True', effect: 'PreferNoSchedule' };
