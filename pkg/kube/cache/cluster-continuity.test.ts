@@ -83,6 +83,7 @@ function start(options?: ConstructorParameters<typeof ClusterContinuity>[1]) {
     told,
     server,
     verify,
+    add,
     ofMachines: add(machines, false),
     ofNodes: add(nodes, false),
     ofSecrets: add(secrets, true),
@@ -430,6 +431,30 @@ describe('a kind that is refused', () => {
     expect([await verify(), continuity.isSettled]).toEqual(['verified', true]);
     await expect(ofSecrets.untilVerified(signal)).resolves.toBe('unknown');
   });
+
+  test.each([{ first: 'itself' }, { first: 'another one' }])(
+    'for long keeps the doubt when it was added first, as the Nodes of a cluster of which all kinds are optional, and $first was read first',
+    async ({ first }) => {
+      const { server, clock, continuity, add, verify, ofMachines, ofNodes, ofSecrets } = start();
+      for (const other of [ofMachines, ofNodes, ofSecrets]) other.remove();
+      const ofFirst = add(nodes, true);
+      const ofOther = add(secrets, true);
+      const inOrder = first === 'itself' ? [ofFirst, ofOther] : [ofOther, ofFirst];
+      for (const one of [ofFirst, ofOther]) one.remove();
+      for (const one of inOrder) one.restore();
+      server.failures.set(nodes, forbidden(nodes));
+      ofFirst.broke();
+
+      const answers: string[] = [];
+      for (let i = 0; i < 4; i++) {
+        answers.push(await verify());
+        clock.advance(5 * SECOND);
+      }
+
+      expect(answers).toEqual(Array.from({ length: 4 }, () => 'may not list nodes'));
+      expect([ofFirst.isGivenUp, continuity.isSettled]).toEqual([false, false]);
+    },
+  );
 
   test('does not hide that another one was set back', async () => {
     const { continuity, server, ofNodes } = start();

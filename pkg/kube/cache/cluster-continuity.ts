@@ -38,6 +38,8 @@ export type MustList = 'no' | 'yes' | 'refused';
 
 interface Member extends MemberOptions {
   readonly kind: HistoricKind;
+  /** How many were added before. */
+  readonly index: number;
   /** Its watch broke since the last verification. */
   isBroken: boolean;
   mustList: MustList;
@@ -59,7 +61,9 @@ interface Member extends MemberOptions {
  * But unless the kind is optional, the cluster is not settled before it was listed anew: nobody acts on a cache that nobody verified.
  */
 export class ClusterContinuity {
-  readonly #members = new Set<Member>();
+  /** The first one is probed. */
+  #members: ReadonlySet<Member> = new Set();
+  #added = 0;
   readonly #clock: Clock;
   readonly #historyForMs: number;
   readonly #waiters: Waiters;
@@ -81,11 +85,13 @@ export class ClusterContinuity {
     this.#listener = listener;
   }
 
-  /** Adds a kind; the first is the one that is probed. */
+  /** Adds a kind; the first is the one that is probed, also where others come back before it: nobody relies on a cluster without it. */
   add(kind: HistoricKind, options: MemberOptions = {}): MemberContinuity {
     const listAnew = (): void => undefined;
-    const member: Member = { ...options, kind, isBroken: false, mustList: 'no', refusedSinceMs: undefined, listAnew };
-    this.#members.add(member);
+    const index = this.#added++;
+    const state = { isBroken: false, mustList: 'no', refusedSinceMs: undefined, listAnew } as const;
+    const member: Member = { ...options, kind, index, ...state };
+    this.#members = new Set([...this.#members, member]);
     return {
       get mustList() {
         return member.mustList !== 'no';
@@ -113,8 +119,12 @@ export class ClusterContinuity {
       onMustList: (then) => {
         member.listAnew = then;
       },
-      remove: () => void this.#members.delete(member),
-      restore: () => void this.#members.add(member),
+      remove: () => {
+        this.#members = new Set([...this.#members].filter((one) => one !== member));
+      },
+      restore: () => {
+        this.#members = new Set([...this.#members, member].toSorted(byRank));
+      },
     };
   }
 
@@ -354,6 +364,11 @@ export async function unlessRefused(read: Promise<void>): Promise<void> {
 /** A refusal that may be of one kind alone, unlike a 401, which is of anyone who asks. */
 export function isRefusalOfKind(err: unknown): err is ApiError {
   return ApiError.is(err, 'Forbidden', 'NotServed');
+}
+
+/** Those that nobody does without come first. */
+function byRank(a: Member, b: Member): number {
+  return Number(a.isOptional ?? false) - Number(b.isOptional ?? false) || a.index - b.index;
 }
 
 function relyOn(member: Member): void {
