@@ -1227,16 +1227,48 @@ describe('a pass', () => {
     );
   });
 
-  test('that is refused leaves the set that is not wanted any more as large as it is', async () => {
-    const { deps, sizes } = refusedRollback(422, [2, 1], (d) => {
-      d.spec.replicas = 3;
+  test.each([
+    { sizes: [2, 1], replicas: 3, to: [2, 1] },
+    { sizes: [2, 1], replicas: 2, to: [2, 0] },
+    { sizes: [2, 1], replicas: 4, to: [2, 2] },
+    { sizes: [1, 1], replicas: 3, to: [1, 2] },
+  ] as const)('that is refused brings sets of $sizes to $to for $replicas replicas, without a surge', async (row) => {
+    const scene = refusedRollback(422, row.sizes, (d) => {
+      d.spec.replicas = row.replicas;
       d.spec.strategy = { type: 'RollingUpdate', rollingUpdate: { maxSurge: 2, maxUnavailable: 0 } };
     });
 
-    for (let passes = 0; passes < 4; passes += 1) await deps.pass();
+    for (let passes = 0; passes < 5; passes += 1) await scene.deps.pass();
 
-    expect(sizes()).toEqual([2, 1]);
+    expect(scene.sizes()).toEqual(row.to);
   });
+
+  test.each([
+    { code: 422, size: 3, replicas: 5 },
+    { code: 422, size: 0, replicas: 3 },
+    { code: 500, size: 3, replicas: 5 },
+  ])(
+    'that is refused, where no set can be created ($code), lets the old set grow from $size to $replicas',
+    async (row) => {
+      const { deps, sizes } = refusedRollback(422, [0, row.size], (d) => {
+        d.spec.replicas = row.replicas;
+        d.spec.template.spec = { class: { kind: 'MachineClass', name: 'class-9' } };
+      });
+      const reason = row.code === 500 ? 'InternalError' : 'Invalid';
+      deps.client.create = async () => await Promise.reject(new ApiError(row.code, reason, 'class-9 is retired'));
+
+      for (let passes = 0; passes < 8; passes += 1) {
+        await deps.pass();
+        deps.clock.advance(11_000);
+      }
+
+      expect(
+        sizes()
+          .map(Number)
+          .reduce((sum, size) => sum + size),
+      ).toBe(row.replicas);
+    },
+  );
 
   test('that is refused while the set of the present template cannot be created stays told', async () => {
     const { deps } = refusedRollback(

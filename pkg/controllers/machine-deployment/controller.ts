@@ -224,7 +224,7 @@ const syncNewSet = ({ writer }: Pick<MachineDeploymentDeps, 'writer'>): Deployme
 
 /**
  * Spreads a changed number of replicas over the sets. While it is paused, waits for its turn, or may not be rolled back, nothing else happens to
- * them; the set of a template that is to be rolled back does not grow by the surge.
+ * them; the set of a template that is to be rolled back gets what all lack, and no surge.
  */
 const scaleSets = (deps: RolloutDeps & OrderDeps): DeploymentStep => ({
   name: 'scale',
@@ -239,11 +239,14 @@ const scaleSets = (deps: RolloutDeps & OrderDeps): DeploymentStep => ({
     const { spec } = observed.deployment;
     const hold = orderHoldOf(deps, observed);
     const isHeld = spec.paused === true || hold !== undefined;
-    const isCutShort = pass.isCutShort === true;
+    if (pass.isCutShort === true && !isHeld) {
+      if (await scaleOldSets(deps, pass, 0)) return stop;
+      return spec.strategy?.type === 'InPlaceUpdate' ? await endBegunUpdates(deps, pass, !isToBegin(observed)) : stop;
+    }
     // What has no rollout is scaled where that is told: else that would come and go with each change of replicas.
-    if (!isHeld && !isCutShort && strategyFor(observed, deps.targets.all().length > 0) === undefined) return next;
+    if (!isHeld && strategyFor(observed, deps.targets.all().length > 0) === undefined) return next;
     // Old sets of an update in place do not grow: the new one does, paused or not.
-    const facts = { ...scalingFactsOf(observed), isPaused: (isHeld || isCutShort) && !hasBegunInPlace(observed) };
+    const facts = { ...scalingFactsOf(observed), isPaused: isHeld && !hasBegunInPlace(observed) };
     if (isHeld) deps.creations.forget(observed.deployment.metadata.uid);
     if (isHeld || isScalingEvent(facts)) {
       const hasScaled = await resizeSets(deps, observed, scale(facts), signal);
@@ -256,9 +259,7 @@ const scaleSets = (deps: RolloutDeps & OrderDeps): DeploymentStep => ({
       // What the overshoot safety does not let grow must not keep the rest from shrinking.
       if (hasScaled || !observed.isFrozen) return stop;
     }
-    if (await resizeSets(deps, observed, replaceNamed(facts), signal)) return stop;
-    if (!isCutShort) return next;
-    return spec.strategy?.type === 'InPlaceUpdate' ? endBegunUpdates(deps, pass, !isToBegin(observed)) : stop;
+    return (await resizeSets(deps, observed, replaceNamed(facts), signal)) ? stop : next;
   },
 });
 
