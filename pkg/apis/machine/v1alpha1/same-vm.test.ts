@@ -57,6 +57,14 @@ test.each([
   { segment: UUID, is: true },
   { segment: UUID.toUpperCase(), is: true },
   { segment: `0717_${UUID}`, is: true },
+  { segment: `02c7_${UUID}`, is: true },
+  { segment: `instance-${UUID}`, is: true },
+  { segment: `urn:vcloud:vm:${UUID}`, is: true },
+  { segment: `vm_${UUID}?zone=1`, is: true },
+  { segment: `instance-${UID}`, is: false },
+  // Of a cluster, with a name after it; and a hash of a name.
+  { segment: `${UUID}-worker`, is: false },
+  { segment: '0be4d1c2-beef-5a1b-9c3d-00000000cafe', is: false },
   { segment: 'cn-hangzhou.i-bp1a2b3c4d5e6f7g', is: true },
   { segment: 'ocid1.instance.oc1.iad.anuwcljt5x2k4qabcd', is: true },
   // As each account may count its own.

@@ -24,12 +24,16 @@ export function isOneVM(a: string, b: string): boolean {
  * (`i-00000001`), or makes ids of what is `given`, such as names, or of parts of it. So they are of one VM if both VMs carry the UID of one Machine.
  */
 export function endInOneDrawn(a: string, b: string, given: readonly string[]): boolean {
-  const [, word = ''] = DRAWN_SEGMENT.exec(lastSegment(a)) ?? [];
+  const segment = lastSegment(a);
+  const [, word = ''] = DRAWN_UUID.exec(segment) ?? DRAWN_WORD.exec(segment) ?? [];
   return isSameVM(a, b) === true && isDrawn(word) && !hasPartOf(word, given);
 }
 
-/** `i-`, which a region may precede, and the like, then a UUID or a word. Of more words drivers make names, from which hashes of names cannot be told. */
-const DRAWN_SEGMENT = /^(?:[\da-z-]+\.)*(?:[a-z]{1,3}-|\d{4}_)?([\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-z]+)$/;
+/** A UUID that is no hash of a name, after words of letters such as `instance-`, or four digits. */
+const DRAWN_UUID =
+  /^(?:[\da-z-]+\.)*(?:[a-z]+[-_:])*(?:[\da-f]{4}_)?([\da-f]{8}-[\da-f]{4}-[124678][\da-f]{3}-[\da-f]{4}-[\da-f]{12})(?:\?.*)?$/;
+/** A word after `i-`, which a region may precede, and the like. Of more words drivers make names, from which hashes of names cannot be told. */
+const DRAWN_WORD = /^(?:[\da-z-]+\.)*(?:[a-z]{1,3}-|\d{4}_)?([\da-z]+)$/;
 
 /** A part that is too long for chance. */
 const PART_LENGTH = 8;
