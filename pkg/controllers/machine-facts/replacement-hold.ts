@@ -34,7 +34,7 @@ const TEXTS: Readonly<Record<Exclude<ReplacementHoldKind, 'zone'>, string>> = {
   target:
     'none of the Nodes of the Machines is in the target cluster, so replacing them would not help; correct the kubeconfig of the target cluster, or, if the Nodes are lost, delete a Machine to force its replacement.',
   stopped: 'replacement is disabled by annotation machine.sapcloud.io/max-replacements of its MachineDeployment.',
-  pace: 'several machines are unhealthy or have a deleted Node, and annotation machine.sapcloud.io/max-replacements of the MachineDeployment limits replacements within one health timeout.',
+  pace: 'several machines are unhealthy, not well after an update in place, or have a deleted Node, and annotation machine.sapcloud.io/max-replacements of the MachineDeployment limits replacements within one health timeout.',
   limit:
     'annotation machine.sapcloud.io/max-replacements of its MachineDeployment currently allows no more replacements.',
   grace: 'the controller started, or an outage of an API server ended, too recently to decide.',
