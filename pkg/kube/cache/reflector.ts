@@ -108,8 +108,8 @@ const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
  * | verify | pauses, waits for `continuity`          | last change found → watch from there; not found, or 410, or       |
  * |        |                                         | watches are not opened though it answers reads → list             |
  *
- * The first list takes what the server has cached ('0'); a later one is not older than the sink; one that the server
- * refuses as expired or too new, and one after a history that could not be verified, is a quorum read.
+ * The first list takes what the server has cached ('0'), where no `continuity` asks for a quorum read; a later one is not older than the sink; one
+ * that the server refuses as expired or too new, and one after a history that could not be verified, is a quorum read.
  */
 export class Reflector<T extends KubeObject> {
   readonly #options: ReflectorOptions<T>;
