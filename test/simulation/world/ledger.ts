@@ -466,6 +466,8 @@ export class Ledger {
     if (vm === undefined) return;
     // Its kubelet has registered under another name, and still works: this is only what was its Node.
     if (nodeNameOf(vm) !== name) return;
+    // That other name the Machine does not know, so that nothing keeps what users delete.
+    if (this.#world.isActing && machine.metadata.labels?.['node'] !== name) return;
     this.find(`Node ${name} was deleted although nobody deleted its Machine ${machine.metadata.name}`);
   }
 
