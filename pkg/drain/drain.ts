@@ -3,7 +3,7 @@ import type { Target } from '../kube/targets/targets.ts';
 
 /**
  * How new pods are kept off the Node while it is drained. A `marked-cordon` carries annotation CORDONED_BY_MAINTENANCE_ANNOTATION where it
- * is ours: a Node that somebody else had cordoned before is left cordoned afterwards. A `deletion-cordon` is one too, unless the API server
+ * is ours: a Node that somebody else had cordoned before is left cordoned afterwards, but for an update in place that succeeds. A `deletion-cordon` is one too, unless the API server
  * refuses that.
  */
 export type Barrier =

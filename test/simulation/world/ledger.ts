@@ -444,13 +444,13 @@ export class Ledger {
     return update?.reason === 'SelectedForUpdate' ? (fromTimestamp(update.lastTransitionTime) ?? Infinity) : Infinity;
   }
 
-  /** A Node that a user has cordoned stays so until a user says otherwise. */
+  /** A Node that a user has cordoned stays so until a user says otherwise, or its update in place has succeeded: then it takes pods again, as with the original. */
   #lookAtCordon(node: StoredObject, previous: StoredObject | undefined): void {
     const { name, uid } = node.metadata;
     const [is, was] = [node, previous].map((one) => at(one, ['spec', 'unschedulable']) === true);
     if (is === was) return;
     if (this.#world.isActing && is === true) this.#cordons.set(name, uid);
-    else if (this.#cordons.get(name) === uid && !this.#world.isActing && is === false)
+    else if (this.#cordons.get(name) === uid && !this.#world.isActing && is === false && !isUpdated(previous))
       this.find(`Node ${name} was uncordoned although a user has cordoned it`);
     if (is === false) this.#cordons.delete(name);
   }
@@ -489,4 +489,13 @@ function isGoing({ metadata }: { readonly metadata: { readonly deletionTimestamp
 
 function phase({ status }: Machine): string | undefined {
   return status?.currentStatus?.phase;
+}
+
+/** Whether the update in place of a Node has succeeded. */
+function isUpdated(node: StoredObject | undefined): boolean {
+  const conditions = (at(node, ['status', 'conditions']) ?? []) as readonly {
+    readonly type: string;
+    readonly reason?: string;
+  }[]; // of a Node
+  return conditions.some(({ type, reason }) => type === 'InPlaceUpdate' && reason === 'UpdateSuccessful');
 }
