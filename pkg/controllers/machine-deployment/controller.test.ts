@@ -1232,6 +1232,9 @@ describe('a pass', () => {
     { sizes: [2, 1], replicas: 2, to: [2, 0] },
     { sizes: [2, 1], replicas: 4, to: [2, 2] },
     { sizes: [1, 1], replicas: 3, to: [1, 2] },
+    // What the rollout had made beyond them is not taken back at once.
+    { sizes: [3, 2], replicas: 3, to: [3, 2] },
+    { sizes: [3, 2], replicas: 4, to: [3, 2] },
   ] as const)('that is refused brings sets of $sizes to $to for $replicas replicas, without a surge', async (row) => {
     const scene = refusedRollback(422, row.sizes, (d) => {
       d.spec.replicas = row.replicas;

@@ -239,8 +239,8 @@ const scaleSets = (deps: RolloutDeps & OrderDeps): DeploymentStep => ({
     const { spec } = observed.deployment;
     const hold = orderHoldOf(deps, observed);
     const isHeld = spec.paused === true || hold !== undefined;
-    if (pass.isCutShort === true && !isHeld) {
-      if (await scaleOldSets(deps, pass, 0)) return stop;
+    if (pass.isCutShort === true) {
+      if (await scaleAsRolledBack(deps, pass)) return stop;
       return spec.strategy?.type === 'InPlaceUpdate' ? await endBegunUpdates(deps, pass, !isToBegin(observed)) : stop;
     }
     // What has no rollout is scaled where that is told: else that would come and go with each change of replicas.
@@ -262,6 +262,19 @@ const scaleSets = (deps: RolloutDeps & OrderDeps): DeploymentStep => ({
     return (await resizeSets(deps, observed, replaceNamed(facts), signal)) ? stop : next;
   },
 });
+
+/**
+ * Obeys the replicas while a rollback is refused. What exists beyond them stays, unless fewer are wanted: the rollback may be accepted the next
+ * time. A Recreate does not grow while Machines of before are still going.
+ */
+async function scaleAsRolledBack(deps: RolloutDeps, pass: DeploymentPass): Promise<boolean> {
+  const { newSet, oldSets, limits, strategy } = scalingFactsOf(pass.observed);
+  const sets = newSet === undefined ? oldSets : [newSet, ...oldSets];
+  if (strategy === 'Recreate' && oldSets.some(({ existing, size }) => existing > size)) return false;
+  const isLowered = sets.some(({ size, desiredNote = size }) => size > 0 && desiredNote > limits.replicas);
+  const surplus = Math.max(0, sumOf(sets, ({ size }) => size) - limits.replicas);
+  return await scaleOldSets(deps, pass, isLowered ? 0 : Math.min(surplus, limits.surge));
+}
 
 /** Said of a MachineDeployment whose new template would have to reach Machines that never become Nodes. */
 const NOTHING_IN_PLACE: Unsupported = {
