@@ -58,12 +58,16 @@ test.each([
   { segment: UUID.toUpperCase(), is: true },
   { segment: `0717_${UUID}`, is: true },
   { segment: `02c7_${UUID}`, is: true },
+  { segment: `02q7_${UUID}`, is: true },
+  // As vSphere draws them.
+  { segment: '4232e3c7-d83c-d72b-6a8e-1f0b7c9d2e45', is: true },
   { segment: `instance-${UUID}`, is: true },
   { segment: `urn:vcloud:vm:${UUID}`, is: true },
   { segment: `vm_${UUID}?zone=1`, is: true },
   { segment: `instance-${UID}`, is: false },
   // Of a cluster, with a name after it; and a hash of a name.
   { segment: `${UUID}-worker`, is: false },
+  { segment: `${UUID}?vm=shoot-pool-5f7c9d8b64-x2k4q`, is: false },
   { segment: '0be4d1c2-beef-5a1b-9c3d-00000000cafe', is: false },
   { segment: 'cn-hangzhou.i-bp1a2b3c4d5e6f7g', is: true },
   { segment: 'ocid1.instance.oc1.iad.anuwcljt5x2k4qabcd', is: true },

@@ -26,14 +26,15 @@ export function isOneVM(a: string, b: string): boolean {
 export function endInOneDrawn(a: string, b: string, given: readonly string[]): boolean {
   const segment = lastSegment(a);
   const [, word = ''] = DRAWN_UUID.exec(segment) ?? DRAWN_WORD.exec(segment) ?? [];
-  return isSameVM(a, b) === true && isDrawn(word) && !hasPartOf(word, given);
+  const isMade = hasPartOf(segment, given) || given.some((one) => one !== '' && segment.includes(one.toLowerCase()));
+  return isSameVM(a, b) === true && isDrawn(word) && !isMade;
 }
 
-/** A UUID that is no hash of a name, after words of letters such as `instance-`, or four digits. */
+/** A UUID, also one of no version such as those of vSphere, but for hashes of names (RFC 9562, versions 3 and 5), after words of letters or four characters. */
 const DRAWN_UUID =
-  /^(?:[\da-z-]+\.)*(?:[a-z]+[-_:])*(?:[\da-f]{4}_)?([\da-f]{8}-[\da-f]{4}-[124678][\da-f]{3}-[\da-f]{4}-[\da-f]{12})(?:\?.*)?$/;
+  /^(?:[\da-z-]+\.)*(?:[a-z]+[-_:])*(?:[\da-z]{4}_)?((?!.{14}[35].{4}[89ab])[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})(?:\?.*)?$/;
 /** A word after `i-`, which a region may precede, and the like. Of more words drivers make names, from which hashes of names cannot be told. */
-const DRAWN_WORD = /^(?:[\da-z-]+\.)*(?:[a-z]{1,3}-|\d{4}_)?([\da-z]+)$/;
+const DRAWN_WORD = /^(?:[\da-z-]+\.)*(?:[a-z]{1,3}-|[\da-z]{4}_)?([\da-z]+)$/;
 
 /** A part that is too long for chance. */
 const PART_LENGTH = 8;
