@@ -1200,7 +1200,7 @@ describe('a pass', () => {
       return await patch(...args);
     };
     const sizes = (): unknown[] => ['old', 'new'].map((name) => deps.machineSets.get(`default/${name}`)?.spec.replicas);
-    return { deps, sizes };
+    return { deps, sets, sizes };
   };
 
   test.each([
@@ -1272,6 +1272,24 @@ describe('a pass', () => {
       ).toBe(row.replicas);
     },
   );
+
+  test('that is refused lets a Recreate make no machine before those of the old set have gone', async () => {
+    const { deps, sets, sizes } = refusedRollback(422, [0, 0], (d) => {
+      d.spec.replicas = 3;
+      d.spec.strategy = { type: 'Recreate' };
+    });
+    if (sets[0] !== undefined) deps.machines.put(machineOf(sets[0], 'm-1'));
+
+    for (let passes = 0; passes < 5; passes += 1) await deps.pass();
+    const before = sizes();
+    deps.machines.remove('default/m-1');
+    for (let passes = 0; passes < 5; passes += 1) await deps.pass();
+
+    expect([before, sizes()]).toEqual([
+      [0, 0],
+      [0, 3],
+    ]);
+  });
 
   test('that is refused while the set of the present template cannot be created stays told', async () => {
     const { deps } = refusedRollback(
