@@ -224,7 +224,7 @@ const syncNewSet = ({ writer }: Pick<MachineDeploymentDeps, 'writer'>): Deployme
 
 /**
  * Spreads a changed number of replicas over the sets. While it is paused, waits for its turn, or may not be rolled back, nothing else happens to
- * them; the set of a template that is to be rolled back gets what all lack, and no surge.
+ * them; the set of a template that is to be rolled back gets what all lack, and no more surge.
  */
 const scaleSets = (deps: RolloutDeps & OrderDeps): DeploymentStep => ({
   name: 'scale',
@@ -237,12 +237,12 @@ const scaleSets = (deps: RolloutDeps & OrderDeps): DeploymentStep => ({
     if (observed === undefined) return AGAIN;
     pass.observed = observed;
     const { spec } = observed.deployment;
-    const hold = orderHoldOf(deps, observed);
-    const isHeld = spec.paused === true || hold !== undefined;
     if (pass.isCutShort === true) {
       if (await scaleAsRolledBack(deps, pass)) return stop;
       return spec.strategy?.type === 'InPlaceUpdate' ? await endBegunUpdates(deps, pass, !isToBegin(observed)) : stop;
     }
+    const hold = orderHoldOf(deps, observed);
+    const isHeld = spec.paused === true || hold !== undefined;
     // What has no rollout is scaled where that is told: else that would come and go with each change of replicas.
     if (!isHeld && strategyFor(observed, deps.targets.all().length > 0) === undefined) return next;
     // Old sets of an update in place do not grow: the new one does, paused or not.

@@ -78,7 +78,7 @@ export class Refusals {
         // What fails once, as in a change of etcd's leader, is no refusal.
         const isTold = isRefusal !== undefined || isDenial(cause) || this.has(id);
         refused.push({ name: nameOf(object), cause, isNew: isTold && this.textOf(id) === undefined });
-        this.#add(owner, id, isTold ? textOf(cause) : undefined);
+        this.#add(owner, id, isTold ? describe(cause) : undefined);
       }
     });
     await changed.finally(() => tell(refused));
@@ -122,6 +122,6 @@ export class Refusals {
   }
 }
 
-function textOf(cause: unknown): string {
+function describe(cause: unknown): string {
   return cause instanceof ApiError ? describeRefusedChange(cause) : messageOf(cause);
 }

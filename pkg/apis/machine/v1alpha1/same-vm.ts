@@ -24,10 +24,11 @@ export function isOneVM(a: string, b: string): boolean {
  * (`i-00000001`), or makes ids of what is `given`, such as names, or of parts of it. So they are of one VM if both VMs carry the UID of one Machine.
  */
 export function endInOneDrawn(a: string, b: string, given: readonly string[]): boolean {
+  if (isSameVM(a, b) !== true) return false;
   const segment = lastSegment(a);
   const [, word = ''] = DRAWN_UUID.exec(segment) ?? DRAWN_WORD.exec(segment) ?? [];
   const isMade = hasPartOf(segment, given) || given.some((one) => one !== '' && segment.includes(one.toLowerCase()));
-  return isSameVM(a, b) === true && isDrawn(word) && !isMade;
+  return isDrawn(word) && !isMade;
 }
 
 /** A UUID, also one of no version such as those of vSphere, but for hashes of names (RFC 9562, versions 3 and 5), after words of letters or four characters. */

@@ -51,8 +51,9 @@ export const rollBackOnRequest = (deps: Deps): DeploymentStep => ({
   async run(pass) {
     const { observed } = pass;
     const { deployment, newSet, facts, limits } = observed;
-    if (rollbackRevisionOf(deployment) === undefined) deps.failedRollbacks.forget(deployment.metadata.uid);
-    if (deployment.spec.paused === true || rollbackRevisionOf(deployment) === undefined) return next;
+    const isRequested = rollbackRevisionOf(deployment) !== undefined;
+    if (!isRequested) deps.failedRollbacks.forget(deployment.metadata.uid);
+    if (deployment.spec.paused === true || !isRequested) return next;
     if (newSet !== undefined || observed.isFrozen) return await rollBackIfAllowed(deps, pass);
     const grows = deployment.spec.strategy?.type !== 'Recreate' && orderHoldOf(deps, observed) === undefined;
     pass.isRollout = true;
