@@ -5,15 +5,14 @@ import {
   MISSING_WITH_ANNOTATION,
   GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION,
 } from '../../../../apis/machine/v1alpha1/labels.ts';
-import { isBeingDeleted, keyOf, refOf } from '../../../../apis/meta.ts';
+import { isBeingDeleted, keyOf } from '../../../../apis/meta.ts';
 import { toTimestamp } from '../../../../base/clock/clock.ts';
 import { GateClosedError } from '../../../../kube/gate/gate.ts';
 import { RuntimeError } from '../../runtime/error.ts';
 import type { DesiredRuntimeMachine } from '../../runtime/runtime.ts';
-import { ApiError, ignoreNotFound } from '../../../../kube/client/errors.ts';
-import { mergePatch } from '../../../../kube/client/patch.ts';
-import { ironCoreMachines } from '../../api/resources.ts';
+import { ApiError } from '../../../../kube/client/errors.ts';
 import { requeue, type StepResult } from '../../../../work/reconcile/result.ts';
+import { annotateMachine } from './annotate.ts';
 import type { PassCollaborators, IronCorePass } from './machine-pass.ts';
 import { recipientOf } from './missing-machines.ts';
 import { SOON_MS } from './rechecks.ts';
@@ -37,7 +36,7 @@ export async function createMachine(
   // goes first, and with it that decision is kept. Before it goes the note of the creation of the one before: without an id, that would be
   // taken for a creation without an answer.
   if (machineID !== '') {
-    await annotate(deps, observed, NOT_SENT, signal);
+    await annotateMachine(deps, observed, NOT_SENT, signal);
     const lost = `The runtime no longer has ${machineID}; creating a new machine`;
     reports.event(observed, 'Warning', 'MachineLost', lost);
     await reports.report(observed, { machineID: '' }, signal);
@@ -103,15 +102,5 @@ async function markCreation(
       [GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION]: recipient === undefined ? givenUp : null,
     }),
   };
-  return await annotate(deps, observed, annotations, signal);
-}
-
-async function annotate(
-  { writer }: CreateDeps,
-  observed: IronCoreMachine,
-  annotations: Readonly<Record<string, string | null | undefined>>,
-  signal: AbortSignal,
-): Promise<IronCoreMachine | undefined> {
-  const patch = mergePatch(observed, { metadata: { annotations } });
-  return await writer.patch('change', ironCoreMachines, refOf(observed), patch, { signal }).catch(ignoreNotFound);
+  return await annotateMachine(deps, observed, annotations, signal);
 }

@@ -1,11 +1,10 @@
 import { DELETION_SENT_ANNOTATION } from '../../../../apis/machine/v1alpha1/labels.ts';
-import { isBeingDeleted, keyOf, refOf } from '../../../../apis/meta.ts';
-import { ApiError, ignoreNotFound } from '../../../../kube/client/errors.ts';
-import { mergePatch } from '../../../../kube/client/patch.ts';
+import { isBeingDeleted, keyOf } from '../../../../apis/meta.ts';
+import { ApiError } from '../../../../kube/client/errors.ts';
 import { GateClosedError } from '../../../../kube/gate/gate.ts';
 import type { IronCoreMachine } from '../../api/machine.ts';
-import { ironCoreMachines } from '../../api/resources.ts';
 import { RuntimeError } from '../../runtime/error.ts';
+import { annotateMachine } from './annotate.ts';
 import type { PassCollaborators } from './machine-pass.ts';
 
 /**
@@ -48,9 +47,8 @@ export async function noteDeletion(
   missing.deletion(observed, note === 'sent' && !isKnown ? 'none' : note);
   const current = machines.get(keyOf(observed)) ?? observed;
   if (isKnown && deletionNoteOf(current) === note) return;
-  const annotations = { [DELETION_SENT_ANNOTATION]: deletionNoteText(observed, note) };
-  const patch = mergePatch(observed, { metadata: { annotations } });
-  await writer.patch('change', ironCoreMachines, refOf(observed), patch, { signal }).catch(ignoreNotFound);
+  const text = deletionNoteText(observed, note);
+  await annotateMachine({ writer }, observed, { [DELETION_SENT_ANNOTATION]: text }, signal);
   missing.deletion(observed, note);
 }
 

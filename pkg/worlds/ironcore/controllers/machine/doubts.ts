@@ -3,15 +3,14 @@ import {
   CREATION_SENT_TO_ANNOTATION,
   MISSING_WITH_ANNOTATION,
 } from '../../../../apis/machine/v1alpha1/labels.ts';
-import { isBeingDeleted, refOf } from '../../../../apis/meta.ts';
+import { isBeingDeleted } from '../../../../apis/meta.ts';
 import { fromTimestamp } from '../../../../base/clock/clock.ts';
-import { ApiError, ignoreNotFound, isDenial } from '../../../../kube/client/errors.ts';
-import { mergePatch } from '../../../../kube/client/patch.ts';
+import { ApiError, isDenial } from '../../../../kube/client/errors.ts';
 import { next, requeue } from '../../../../work/reconcile/result.ts';
 import type { IronCoreMachine } from '../../api/machine.ts';
-import { ironCoreMachines } from '../../api/resources.ts';
 import { noteDeletion, type DeletionNoteDeps } from './deletion-note.ts';
 import type { PassCollaborators, IronCoreStep } from './machine-pass.ts';
+import { annotateMachine } from './annotate.ts';
 import { missingWithOf, missingWithText, recipientOf } from './missing-machines.ts';
 import { SOON_MS } from './rechecks.ts';
 import { CLAIMED_BY_ANOTHER } from './rivals.ts';
@@ -122,16 +121,14 @@ export const certainty = (deps: CertaintyDeps): IronCoreStep => ({
 
 /** Writes on a Machine with which machines its own may be lost: nothing else says so once they are given up. Throws ApiError. */
 async function noteMissingWith(
-  { writer }: CertaintyDeps,
+  deps: CertaintyDeps,
   observed: IronCoreMachine,
   ids: readonly string[],
   signal: AbortSignal,
 ): Promise<void> {
   const text = missingWithText(observed, ids);
   if (text === (observed.metadata.annotations?.[MISSING_WITH_ANNOTATION] ?? null)) return;
-  const annotations = { [MISSING_WITH_ANNOTATION]: text };
-  const patch = mergePatch(observed, { metadata: { annotations } });
-  await writer.patch('change', ironCoreMachines, refOf(observed), patch, { signal }).catch(ignoreNotFound);
+  await annotateMachine(deps, observed, { [MISSING_WITH_ANNOTATION]: text }, signal);
 }
 
 function intentOf({ sightings, missing }: CertaintyDeps, observed: IronCoreMachine): DeletionIntent {
