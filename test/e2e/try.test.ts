@@ -12,11 +12,12 @@ import { type ControlPlane, startControlPlane } from '../../hack/control-plane/c
 import { CRD_FOLDERS } from '../env/crds.ts';
 import { eventually } from '../expect/eventually.ts';
 import { Terminal } from '../terminal/terminal.ts';
-import { sampledTest } from '../expect/sampled.ts';
+import { sampledDescribe, sampledTest } from '../expect/sampled.ts';
 import { BUNDLE, type Ending, fileOf, Program, SOURCES } from './program.ts';
 
 /** What else it does beside the first test, whose life is that of each. */
 const testInTurn = sampledTest(2);
+const describeInTurn = sampledDescribe(2);
 
 const UP_MS = 180_000;
 const PATIENCE = { timeoutMs: 120_000 };
@@ -207,35 +208,32 @@ describe('machinist try', () => {
     expect(await everything(api)).toEqual(before);
   });
 
-  describe('in a cluster with the definitions already', () => {
+  describeInTurn('in a cluster with the definitions already', () => {
     beforeAll(() => applyManifests(api, readManifests(CRD_FOLDERS.original)));
-    testInTurn(
-      'leaves them there, removes Nodes that are left without their machines, and says only what it has done',
-      async () => {
-        const before = await everything(api);
-        await using program = start('--yes');
-        await program.says(RUNNING, UP_MS);
-        program.kill('SIGINT');
-        await program.ended();
-        const nothing = ['--type=merge', '-p', '{"metadata":{"finalizers":null}}'];
-        const kinds = ['mcd', 'mcs', 'mc', 'machineclasses', 'secrets'].join(',');
-        const names = (await kubectl('-n', 'machinist-try', 'get', kinds, '-o', 'name')).split('\n').filter(Boolean);
-        for (const name of names) await kubectl('-n', 'machinist-try', 'patch', name, ...nothing);
-        await kubectl('delete', 'namespace', 'machinist-try');
+    test('leaves them there, removes Nodes that are left without their machines, and says only what it has done', async () => {
+      const before = await everything(api);
+      await using program = start('--yes');
+      await program.says(RUNNING, UP_MS);
+      program.kill('SIGINT');
+      await program.ended();
+      const nothing = ['--type=merge', '-p', '{"metadata":{"finalizers":null}}'];
+      const kinds = ['mcd', 'mcs', 'mc', 'machineclasses', 'secrets'].join(',');
+      const names = (await kubectl('-n', 'machinist-try', 'get', kinds, '-o', 'name')).split('\n').filter(Boolean);
+      for (const name of names) await kubectl('-n', 'machinist-try', 'patch', name, ...nothing);
+      await kubectl('delete', 'namespace', 'machinist-try');
 
-        const undone = await run('--undo', '--yes');
+      const undone = await run('--undo', '--yes');
 
-        expect(undone).toMatchObject({ code: 0, stderr: '' });
-        expect(undone.stdout).toContain('Removed the Nodes.');
-        expect(undone.stdout).not.toContain('Removed namespace');
-        expect(undone.stdout).toContain(
-          'Keeping CustomResourceDefinition machines.machine.sapcloud.io: it existed before.\n',
-        );
-        await eventually(async () => expect(await everything(api)).toEqual(before), PATIENCE);
-      },
-    );
+      expect(undone).toMatchObject({ code: 0, stderr: '' });
+      expect(undone.stdout).toContain('Removed the Nodes.');
+      expect(undone.stdout).not.toContain('Removed namespace');
+      expect(undone.stdout).toContain(
+        'Keeping CustomResourceDefinition machines.machine.sapcloud.io: it existed before.\n',
+      );
+      await eventually(async () => expect(await everything(api)).toEqual(before), PATIENCE);
+    });
 
-    testInTurn('refuses to run where somebody has objects of these kinds', async () => {
+    test('refuses to run where somebody has objects of these kinds', async () => {
       await api.send('POST', CLASSES, somebodysClass);
 
       const { code, stdout, stderr } = await run('--yes');
@@ -247,7 +245,7 @@ describe('machinist try', () => {
       );
     });
 
-    testInTurn('refuses a namespace of its name that it has not created', async () => {
+    test('refuses a namespace of its name that it has not created', async () => {
       await api.send('POST', '/api/v1/namespaces', { metadata: { name: 'machinist-try' } });
 
       const runs = [await run('--yes'), await run('--undo', '--yes')];

@@ -1,4 +1,4 @@
-import { test } from '@jest/globals';
+import { describe, test } from '@jest/globals';
 
 import { choiceOf, choose, isInSample, reportOf, type Table } from '../../hack/test/sample.ts';
 
@@ -18,13 +18,24 @@ export function sampledSeeds(name: string, seeds: readonly number[], least = 1):
 /** Adds a test, as `test` does. */
 type AddTest = (name: string, fn: () => Promise<void>, timeoutMs?: number) => void;
 
-/** Like `test`, for what shows in another form what other tests of the file show: one in so many is run, as the commit decides by its name. */
+/** Like `test`, for what shows in another form what other tests of its block show: one in so many is run, as the commit decides by its name. */
 export function sampledTest(oneIn: number): AddTest {
   const add: AddTest = test;
-  const choice = choiceOf(process.env);
   return (name, fn, timeoutMs) => {
-    if (!isInSample(name, oneIn, choice)) return;
-    process.stdout.write(`in the sample: ${name}\n`);
-    add(name, fn, timeoutMs);
+    if (isTaken(name, oneIn)) add(name, fn, timeoutMs);
   };
+}
+
+/** Like `describe`, for a block that is run or left out as a whole, as `sampledTest` does: jest refuses the hooks of a block whose tests are all left out. */
+export function sampledDescribe(oneIn: number): (name: string, block: () => void) => void {
+  const add: (name: string, block: () => void) => void = describe;
+  return (name, block) => {
+    if (isTaken(name, oneIn)) add(name, block);
+  };
+}
+
+function isTaken(name: string, oneIn: number): boolean {
+  const is = isInSample(name, oneIn, choiceOf(process.env));
+  if (is) process.stdout.write(`in the sample: ${name}\n`);
+  return is;
 }

@@ -1,22 +1,22 @@
-import { afterEach, describe, expect } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 
 import { eventually } from '../expect/eventually.ts';
-import { sampledTest } from '../expect/sampled.ts';
+import { sampledDescribe } from '../expect/sampled.ts';
 import type { Bed } from './bed.ts';
 import { callOf, create, newDriver, remove, requestFor } from './driver.ts';
 import { belongingsOf, clear, SELDOM } from './leftovers.ts';
 
 /** The driver's unit tests show each on a simulated cloud. */
-const testInTurn = sampledTest(2);
+const describeInTurn = sampledDescribe(2);
 
 /** Services that die while machines are made. */
 export function describeOutages(bed: Bed): void {
-  describe('while services are down', () => {
+  describeInTurn('while services are down', () => {
     afterEach(async () => {
       await clear(bed);
     });
 
-    testInTurn('Neutron: nothing is made, and everything once it is back', async () => {
+    test('Neutron: nothing is made, and everything once it is back', async () => {
       await using driver = newDriver();
       await create(driver, requestFor(bed, 'm-1'));
       await bed.kill('neutron');
@@ -33,7 +33,7 @@ export function describeOutages(bed: Bed): void {
     });
 
     // promise: openstack/services-die-middle
-    testInTurn('Nova, in the middle of a build: the server that it forgot is made anew', async () => {
+    test('Nova, in the middle of a build: the server that it forgot is made anew', async () => {
       const slow = { availabilityZone: 'slow' };
       const first = newDriver();
       const given = new AbortController();
@@ -56,7 +56,7 @@ export function describeOutages(bed: Bed): void {
       expect((await belongingsOf(bed)).servers).toHaveLength(1);
     });
 
-    testInTurn('a compute host: its server can be deleted, with all that belongs to it', async () => {
+    test('a compute host: its server can be deleted, with all that belongs to it', async () => {
       await using driver = newDriver();
       const request = requestFor(bed, 'm-1', { availabilityZone: 'small' });
       await create(driver, request);
@@ -70,7 +70,7 @@ export function describeOutages(bed: Bed): void {
     });
 
     // The last ones: tokens stay short.
-    testInTurn('Keystone: a scheduler that cannot ask is not taken for a cloud without room', async () => {
+    test('Keystone: a scheduler that cannot ask is not taken for a cloud without room', async () => {
       await using driver = newDriver();
       await create(driver, requestFor(bed, 'm-1'));
       await bed.kill('keystone');
@@ -87,24 +87,21 @@ export function describeOutages(bed: Bed): void {
       expect((await belongingsOf(bed)).servers.map(({ name }) => name).toSorted()).toEqual(['m-1', 'm-2']);
     });
 
-    testInTurn(
-      'Keystone, whose tokens are short now: one that ends in the middle of a build is renewed by its user and by Nova',
-      async () => {
-        const { proxy } = bed;
-        await bed.kill('keystone');
-        await bed.revive('keystone', { tokenSeconds: 15 });
-        proxy.begin();
-        await using driver = newDriver();
+    test('Keystone, whose tokens are short now: one that ends in the middle of a build is renewed by its user and by Nova', async () => {
+      const { proxy } = bed;
+      await bed.kill('keystone');
+      await bed.revive('keystone', { tokenSeconds: 15 });
+      proxy.begin();
+      await using driver = newDriver();
 
-        const { nodeName } = await create(
-          driver,
-          requestFor(bed, 'm-1', { availabilityZone: 'slow' }, { secret: proxy.secret }),
-        );
+      const { nodeName } = await create(
+        driver,
+        requestFor(bed, 'm-1', { availabilityZone: 'slow' }, { secret: proxy.secret }),
+      );
 
-        expect(nodeName).toBe('m-1');
-        expect(proxy.seen(/POST .*\/auth\/tokens/).length).toBeGreaterThan(1);
-        expect((await belongingsOf(bed)).servers).toMatchObject([{ status: 'ACTIVE' }]);
-      },
-    );
+      expect(nodeName).toBe('m-1');
+      expect(proxy.seen(/POST .*\/auth\/tokens/).length).toBeGreaterThan(1);
+      expect((await belongingsOf(bed)).servers).toMatchObject([{ status: 'ACTIVE' }]);
+    });
   });
 }

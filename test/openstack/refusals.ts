@@ -1,9 +1,9 @@
-import { afterEach, describe, expect } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 
 import type { DriverCode } from '../../pkg/driver/error.ts';
 import type { SecretTexts } from '../drivers/requests.ts';
 import { eventually } from '../expect/eventually.ts';
-import { sampledTest } from '../expect/sampled.ts';
+import { sampledDescribe } from '../expect/sampled.ts';
 import { Api } from './api.ts';
 import type { Bed } from './bed.ts';
 import { callOf, create, heeding, newDriver, remove, requestFor } from './driver.ts';
@@ -11,7 +11,7 @@ import { belongingsOf, clear, SELDOM } from './leftovers.ts';
 import { LOSSY_REGION, PROJECTS, PUBLIC_KEY, seedImage } from './seed.ts';
 
 /** The driver's unit tests show each on a simulated cloud. */
-const testInTurn = sampledTest(2);
+const describeInTurn = sampledDescribe(2);
 
 interface Row {
   readonly what: string;
@@ -84,14 +84,14 @@ const ROWS: readonly Row[] = [
 
 /** What cannot be made, why, and that nothing stays of it. */
 export function describeRefusals(bed: Bed): void {
-  describe('a machine that cannot be made', () => {
+  describeInTurn('a machine that cannot be made', () => {
     afterEach(async () => {
       await clear(bed);
     });
 
     // promise: openstack/exist-ambiguous-named-member
     // promise: openstack/cloud/unknown-flavor-resourceexhausted-two
-    testInTurn('says why, leaves nothing, and is made by the same driver when it is put right', async () => {
+    test('says why, leaves nothing, and is made by the same driver when it is put right', async () => {
       await using driver = newDriver();
       await seedImage(bed.admin, 'twice');
       await seedImage(bed.admin, 'twice');
@@ -109,83 +109,77 @@ export function describeRefusals(bed: Bed): void {
       await expect(create(driver, requestFor(bed, 'm-1'))).resolves.toMatchObject({ nodeName: 'm-1' });
     });
 
-    testInTurn(
-      'because there is no floating IP for it has no server either, and is made when there is one',
-      async () => {
-        await using driver = newDriver();
-        const allocated = requestFor(bed, 'm-1', { floatingIP: { networkName: 'outside' } });
-        const given = requestFor(bed, 'm-2', { floatingIP: { networkName: 'outside', address: '172.24.4.200' } });
-        const setQuota = async (floatingip: number) => {
-          const path = `/v2.0/quotas/${bed.user.projectID}`;
-          await bed.admin.call('neutron', 'PUT', path, { quota: { floatingip } });
-        };
-        await setQuota(0);
-        try {
-          await expect(driver.createMachine(allocated, callOf())).rejects.toMatchObject({
-            code: 'ResourceExhausted',
-            detail: expect.stringContaining('allocating the floating IP: 409'),
-          });
-          await expect(driver.createMachine(given, callOf())).rejects.toMatchObject({
-            code: 'InvalidArgument',
-            detail: expect.stringContaining('there is no floating IP 172.24.4.200 in the project'),
-          });
-          expect(await belongingsOf(bed)).toEqual({ servers: [], ports: [], floatingIPs: [] });
-        } finally {
-          await setQuota(-1);
-        }
+    test('because there is no floating IP for it has no server either, and is made when there is one', async () => {
+      await using driver = newDriver();
+      const allocated = requestFor(bed, 'm-1', { floatingIP: { networkName: 'outside' } });
+      const given = requestFor(bed, 'm-2', { floatingIP: { networkName: 'outside', address: '172.24.4.200' } });
+      const setQuota = async (floatingip: number) => {
+        const path = `/v2.0/quotas/${bed.user.projectID}`;
+        await bed.admin.call('neutron', 'PUT', path, { quota: { floatingip } });
+      };
+      await setQuota(0);
+      try {
+        await expect(driver.createMachine(allocated, callOf())).rejects.toMatchObject({
+          code: 'ResourceExhausted',
+          detail: expect.stringContaining('allocating the floating IP: 409'),
+        });
+        await expect(driver.createMachine(given, callOf())).rejects.toMatchObject({
+          code: 'InvalidArgument',
+          detail: expect.stringContaining('there is no floating IP 172.24.4.200 in the project'),
+        });
+        expect(await belongingsOf(bed)).toEqual({ servers: [], ports: [], floatingIPs: [] });
+      } finally {
+        await setQuota(-1);
+      }
 
-        await create(driver, allocated);
+      await create(driver, allocated);
 
-        const { ports, floatingIPs } = await belongingsOf(bed);
-        expect(floatingIPs).toMatchObject([{ port_id: ports[0]?.id }]);
-      },
-    );
+      const { ports, floatingIPs } = await belongingsOf(bed);
+      expect(floatingIPs).toMatchObject([{ port_id: ports[0]?.id }]);
+    });
 
     // promise: openstack/no-router-no-server
-    testInTurn(
-      'because no router leads outside, or what routes is down, has no server either, and is made when that is over',
-      async () => {
-        await using driver = newDriver();
-        const floatingIP = { networkName: 'outside' };
-        const request = requestFor(bed, 'm-1', { floatingIP });
-        const { routers } = await bed.admin.call<{ routers: { id: string }[] }>('neutron', 'GET', '/v2.0/routers');
-        const path = `/v2.0/routers/${routers[0]?.id}`;
-        const subnet = { subnet_id: bed.seeds.subnetID };
-        await bed.admin.call('neutron', 'PUT', `${path}/remove_router_interface`, subnet);
-        try {
-          await expect(
-            heeding('create', async () => await driver.createMachine(request, callOf())),
-          ).rejects.toMatchObject({
-            code: 'InvalidArgument',
-            detail: expect.stringMatching(/^allocating the floating IP: 404 External network \S+ is not reachable/),
-          });
-          expect(await belongingsOf(bed)).toEqual({ servers: [], ports: [], floatingIPs: [] });
-        } finally {
-          await bed.admin.call('neutron', 'PUT', `${path}/add_router_interface`, subnet);
-        }
-        await create(driver, request);
-
-        const { proxy } = bed;
-        let refused = 0;
-        proxy.begin((method, url) => {
-          const isRefused = method === 'POST' && url.endsWith('/floatingips') && refused++ < 2;
-          return isRefused ? { status: 503, retryAfter: '1' } : undefined;
+    test('because no router leads outside, or what routes is down, has no server either, and is made when that is over', async () => {
+      await using driver = newDriver();
+      const floatingIP = { networkName: 'outside' };
+      const request = requestFor(bed, 'm-1', { floatingIP });
+      const { routers } = await bed.admin.call<{ routers: { id: string }[] }>('neutron', 'GET', '/v2.0/routers');
+      const path = `/v2.0/routers/${routers[0]?.id}`;
+      const subnet = { subnet_id: bed.seeds.subnetID };
+      await bed.admin.call('neutron', 'PUT', `${path}/remove_router_interface`, subnet);
+      try {
+        await expect(
+          heeding('create', async () => await driver.createMachine(request, callOf())),
+        ).rejects.toMatchObject({
+          code: 'InvalidArgument',
+          detail: expect.stringMatching(/^allocating the floating IP: 404 External network \S+ is not reachable/),
         });
-        const other = requestFor(bed, 'm-2', { floatingIP, region: LOSSY_REGION }, { secret: proxy.secret });
-        await expect(driver.createMachine(other, callOf())).rejects.toMatchObject({ code: 'Unavailable' });
-        expect((await belongingsOf(bed)).servers).toMatchObject([{ name: 'm-1' }]);
-        await create(driver, other);
+        expect(await belongingsOf(bed)).toEqual({ servers: [], ports: [], floatingIPs: [] });
+      } finally {
+        await bed.admin.call('neutron', 'PUT', `${path}/add_router_interface`, subnet);
+      }
+      await create(driver, request);
 
-        const { servers, ports, floatingIPs } = await belongingsOf(bed);
-        expect([servers.length, refused]).toEqual([2, 3]);
-        expect(new Set(floatingIPs.map(({ port_id: port }) => port))).toEqual(new Set(ports.map(({ id }) => id)));
-        expect(floatingIPs).toHaveLength(2);
-      },
-    );
+      const { proxy } = bed;
+      let refused = 0;
+      proxy.begin((method, url) => {
+        const isRefused = method === 'POST' && url.endsWith('/floatingips') && refused++ < 2;
+        return isRefused ? { status: 503, retryAfter: '1' } : undefined;
+      });
+      const other = requestFor(bed, 'm-2', { floatingIP, region: LOSSY_REGION }, { secret: proxy.secret });
+      await expect(driver.createMachine(other, callOf())).rejects.toMatchObject({ code: 'Unavailable' });
+      expect((await belongingsOf(bed)).servers).toMatchObject([{ name: 'm-1' }]);
+      await create(driver, other);
+
+      const { servers, ports, floatingIPs } = await belongingsOf(bed);
+      expect([servers.length, refused]).toEqual([2, 3]);
+      expect(new Set(floatingIPs.map(({ port_id: port }) => port))).toEqual(new Set(ports.map(({ id }) => id)));
+      expect(floatingIPs).toHaveLength(2);
+    });
 
     // promise: openstack/quota-zone-subnet-room
     // promise: openstack/cloud/capacity-quota-resourceexhausted-machine
-    testInTurn('because there is no room, in quota, zone or subnet, is made when there is', async () => {
+    test('because there is no room, in quota, zone or subnet, is made when there is', async () => {
       await using driver = newDriver();
       const { tightNetworkID, networkID } = bed.seeds;
       // Another project's network: addresses of pods need its owner.
@@ -222,37 +216,34 @@ export function describeRefusals(bed: Bed): void {
 
     // promise: openstack/changed-password-told-correction
     // promise: openstack/cloud/wrong-credentials-unauthenticated-corrected
-    testInTurn(
-      'since its password was changed is made when the Secret has the new one, and by an application credential',
-      async () => {
-        await using driver = newDriver();
-        const old = { username: 'changing', password: 'old-password' };
-        const secret = { ...old, password: 'new-password' };
-        const id = await newUser(bed, old);
-        await create(driver, requestFor(bed, 'm-1', {}, { secret: old }));
-        await bed.admin.call('keystone', 'PATCH', `/v3/users/${id}`, { user: { password: secret.password } });
+    test('since its password was changed is made when the Secret has the new one, and by an application credential', async () => {
+      await using driver = newDriver();
+      const old = { username: 'changing', password: 'old-password' };
+      const secret = { ...old, password: 'new-password' };
+      const id = await newUser(bed, old);
+      await create(driver, requestFor(bed, 'm-1', {}, { secret: old }));
+      await bed.admin.call('keystone', 'PATCH', `/v3/users/${id}`, { user: { password: secret.password } });
 
-        // The token of before is good for a while: services remember it.
-        await using another = newDriver();
-        const refused = create(another, requestFor(bed, 'm-2', {}, { secret: old }));
-        await expect(refused).rejects.toMatchObject({ code: 'Unauthenticated' });
-        // Keystone counts in seconds: a token of the second in which the password was changed is void.
-        const made = async () => await another.createMachine(requestFor(bed, 'm-2', {}, { secret }), callOf());
-        await eventually(made, SELDOM);
-        const application = await applicationCredential(bed, id, secret);
-        const file = { ...NO_KEYS, 'clouds.yaml': cloudsOf(bed, id, secret), cloud: 'bed' };
-        expect(await another.getMachineStatus(requestFor(bed, 'm-1', {}, { secret: file }), callOf())).toMatchObject({
-          nodeName: 'm-1',
-        });
-        const { providerID } = await driver.getMachineStatus(
-          requestFor(bed, 'm-2', {}, { secret: application }),
-          callOf(),
-        );
+      // The token of before is good for a while: services remember it.
+      await using another = newDriver();
+      const refused = create(another, requestFor(bed, 'm-2', {}, { secret: old }));
+      await expect(refused).rejects.toMatchObject({ code: 'Unauthenticated' });
+      // Keystone counts in seconds: a token of the second in which the password was changed is void.
+      const made = async () => await another.createMachine(requestFor(bed, 'm-2', {}, { secret }), callOf());
+      await eventually(made, SELDOM);
+      const application = await applicationCredential(bed, id, secret);
+      const file = { ...NO_KEYS, 'clouds.yaml': cloudsOf(bed, id, secret), cloud: 'bed' };
+      expect(await another.getMachineStatus(requestFor(bed, 'm-1', {}, { secret: file }), callOf())).toMatchObject({
+        nodeName: 'm-1',
+      });
+      const { providerID } = await driver.getMachineStatus(
+        requestFor(bed, 'm-2', {}, { secret: application }),
+        callOf(),
+      );
 
-        expect(providerID).toMatch(/^openstack:/);
-        expect((await belongingsOf(bed)).servers.map(({ name }) => name).toSorted()).toEqual(['m-1', 'm-2']);
-      },
-    );
+      expect(providerID).toMatch(/^openstack:/);
+      expect((await belongingsOf(bed)).servers.map(({ name }) => name).toSorted()).toEqual(['m-1', 'm-2']);
+    });
   });
 }
 
