@@ -68,6 +68,7 @@ test.each([
   // Of a cluster, with a name after it; and a hash of a name.
   { segment: `${UUID}-worker`, is: false },
   { segment: `${UUID}?vm=shoot-pool-5f7c9d8b64-x2k4q`, is: false },
+  { segment: `${UUID}#${UID}`, is: false },
   { segment: '0be4d1c2-beef-5a1b-9c3d-00000000cafe', is: false },
   { segment: 'cn-hangzhou.i-bp1a2b3c4d5e6f7g', is: true },
   { segment: 'ocid1.instance.oc1.iad.anuwcljt5x2k4qabcd', is: true },
@@ -75,6 +76,10 @@ test.each([
   { segment: '1234567', is: false },
   { segment: 'i-00000001', is: false },
   { segment: 'vm0000001a', is: false },
+  { segment: '00000000-0000-0000-0000-000000000017', is: false },
+  { segment: '00000000-0000-0000-0000-000000000000', is: false },
+  { segment: 'node_5f3a9b2c', is: false },
+  { segment: 'dev1_machine12a', is: false },
   { segment: 'machine1234567', is: false },
   // As each may name them.
   { segment: 'virtualmachine', is: false },
@@ -93,6 +98,17 @@ test.each([
   const given = ['shoot-pool-5f7c9d8b64-x2k4q', UID];
 
   expect(endInOneDrawn(`x:///place/${segment}`, `x:///place-a/${segment}`, given)).toBe(is);
+});
+
+test.each([
+  { name: 'shoot--foo--hangzhou-pool-z1-5f7c9-abcde', segment: 'cn-hangzhou.i-bp1a2b3c4d5e6f7g' },
+  { name: 'shoot--p--frankfurt-w-5f7c9-x2k4q', segment: 'ocid1.instance.oc1.eu-frankfurt-1.anuwcljt5x2k4qabcd' },
+  { name: 'instance-pool-5f7c9-x2k4q', segment: `instance-${UUID}` },
+  { name: 'shoot--p--westeurope-w-5f7c9-x2k4q', segment: `vm_${UUID}?zone=westeurope-1` },
+  { name: 'be', segment: UUID },
+  { name: 'vm', segment: `urn:vcloud:vm:${UUID}` },
+])('what stands beside a drawn word, or is in it by chance, makes nothing of $segment that is like $name', (row) => {
+  expect(endInOneDrawn(`x:///place/${row.segment}`, `x:///place-a/${row.segment}`, [row.name, UID])).toBe(true);
 });
 
 test('ids that end in two drawn segments are of two VMs', () => {

@@ -27,7 +27,8 @@ export function endInOneDrawn(a: string, b: string, given: readonly string[]): b
   if (isSameVM(a, b) !== true) return false;
   const segment = lastSegment(a);
   const [, word = ''] = DRAWN_UUID.exec(segment) ?? DRAWN_WORD.exec(segment) ?? [];
-  const isMade = hasPartOf(segment, given) || given.some((one) => one !== '' && segment.includes(one.toLowerCase()));
+  const values = segment.split(/[?&=#]/).slice(1);
+  const isMade = hasPartOf(word, given) || given.some((one) => values.includes(one.toLowerCase()));
   return isDrawn(word) && !isMade;
 }
 
@@ -35,7 +36,7 @@ export function endInOneDrawn(a: string, b: string, given: readonly string[]): b
 const DRAWN_UUID =
   /^(?:[\da-z-]+\.)*(?:[a-z]+[-_:])*(?:[\da-z]{4}_)?((?!.{14}[35].{4}[89ab])[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})(?:\?.*)?$/;
 /** A word after `i-`, which a region may precede, and the like. Of more words drivers make names, from which hashes of names cannot be told. */
-const DRAWN_WORD = /^(?:[\da-z-]+\.)*(?:[a-z]{1,3}-|[\da-z]{4}_)?([\da-z]+)$/;
+const DRAWN_WORD = /^(?:[\da-z-]+\.)*(?:[a-z]{1,3}-|\d{4}_)?([\da-z]+)$/;
 
 /** A part that is too long for chance. */
 const PART_LENGTH = 8;
@@ -51,7 +52,7 @@ function hasPartOf(word: string, given: readonly string[]): boolean {
 
 /** Whether a word is too long for chance, and no count with leading zeros, nor one of up to seven digits, after letters. */
 function isDrawn(word: string): boolean {
-  const significant = word.replace(/^[a-z]*0+/, '');
+  const significant = word.replace(/^[a-z]*[0-]+/, '');
   return significant.length >= PART_LENGTH && !/^[a-z]*\d{0,7}$/.test(significant);
 }
 
