@@ -237,11 +237,12 @@ const scaleSets = (deps: RolloutDeps & OrderDeps): DeploymentStep => ({
     if (observed === undefined) return AGAIN;
     pass.observed = observed;
     const { spec } = observed.deployment;
+    const hold = orderHoldOf(deps, observed);
     if (pass.isCutShort === true) {
+      pass.waitsFor = hold?.message;
       if (await scaleAsRolledBack(deps, pass)) return stop;
       return spec.strategy?.type === 'InPlaceUpdate' ? await endBegunUpdates(deps, pass, !isToBegin(observed)) : stop;
     }
-    const hold = orderHoldOf(deps, observed);
     const isHeld = spec.paused === true || hold !== undefined;
     // What has no rollout is scaled where that is told: else that would come and go with each change of replicas.
     if (!isHeld && strategyFor(observed, deps.targets.all().length > 0) === undefined) return next;
@@ -264,16 +265,27 @@ const scaleSets = (deps: RolloutDeps & OrderDeps): DeploymentStep => ({
 });
 
 /**
- * Obeys the replicas while a rollback is refused. What exists beyond them stays, unless fewer are wanted: the rollback may be accepted the next
- * time. A Recreate does not grow while Machines of before are still going.
+ * Obeys the replicas while a rollback is refused. No set is the new one then: what is wanted more comes of a template that works, if there is one.
+ * What exists beyond them stays, unless fewer are wanted: the rollback may be accepted the next time.
  */
 async function scaleAsRolledBack(deps: RolloutDeps, pass: DeploymentPass): Promise<boolean> {
-  const { newSet, oldSets, limits, strategy } = scalingFactsOf(pass.observed);
+  const facts = scalingFactsOf(pass.observed);
+  const { newSet, oldSets, strategy, limits } = facts;
   const sets = newSet === undefined ? oldSets : [newSet, ...oldSets];
-  if (strategy === 'Recreate' && oldSets.some(({ existing, size }) => existing > size)) return false;
+  const total = sumOf(sets, ({ size }) => size);
   const isLowered = sets.some(({ size, desiredNote = size }) => size > 0 && desiredNote > limits.replicas);
-  const surplus = Math.max(0, sumOf(sets, ({ size }) => size) - limits.replicas);
-  return await scaleOldSets(deps, pass, isLowered ? 0 : Math.min(surplus, limits.surge));
+  if (strategy === 'Recreate' && isRecreating(facts) && (total <= limits.replicas || !isLowered)) return false;
+  const surge = isLowered ? 0 : limits.surge;
+  if (strategy === 'InPlaceUpdate') return await scaleOldSets(deps, pass, surge);
+  const asOld = { newSet: undefined, oldSets: sets, strategy: 'RollingUpdate', isPaused: true };
+  const scaling = scale({ ...facts, ...asOld, limits: { ...limits, surge } });
+  return await resizeSets(deps, pass.observed, scaling, pass.signal);
+}
+
+/** Whether a Recreate has begun, and Machines of before are there, which may be going: none of another template is made beside them. */
+function isRecreating({ newSet, oldSets }: ReturnType<typeof scalingFactsOf>): boolean {
+  const hasBegun = (newSet?.size ?? 0) > 0 || oldSets.every(({ size }) => size === 0);
+  return hasBegun && oldSets.some(({ existing }) => existing > 0);
 }
 
 /** Said of a MachineDeployment whose new template would have to reach Machines that never become Nodes. */
