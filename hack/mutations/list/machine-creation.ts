@@ -31,7 +31,7 @@ export const MACHINE_CREATION: readonly Mutation[] = [
   },
   {
     in: 'DriverCalls.postpone',
-    from: 'this.#asItIsNow(input, sent, requeue(waitMs, waitingFor)',
+    from: 'this.#asItIsNow(ctx, call, requeue(waitMs, waitingFor)',
     to: 'waitFor(waitingFor',
     why: 'A machine waits forever after a creation without answer.',
     tests: ['unanswered.test.ts'],
@@ -45,8 +45,8 @@ export const MACHINE_CREATION: readonly Mutation[] = [
   },
   {
     in: 'DriverCalls.#start',
-    from: '> 0) { this',
-    to: '< 0) { this',
+    from: '> 0) { const',
+    to: '< 0) { const',
     why: 'Every event asks the provider again while a retry is waited for.',
     tests: ['create-vm.test.ts', 'unanswered.test.ts'],
   },

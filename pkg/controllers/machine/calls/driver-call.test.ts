@@ -7,8 +7,8 @@ import { GateClosedError } from '../../../kube/gate/gate.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { next, type StepResult } from '../../../work/reconcile/result.ts';
 import type { MachineStep } from '../context.ts';
-import { Retries } from './retries.ts';
-import { DriverCalls, StaleCallError, type CallKind } from './driver-call.ts';
+import { Retries, type CallKind } from './retries.ts';
+import { DriverCalls, StaleCallError } from './driver-call.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 const KINDS: readonly CallKind[] = ['create', 'initialize', 'status', 'delete'];
@@ -49,12 +49,12 @@ function start(kind: CallKind, ends: () => Promise<never>) {
       return progress.kind === 'waiting' ? progress.result : next;
     },
   };
-  const pass = async (): Promise<StepResult | undefined> => {
-    const { result } = await world.pass([...world.only('resolve'), call]);
+  const pass = async (...more: readonly MachineStep[]): Promise<StepResult | undefined> => {
+    const { result } = await world.pass([...world.only('resolve'), ...more, call]);
     await world.settle();
     return result;
   };
-  return { world, seen, pass };
+  return { world, seen, retries, pass };
 }
 
 /** Annotates the only object of a store, as kubectl does: the generation stays as it is. */
@@ -195,3 +195,22 @@ test.each([
     expect(seen).toEqual({ sent: 1, shown: row.shown, unprepared: row.unprepared, ended: 1 });
   },
 );
+
+test('a creation that was given up is looked at after its own wait, although its class has run out of something meanwhile', async () => {
+  const closed = new GateClosedError('outage', 'target', 'x');
+  const { pass, retries } = start('create', () => Promise.reject(closed));
+  const another = machine((m) => Object.assign(m.metadata, { name: 'm-2', uid: 'u-2' }));
+  const exhaust: MachineStep = {
+    name: 'exhaust',
+    run({ resolved }) {
+      if (resolved === undefined) throw new Error('the class was not resolved');
+      retries.sent(another, 'create', resolved);
+      retries.failed(another, 'create', new DriverError('ResourceExhausted', 'no room'));
+      return next;
+    },
+  };
+  await pass();
+
+  expect(await pass(exhaust)).toMatchObject({ kind: 'requeue', afterMs: 5_000 });
+  expect(await pass()).toMatchObject({ kind: 'requeue', afterMs: 15_000 });
+});

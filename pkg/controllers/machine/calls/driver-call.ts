@@ -3,23 +3,12 @@ import { retryOf, type RetriedCall } from '../../../driver/retry.ts';
 import { GateClosedError } from '../../../kube/gate/gate.ts';
 import { isReported } from '../../../base/log/reported.ts';
 import { requeue, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
-import { retryRequestOf } from '../../machine-facts/retry-request.ts';
 import type { MachineCopy } from '../../machine-facts/status.ts';
 import type { MachineContext, ResolvedClass } from '../context.ts';
 import { accountOf } from '../../../driver/account.ts';
 import { TurnAbandonedError } from '../../../driver/turn-abandoned.ts';
-import type { CallFailure, CallInput, Retries } from './retries.ts';
+import type { CallFailure, CallKind, Retries } from './retries.ts';
 import type { ActivityResults, MachineActivities } from './results.ts';
-
-/** The kinds of long work that are calls of a driver, and under which name each is retried. */
-const RETRIED_AS = {
-  create: 'create',
-  initialize: 'initialize',
-  status: 'status-of-deleted',
-  delete: 'delete',
-} as const satisfies Partial<Record<keyof ActivityResults, RetriedCall>>;
-
-export type CallKind = keyof typeof RETRIED_AS;
 
 /** When to ask again after a provider that has begun with a VM. */
 const UNDER_WAY_RETRY_MS = 5_000;
@@ -49,24 +38,10 @@ export interface MachineCall<K extends CallKind> {
   readonly unprepared?: (error: unknown) => void;
 }
 
-function inputOf({ machine }: MachineContext, resolved: ResolvedClass, kind: CallKind): CallInput {
-  const { fingerprint, classVersion, machineClass } = resolved;
-  return {
-    machineUID: machine.metadata.uid,
-    call: RETRIED_AS[kind],
-    fingerprint,
-    classVersion,
-    classUID: machineClass.metadata.uid,
-    isRequested: retryRequestOf(machine) !== '',
-  };
-}
-
 /** When calls of drivers about machines are sent, awaited and repeated. Remembers when a call that failed may be repeated. */
 export class DriverCalls {
   readonly #activities: MachineActivities;
   readonly #retries: Retries;
-  /** What calls that run, or whose answer is kept, were made of, by the UID of the Machine: the class may be another one when they end. */
-  readonly #sent = new Map<string, Map<CallKind, CallInput>>();
 
   constructor({ activities, retries }: { readonly activities: MachineActivities; readonly retries: Retries }) {
     this.#activities = activities;
@@ -84,35 +59,33 @@ export class DriverCalls {
     ctx: MachineContext,
     call: MachineCall<K>,
   ): { kind: 'answered'; answer: ActivityResults[K] } | { kind: 'waiting'; result: StepResult } {
-    const { uid } = ctx.machine.metadata;
+    const { machine } = ctx;
+    const { uid } = machine.metadata;
     const { kind, resolved, answerIn, waitingFor } = call;
-    const input = inputOf(ctx, resolved, kind);
-    this.#retries.see(input);
+    this.#retries.see(resolved);
     const activity = this.#activities.get(uid, kind);
-    if (activity === undefined) return waiting(this.#start(ctx, call, input));
+    if (activity === undefined) return waiting(this.#start(ctx, call));
     if (activity.state === 'running') return waiting(waitFor(waitingFor.answer));
     const answer = activity.state === 'done' ? { value: activity.result } : answerOf(activity.error, answerIn);
-    const sent = this.#sentAs(input, kind);
     if (answer !== undefined) {
       // "Not yet" is no success: nothing was learned of what the provider can give.
-      if (answer.value !== undefined) this.#retries.succeeded(sent);
+      if (answer.value !== undefined) this.#retries.succeeded(machine, kind);
       return { kind: 'answered', answer: answer.value };
     }
     this.#activities.forget(uid, kind);
     // `answer` is undefined only for one that failed.
-    const result = this.#failed(ctx, call, sent, 'error' in activity ? activity.error : undefined);
-    return waiting(this.#asItIsNow(input, sent, result));
+    const result = this.#failed(ctx, call, 'error' in activity ? activity.error : undefined);
+    return waiting(this.#asItIsNow(ctx, call, result));
   }
 
-  /** What the call was made of that has ended: what it says is true of that, and of nothing that was changed meanwhile. */
-  #sentAs(input: CallInput, kind: CallKind): CallInput {
-    return this.#sent.get(input.machineUID)?.get(kind) ?? input;
-  }
-
-  /** A call whose input has changed while it ran waits for nothing that its failure asks for. */
-  #asItIsNow(input: CallInput, sent: CallInput, result: StepResult): StepResult {
-    if (input.fingerprint === sent.fingerprint || result.kind !== 'requeue') return result;
-    return requeue(this.#retries.waitMs(input), result.waitingFor);
+  /** A call that would be made of something else than it was when it was sent waits for nothing that its failure asks for. */
+  #asItIsNow(
+    { machine }: MachineContext,
+    { kind, resolved }: Pick<MachineCall<CallKind>, 'kind' | 'resolved'>,
+    result: StepResult,
+  ): StepResult {
+    if (result.kind !== 'requeue' || this.#retries.wasMadeOf(machine, kind, resolved)) return result;
+    return requeue(this.#retries.waitMs(machine, kind, resolved), result.waitingFor);
   }
 
   /** Takes an answer back that cannot be true, as a failure of the call; returns what ends the pass. */
@@ -122,115 +95,106 @@ export class DriverCalls {
     error: DriverError,
     waitingFor: string,
   ): StepResult {
-    const input = inputOf(ctx, call.resolved, call.kind);
-    const sent = this.#sentAs(input, call.kind);
-    this.#retries.refused(sent, error);
-    this.#report(ctx, call, sent, error);
-    this.#activities.forget(ctx.machine.metadata.uid, call.kind);
-    this.#show(call, sent);
-    return requeue(this.#retries.waitMs(input), waitingFor);
+    const { machine } = ctx;
+    const { kind, resolved } = call;
+    this.#activities.forget(machine.metadata.uid, kind);
+    this.#tell(ctx, call, error, true);
+    return requeue(this.#retries.waitMs(machine, kind, resolved), waitingFor);
   }
 
   /** Puts the next attempt off by `waitMs`, because of something other than a failure; returns what ends the pass. */
   postpone(
     ctx: MachineContext,
-    { kind, resolved }: Pick<MachineCall<CallKind>, 'kind' | 'resolved'>,
+    call: Pick<MachineCall<CallKind>, 'kind' | 'resolved'>,
     waitMs: number,
     waitingFor: string,
   ): StepResult {
-    this.#activities.forget(ctx.machine.metadata.uid, kind);
-    const input = inputOf(ctx, resolved, kind);
-    const sent = this.#sentAs(input, kind);
-    this.#retries.postpone(sent, waitMs);
-    return this.#asItIsNow(input, sent, requeue(waitMs, waitingFor));
+    const { machine } = ctx;
+    this.#activities.forget(machine.metadata.uid, call.kind);
+    this.#retries.postpone(machine, call.kind, waitMs);
+    return this.#asItIsNow(ctx, call, requeue(waitMs, waitingFor));
   }
 
   /** How often in a row this call had no answer in its time. */
-  timeoutsOf(ctx: MachineContext, resolved: ResolvedClass, kind: CallKind): number {
-    return this.#retries.timeoutsOf(inputOf(ctx, resolved, kind));
+  timeoutsOf({ machine }: MachineContext, resolved: ResolvedClass, kind: CallKind): number {
+    return this.#retries.timeoutsOf(machine, kind, resolved);
   }
 
   /** Whether this call has failed, as far as this process knows, and nothing that it is made of has changed since. */
-  hasFailed(ctx: MachineContext, resolved: ResolvedClass, kind: CallKind): boolean {
-    return this.#retries.failuresOf(inputOf(ctx, resolved, kind)) > 0;
+  hasFailed({ machine }: MachineContext, resolved: ResolvedClass, kind: CallKind): boolean {
+    return this.#retries.failuresOf(machine, kind, resolved) > 0;
   }
 
   forget(machineUID: string): void {
     this.#retries.forget(machineUID);
-    this.#sent.delete(machineUID);
   }
 
-  #start<K extends CallKind>({ observed, key }: MachineContext, call: MachineCall<K>, input: CallInput): StepResult {
+  #start<K extends CallKind>({ machine, key }: MachineContext, call: MachineCall<K>): StepResult {
     const { kind, resolved, waitingFor } = call;
     const recorded = call.recorded?.();
-    if (recorded !== undefined) this.#retries.restore(input, recorded.error, recorded.agoMs);
-    const waitMs = this.#retries.waitMs(input);
+    if (recorded !== undefined) this.#retries.restore(machine, kind, resolved, recorded);
+    const waitMs = this.#retries.waitMs(machine, kind, resolved);
     if (waitMs > 0) {
-      this.#show(call, input);
+      const failure = this.#retries.failureOf(machine, kind, resolved);
+      if (failure !== undefined) call.show(failure);
       return requeue(waitMs, waitingFor.attempt);
     }
     call.sent?.();
-    const { uid } = observed.metadata;
-    this.#sent.set(uid, (this.#sent.get(uid) ?? new Map<CallKind, CallInput>()).set(kind, input));
+    this.#retries.sent(machine, kind, resolved);
+    const { uid } = machine.metadata;
     const account = accountOf(resolved.driver.provider, resolved.machineClass);
     const subject = { uid, key, account };
     this.#activities.startOrGet(subject, kind, call.send);
     return waitFor(waitingFor.answer);
   }
 
-  #failed<K extends CallKind>(ctx: MachineContext, call: MachineCall<K>, input: CallInput, error: unknown): StepResult {
+  #failed<K extends CallKind>(ctx: MachineContext, call: MachineCall<K>, error: unknown): StepResult {
+    const { machine } = ctx;
+    const { kind, underWay, waitingFor } = call;
     call.ended?.(error);
     // The pass for what has changed may have been while the call waited for its turn.
     if (error instanceof StaleCallError) return requeue(0, 'the latest version of the Machine');
     if (wasGivenUp(error)) {
-      this.#retries.postpone(input, GIVEN_UP_RETRY_MS);
+      this.#retries.postpone(machine, kind, GIVEN_UP_RETRY_MS);
       return requeue(GIVEN_UP_RETRY_MS, 'the clusters to be reachable');
     }
     if (!(error instanceof DriverError)) {
       call.unprepared?.(error);
       // Events must not ask the provider again and again while the API server refuses.
-      this.#retries.postpone(input, GIVEN_UP_RETRY_MS);
+      this.#retries.postpone(machine, kind, GIVEN_UP_RETRY_MS);
       throw error;
     }
-    if (call.underWay !== undefined && error.code === 'Uninitialized')
-      return this.#continue(ctx, call.underWay, call, input, error);
-    this.#retries.failed(input, error);
-    this.#report(ctx, call, input, error);
-    this.#show(call, input);
-    return requeue(this.#retries.waitMs(input), call.waitingFor.attempt);
+    if (underWay !== undefined && error.code === 'Uninitialized') return this.#continue(ctx, underWay, call, error);
+    return requeue(this.#tell(ctx, call, error), waitingFor.attempt);
   }
 
   #continue<K extends CallKind>(
-    { log }: MachineContext,
+    { machine, log }: MachineContext,
     show: (error: DriverError) => void,
     { kind, resolved, waitingFor }: MachineCall<K>,
-    input: CallInput,
     error: DriverError,
   ): StepResult {
     const waitMs = Math.max(UNDER_WAY_RETRY_MS, error.retryAfterMs ?? 0);
-    this.#retries.postpone(input, waitMs);
+    this.#retries.postpone(machine, kind, waitMs);
     log.debug({ call: kind, provider: resolved.driver.provider, err: error.detail }, 'VM operation in progress');
     show(error);
     return requeue(waitMs, waitingFor.answer);
   }
 
-  /** Logs a failure in the provider's words. */
-  #report(
-    { log }: MachineContext,
-    { kind, resolved }: Pick<MachineCall<CallKind>, 'kind' | 'resolved'>,
-    input: CallInput,
+  /** Remembers a failure, logs it in the provider's words, and shows it; returns how long the call waits. */
+  #tell(
+    { machine, log }: MachineContext,
+    { kind, resolved, show }: Pick<MachineCall<CallKind>, 'kind' | 'resolved' | 'show'>,
     error: DriverError,
-  ): void {
-    const attempt = this.#retries.failuresOf(input);
+    isAnswer = false,
+  ): number {
+    const { failures, forMs, waitMs } = this.#retries.failed(machine, kind, error, isAnswer);
     const { code, detail } = error;
     const { provider } = resolved.driver;
-    const fields = { call: kind, provider, code, err: detail, attempt, retryInMs: this.#retries.waitMs(input) };
-    log[isReported(attempt) ? 'warn' : 'debug'](fields, 'driver call failed, retrying');
-  }
-
-  #show<K extends CallKind>(call: Pick<MachineCall<K>, 'show'>, input: CallInput): void {
-    const failure = this.#retries.failureOf(input);
-    if (failure !== undefined) call.show(failure);
+    const fields = { call: kind, provider, code, err: detail, attempt: failures, retryInMs: waitMs };
+    log[isReported(failures) ? 'warn' : 'debug'](fields, 'driver call failed, retrying');
+    show({ error, isOwn: true, forMs });
+    return waitMs;
   }
 }
 

@@ -1,10 +1,22 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
+import { machine, machineClass } from '../../../../test/builders.ts';
 import { DriverError, type DriverCode } from '../../../driver/error.ts';
-import { Retries, type CallInput } from './retries.ts';
+import type { ResolvedClass } from '../context.ts';
+import { Retries, type CallKind } from './retries.ts';
 
-const input = (change: Partial<CallInput> = {}): CallInput => ({
+/** A call, and what it is made of. */
+interface SentCall {
+  readonly machineUID: string;
+  readonly call: CallKind;
+  readonly fingerprint: string;
+  readonly classUID: string;
+  readonly classVersion: string;
+  readonly isRequested: boolean;
+}
+
+const input = (change: Partial<SentCall> = {}): SentCall => ({
   machineUID: 'm-1',
   call: 'create',
   fingerprint: '1/1/x',
@@ -14,10 +26,49 @@ const input = (change: Partial<CallInput> = {}): CallInput => ({
   ...change,
 });
 
-function start(): { clock: FakeClock; retries: Retries } {
-  const clock = new FakeClock();
-  return { clock, retries: new Retries({ clock, resourceExhaustedRetryMs: 600_000, random: () => 1 }) };
+function resolvedOf({ fingerprint, classUID, classVersion }: SentCall): ResolvedClass {
+  const named = machineClass((c) => Object.assign(c.metadata, { uid: classUID }));
+  return { machineClass: named, fingerprint, classVersion } as ResolvedClass;
 }
+
+/** Calls that are sent, if they were not, before something becomes of them. */
+function callsWith(random: () => number) {
+  const clock = new FakeClock();
+  const retries = new Retries({ clock, resourceExhaustedRetryMs: 600_000, random });
+  const args = (made: SentCall) => {
+    const annotations = made.isRequested ? { 'machine.sapcloud.io/retry': 'now' } : {};
+    const of = machine((m) => Object.assign(m.metadata, { uid: made.machineUID, annotations }));
+    return [of, made.call, resolvedOf(made)] as const;
+  };
+  const sent = (made: SentCall) => {
+    const [of, kind, resolved] = args(made);
+    retries.sent(of, kind, resolved);
+    return [of, kind] as const;
+  };
+  return {
+    clock,
+    retries: {
+      see: (made: SentCall) => retries.see(resolvedOf(made)),
+      sent: (made: SentCall) => void sent(made),
+      wasMadeOf: (made: SentCall) => retries.wasMadeOf(...args(made)),
+      waitMs: (made: SentCall) => retries.waitMs(...args(made)),
+      failureOf: (made: SentCall) => retries.failureOf(...args(made)),
+      failuresOf: (made: SentCall) => retries.failuresOf(...args(made)),
+      timeoutsOf: (made: SentCall) => retries.timeoutsOf(...args(made)),
+      postpone: (made: SentCall, delayMs: number) => retries.postpone(...sent(made), delayMs),
+      failed: (made: SentCall, error: DriverError) => retries.failed(...sent(made), error),
+      refused: (made: SentCall, error: DriverError) => retries.failed(...sent(made), error, true),
+      succeeded: (made: SentCall) => retries.succeeded(...sent(made)),
+      restore: (made: SentCall, error: DriverError, agoMs: number) => retries.restore(...args(made), { error, agoMs }),
+      held: () => retries.held(),
+      heldClasses: () => retries.heldClasses(),
+      isExhausted: (classUID: string) => retries.isExhausted(classUID),
+      forget: (machineUID: string) => retries.forget(machineUID),
+    },
+  };
+}
+
+const start = () => callsWith(() => 1);
 
 describe('repeating a failed call', () => {
   test('waits twice as long each time, up to the wait of its code', () => {
@@ -35,7 +86,7 @@ describe('repeating a failed call', () => {
   describe('to delete a VM', () => {
     const deletion = input({ call: 'delete' });
     /** Waits after each of so many failures; another VM of `others` was deleted `agoMs` before each. */
-    function waitsOf(count: number, others: CallInput | undefined, agoMs = 0, code: DriverCode = 'Internal'): number[] {
+    function waitsOf(count: number, others: SentCall | undefined, agoMs = 0, code: DriverCode = 'Internal'): number[] {
       const { clock, retries } = start();
       return Array.from({ length: count }, () => {
         if (others !== undefined) retries.succeeded(others);
@@ -172,6 +223,51 @@ describe('repeating a failed call', () => {
     expect(retries.failureOf(input({ fingerprint: '2/1/x' }))).toBeUndefined();
   });
 
+  test('ends as what it was made of when it was sent, whatever it would be made of by then', () => {
+    const { retries } = start();
+    const changed = input({ fingerprint: '2/1/x' });
+    retries.sent(input());
+
+    expect(retries.failed(input(), new DriverError('Internal', 'x'))).toEqual({ failures: 1, forMs: 0, waitMs: 5_000 });
+    expect([retries.waitMs(input()), retries.waitMs(changed)]).toEqual([5_000, 0]);
+    expect([retries.wasMadeOf(input()), retries.wasMadeOf(changed)]).toEqual([true, false]);
+  });
+
+  test('tells for how long it has failed', () => {
+    const { clock, retries } = start();
+    retries.failed(input(), new DriverError('Internal', 'x'));
+    clock.advance(5_000);
+
+    expect(retries.failed(input(), new DriverError('Internal', 'x'))).toEqual({
+      failures: 2,
+      forMs: 5_000,
+      waitMs: 10_000,
+    });
+  });
+
+  test('that is sent again, made of something else, waits for nothing that another process has recorded before', () => {
+    const { retries } = start();
+    const changed = input({ fingerprint: '2/1/x' });
+    retries.failed(input(), new DriverError('Internal', 'x'));
+    retries.sent(changed);
+
+    retries.restore(changed, new DriverError('Internal', 'x'), 0);
+
+    expect(retries.waitMs(changed)).toBe(0);
+  });
+
+  test('of which nothing is known any more, because its machine is gone, has nothing to wait for', () => {
+    const clock = new FakeClock();
+    const retries = new Retries({ clock, resourceExhaustedRetryMs: 600_000, random: () => 1 });
+    const call = [machine(), 'create'] as const;
+
+    retries.succeeded(...call);
+    retries.postpone(...call, 1_000);
+
+    expect(retries.failed(...call, new DriverError('Internal', 'x'))).toEqual({ failures: 1, forMs: 0, waitMs: 0 });
+    expect(retries.waitMs(...call, resolvedOf(input()))).toBe(0);
+  });
+
   test('comes no sooner than the provider asked for', () => {
     const { retries } = start();
     retries.failed(input(), new DriverError('Unavailable', 'x', { retryAfterMs: 42_000 }));
@@ -239,8 +335,7 @@ function mulberry32(seed: number): () => number {
  */
 function timeToCreate(machines: number, share: number, seed: number, atATime = Infinity): number {
   const random = mulberry32(seed);
-  const clock = new FakeClock();
-  const retries = new Retries({ clock, resourceExhaustedRetryMs: 600_000, random });
+  const { clock, retries } = callsWith(random);
   const waiting = new Set(Array.from({ length: machines }, (_unused, i) => String(i)));
   const startedMs = clock.monotonicMs();
   while (waiting.size > 0) {
@@ -355,7 +450,7 @@ describe('ResourceExhausted', () => {
   });
 
   describe('and a class that is changed', () => {
-    const changed = (change: Partial<CallInput> = {}): CallInput =>
+    const changed = (change: Partial<SentCall> = {}): SentCall =>
       input({ fingerprint: '1/2/x', classVersion: '2/x', ...change });
 
     test('is no more what it was: its machines try at once', () => {

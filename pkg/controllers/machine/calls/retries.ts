@@ -1,8 +1,12 @@
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Clock } from '../../../base/clock/clock.ts';
 import { isTimeout } from '../../../driver/deadlines.ts';
 import type { DriverError } from '../../../driver/error.ts';
 import { retryDelayMs, retryOf, type RetriedCall, type Retry } from '../../../driver/retry.ts';
 import { type Random, secureRandom } from '../../../base/random/random.ts';
+import { retryRequestOf } from '../../machine-facts/retry-request.ts';
+import type { ResolvedClass } from '../context.ts';
+import type { ActivityResults } from './results.ts';
 
 /** A provider that says a retry cannot succeed is still asked now and then: a VM must never be forgotten. */
 const TERMINAL_RETRY_MS = 600_000;
@@ -26,19 +30,15 @@ const UNLUCKY_FAILURES = 8;
 const TRIES = 8;
 const TRYING_MS = 2_000;
 
-/** What a call is made of; a failed call is repeated at once when any of it changed. */
-export interface CallInput {
-  readonly machineUID: string;
-  readonly call: RetriedCall;
-  /** Machine generation, MachineClass resourceVersion and Secret content, as one text. */
-  readonly fingerprint: string;
-  /** Machines of one class share a ResourceExhausted. */
-  readonly classUID: string;
-  /** Changes with what the class says and with its Secrets: what was learned of another version of it says nothing of this one. */
-  readonly classVersion: string;
-  /** Somebody has requested a retry of this Machine's calls: with this fingerprint, the first is made whatever its class waits for. */
-  readonly isRequested: boolean;
-}
+/** The kinds of long work that are calls of a driver, and under which name each is retried. */
+const RETRIED_AS = {
+  create: 'create',
+  initialize: 'initialize',
+  status: 'status-of-deleted',
+  delete: 'delete',
+} as const satisfies Partial<Record<keyof ActivityResults, RetriedCall>>;
+
+export type CallKind = keyof typeof RETRIED_AS;
 
 export interface CallFailure {
   readonly error: DriverError;
@@ -70,21 +70,23 @@ export interface HeldClass {
   readonly notBeforeMs: number;
 }
 
+/** A call as it was sent last, and what became of it. */
 interface Attempt {
+  readonly fingerprint: string;
+  readonly classUID: string;
+  readonly classVersion: string;
   readonly failures: number;
   /** How often in a row it had no answer in its time. */
   readonly timeouts: number;
   /** Since when it has failed each time; monotonic, as the next. */
   readonly sinceMs: number | undefined;
   readonly notBeforeMs: number;
-  readonly fingerprint: string;
-  readonly classUID: string;
   readonly error: DriverError | undefined;
-  /** The call was answered since: this counts only if that answer is refused. */
+  /** Nothing is to be waited for: it was answered, and its failures before count only if that answer is refused. */
   readonly isOver: boolean;
 }
 
-const NONE: Pick<Attempt, 'failures' | 'timeouts' | 'sinceMs'> = { failures: 0, timeouts: 0, sinceMs: undefined };
+const NO_FAILURES = { failures: 0, timeouts: 0, sinceMs: undefined } as const;
 
 interface Exhaustion {
   readonly classVersion: string;
@@ -111,7 +113,7 @@ export class Retries {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #resourceExhaustedMs: number;
-  readonly #attempts = new Map<string, Map<RetriedCall, Attempt>>();
+  readonly #attempts = new Map<string, Map<CallKind, Attempt>>();
   readonly #exhausted = new Map<string, Exhaustion>();
   /** When (monotonic) a machine of the class last got a VM, and of which version of it. */
   readonly #given = new Map<string, { readonly classVersion: string; readonly atMs: number }>();
@@ -127,78 +129,93 @@ export class Retries {
   }
 
   /** The class says this now: that another version of it was out of something is over. */
-  see({ classUID, classVersion }: CallInput): void {
-    this.#versions.set(classUID, classVersion);
-    if (this.#exhausted.get(classUID)?.classVersion !== classVersion) this.#exhausted.delete(classUID);
+  see({ machineClass, classVersion }: ResolvedClass): void {
+    const { uid } = machineClass.metadata;
+    this.#versions.set(uid, classVersion);
+    if (this.#exhausted.get(uid)?.classVersion !== classVersion) this.#exhausted.delete(uid);
+  }
+
+  /** The call is sent, made of this: how it ends is said of that, and of nothing that is changed meanwhile. */
+  sent(machine: Machine, kind: CallKind, resolved: ResolvedClass): void {
+    const last = this.#lastOf(machine, kind);
+    if (last?.fingerprint === resolved.fingerprint) return;
+    // What another process has recorded of what it was made of before is not taken over afterwards.
+    this.#put(machine, kind, { ...untried(resolved), isOver: last?.isOver ?? true });
+  }
+
+  /** Whether the call as it was sent last was made of this. */
+  wasMadeOf(machine: Machine, kind: CallKind, { fingerprint }: ResolvedClass): boolean {
+    return this.#lastOf(machine, kind)?.fingerprint === fingerprint;
   }
 
   /** Milliseconds until the call may be made; 0: now. */
-  waitMs(input: CallInput): number {
-    const nowMs = this.#clock.monotonicMs();
-    const attempt = this.#current(input);
-    const exhaustion = this.#exhaustionFor(input);
-    const ownMs = Math.max(0, (attempt?.notBeforeMs ?? 0) - nowMs);
-    // Who has just tried in vain waits with its class, whoever else may try.
-    const mayTry =
-      exhaustion === undefined ||
-      (input.isRequested && attempt === undefined) ||
-      (nowMs < exhaustion.closedFromMs && ownMs === 0);
-    return mayTry ? ownMs : Math.max(ownMs, exhaustion.notBeforeMs - nowMs);
+  waitMs(machine: Machine, kind: CallKind, resolved: ResolvedClass): number {
+    const attempt = this.#current(machine, kind, resolved);
+    // With each new request of a retry, the first call is made whatever its class waits for.
+    const isLetThrough = attempt === undefined && retryRequestOf(machine) !== '';
+    return this.#waitMs(attempt, isLetThrough ? undefined : this.#exhaustionFor(kind, untried(resolved)));
   }
 
   /** Why the call must wait, if this process knows: its own last failure, or one that it shares with its class. */
-  failureOf(input: CallInput): CallFailure | undefined {
-    const attempt = this.#current(input);
-    const error = attempt === undefined ? this.#exhaustionFor(input)?.error : attempt.error;
+  failureOf(machine: Machine, kind: CallKind, resolved: ResolvedClass): CallFailure | undefined {
+    const attempt = this.#current(machine, kind, resolved);
+    const error = attempt === undefined ? this.#exhaustionFor(kind, untried(resolved))?.error : attempt.error;
     if (error === undefined) return undefined;
     const nowMs = this.#clock.monotonicMs();
     return { error, isOwn: attempt !== undefined, forMs: nowMs - (attempt?.sinceMs ?? nowMs) };
   }
 
-  failuresOf(input: CallInput): number {
-    return this.#current(input)?.failures ?? 0;
+  failuresOf(machine: Machine, kind: CallKind, resolved: ResolvedClass): number {
+    return this.#current(machine, kind, resolved)?.failures ?? 0;
   }
 
-  timeoutsOf(input: CallInput): number {
-    return this.#current(input)?.timeouts ?? 0;
+  timeoutsOf(machine: Machine, kind: CallKind, resolved: ResolvedClass): number {
+    return this.#current(machine, kind, resolved)?.timeouts ?? 0;
   }
 
   /** The call was not made, or was no failure of the provider: it is made after `delayMs`, however often somebody looks. */
-  postpone(input: CallInput, delayMs: number): void {
-    const { failures, timeouts, sinceMs } = this.#current(input) ?? NONE;
-    this.#remember(input, { failures, timeouts, sinceMs, error: undefined }, delayMs);
+  postpone(machine: Machine, kind: CallKind, delayMs: number): void {
+    const sent = this.#lastOf(machine, kind);
+    if (sent === undefined) return;
+    const notBeforeMs = this.#clock.monotonicMs() + delayMs;
+    this.#put(machine, kind, { ...sinceAnswer(sent), error: undefined, notBeforeMs, isOver: false });
   }
 
-  /** Remembers a failure; returns what follows from its code. */
-  failed(input: CallInput, error: DriverError): Retry {
-    return this.#failedAfter(input, error, this.#current(input));
-  }
-
-  /** The last answer cannot be true, and counts as a failure like those before it. */
-  refused(input: CallInput, error: DriverError): Retry {
-    return this.#failedAfter(input, error, this.#lastOf(input));
-  }
-
-  #failedAfter(input: CallInput, error: DriverError, before: Attempt | undefined): Retry {
-    const retry = retryOf(input.call, error.code, this.#resourceExhaustedMs);
-    const known = before ?? NONE;
-    const failures = known.failures + 1;
-    const timeouts = isTimeout(error) ? known.timeouts + 1 : 0;
-    const own = retry.perClass ? this.#exhaust(input, retry, error) : this.#amongOthers(input, retry, failures);
-    const sinceMs = known.sinceMs ?? this.#clock.monotonicMs();
-    this.#remember(input, { failures, timeouts, sinceMs, error }, this.#delay(own, failures, error));
-    return retry;
+  /**
+   * Remembers a failure; returns how often in a row the call has failed, for how long, and how long it has to wait. An answer that cannot
+   * be true (`isAnswer`) counts as a failure like those before it.
+   */
+  failed(
+    machine: Machine,
+    kind: CallKind,
+    error: DriverError,
+    isAnswer = false,
+  ): { readonly failures: number; readonly forMs: number; readonly waitMs: number } {
+    const sent = this.#lastOf(machine, kind);
+    // Forgotten with its machine.
+    if (sent === undefined) return { failures: 1, forMs: 0, waitMs: 0 };
+    const before = isAnswer ? sent : sinceAnswer(sent);
+    const retry = retryOf(RETRIED_AS[kind], error.code, this.#resourceExhaustedMs);
+    const failures = before.failures + 1;
+    const timeouts = isTimeout(error) ? before.timeouts + 1 : 0;
+    const own = retry.perClass ? this.#exhaust(before, retry, error) : this.#amongOthers(kind, before, retry, failures);
+    const nowMs = this.#clock.monotonicMs();
+    const { sinceMs = nowMs } = before;
+    const notBeforeMs = nowMs + this.#delay(own, failures, error);
+    const attempt = { ...before, failures, timeouts, sinceMs, notBeforeMs, error, isOver: false };
+    this.#put(machine, kind, attempt);
+    return { failures, forMs: nowMs - sinceMs, waitMs: this.#waitMs(attempt, this.#exhaustionFor(kind, attempt)) };
   }
 
   /** The call succeeded: the next failure counts as the first, and the class has something to give. */
-  succeeded(input: CallInput): void {
-    const ofMachine = this.#attempts.get(input.machineUID);
-    const last = ofMachine?.get(input.call);
-    if (last !== undefined) ofMachine?.set(input.call, { ...last, isOver: true });
-    if (this.#isOutdated(input)) return;
-    const { call, classUID, classVersion } = input;
-    if (call === 'delete') this.#deleted.set(classUID, this.#clock.monotonicMs());
-    if (call !== 'create') return;
+  succeeded(machine: Machine, kind: CallKind): void {
+    const sent = this.#lastOf(machine, kind);
+    if (sent === undefined) return;
+    this.#put(machine, kind, { ...sent, isOver: true });
+    if (this.#isOutdated(sent)) return;
+    const { classUID, classVersion } = sent;
+    if (kind === 'delete') this.#deleted.set(classUID, this.#clock.monotonicMs());
+    if (kind !== 'create') return;
     this.#exhausted.delete(classUID);
     this.#given.set(classUID, { classVersion, atMs: this.#clock.monotonicMs() });
   }
@@ -207,16 +224,22 @@ export class Retries {
    * Takes over a failure that another process has recorded `agoMs` ago. Without effect when this process knows better. How
    * often it had failed is lost, so that the shortest wait applies; what concerns the whole class does so again.
    */
-  restore(input: CallInput, error: DriverError, agoMs: number): void {
-    if (this.#attempts.get(input.machineUID)?.get(input.call)?.isOver === false) return;
-    const retry = retryOf(input.call, error.code, this.#resourceExhaustedMs);
+  restore(
+    machine: Machine,
+    kind: CallKind,
+    resolved: ResolvedClass,
+    { error, agoMs }: { readonly error: DriverError; readonly agoMs: number },
+  ): void {
+    if (this.#lastOf(machine, kind)?.isOver === false) return;
+    const made = untried(resolved);
+    const retry = retryOf(RETRIED_AS[kind], error.code, this.#resourceExhaustedMs);
     const leftMs = Math.max(0, retry.firstMs - Math.max(0, agoMs));
-    this.#remember(input, { ...NONE, failures: 1, error: undefined }, leftMs);
-    if (!retry.perClass || leftMs === 0 || this.#exhaustionOf(input) !== undefined) return;
     const nowMs = this.#clock.monotonicMs();
-    const { firstMs } = retry;
-    const { classUID, classVersion } = input;
     const notBeforeMs = nowMs + leftMs;
+    this.#put(machine, kind, { ...made, failures: 1, notBeforeMs, isOver: false });
+    if (!retry.perClass || leftMs === 0 || this.#exhaustionOf(made) !== undefined) return;
+    const { firstMs } = retry;
+    const { classUID, classVersion } = made;
     const closed = { classVersion, failures: 1, firstMs, closedFromMs: nowMs, notBeforeMs, tries: 1, error };
     this.#exhausted.set(classUID, closed);
   }
@@ -225,9 +248,9 @@ export class Retries {
   held(): readonly HeldRetry[] {
     const nowMs = this.#clock.monotonicMs();
     return [...this.#attempts].flatMap(([machineUID, calls]) =>
-      [...calls].flatMap(([call, { failures, notBeforeMs, classUID, isOver, error, sinceMs = nowMs }]) =>
+      [...calls].flatMap(([kind, { failures, notBeforeMs, classUID, isOver, error, sinceMs = nowMs }]) =>
         !isOver && failures > 0 && notBeforeMs > nowMs
-          ? [{ machineUID, call, classUID, failures, error, sinceMs, notBeforeMs }]
+          ? [{ machineUID, call: RETRIED_AS[kind], classUID, failures, error, sinceMs, notBeforeMs }]
           : [],
       ),
     );
@@ -250,59 +273,55 @@ export class Retries {
     this.#attempts.delete(machineUID);
   }
 
-  #current(input: CallInput): Attempt | undefined {
-    const last = this.#lastOf(input);
-    return last?.isOver === false ? last : undefined;
+  /** The call that was sent last, unless it was answered, or would be made of something else now. */
+  #current(machine: Machine, kind: CallKind, { fingerprint }: ResolvedClass): Attempt | undefined {
+    const last = this.#lastOf(machine, kind);
+    return last?.fingerprint === fingerprint && !last.isOver ? last : undefined;
   }
 
-  #lastOf(input: CallInput): Attempt | undefined {
-    const attempt = this.#attempts.get(input.machineUID)?.get(input.call);
-    return attempt?.fingerprint === input.fingerprint ? attempt : undefined;
+  #lastOf({ metadata: { uid } }: Machine, kind: CallKind): Attempt | undefined {
+    return this.#attempts.get(uid)?.get(kind);
   }
 
-  #exhaustionFor(input: CallInput): Exhaustion | undefined {
-    return input.call === 'create' ? this.#exhaustionOf(input) : undefined;
+  #put({ metadata: { uid } }: Machine, kind: CallKind, attempt: Attempt): void {
+    this.#attempts.set(uid, (this.#attempts.get(uid) ?? new Map<CallKind, Attempt>()).set(kind, attempt));
+  }
+
+  #waitMs(attempt: Attempt | undefined, exhaustion: Exhaustion | undefined): number {
+    const nowMs = this.#clock.monotonicMs();
+    const ownMs = Math.max(0, (attempt?.notBeforeMs ?? 0) - nowMs);
+    // Who has just tried in vain waits with its class, whoever else may try.
+    const mayTry = exhaustion === undefined || (nowMs < exhaustion.closedFromMs && ownMs === 0);
+    return mayTry ? ownMs : Math.max(ownMs, exhaustion.notBeforeMs - nowMs);
+  }
+
+  #exhaustionFor(kind: CallKind, made: Attempt): Exhaustion | undefined {
+    return kind === 'create' ? this.#exhaustionOf(made) : undefined;
   }
 
   /** That of this very version of the class: somebody may have changed the class because of it. */
-  #exhaustionOf({ classUID, classVersion }: CallInput): Exhaustion | undefined {
+  #exhaustionOf({ classUID, classVersion }: Attempt): Exhaustion | undefined {
     const known = this.#exhausted.get(classUID);
     return known?.classVersion === classVersion ? known : undefined;
   }
 
   /** Whether the class has become another one since the call was sent. */
-  #isOutdated({ classUID, classVersion }: CallInput): boolean {
+  #isOutdated({ classUID, classVersion }: Attempt): boolean {
     return (this.#versions.get(classUID) ?? classVersion) !== classVersion;
-  }
-
-  #remember(
-    { machineUID, call, fingerprint, classUID }: CallInput,
-    attempt: Pick<Attempt, 'failures' | 'timeouts' | 'sinceMs' | 'error'>,
-    waitMs: number,
-  ): void {
-    const attempts = this.#attempts.get(machineUID) ?? new Map<RetriedCall, Attempt>();
-    attempts.set(call, {
-      ...attempt,
-      fingerprint,
-      classUID,
-      notBeforeMs: this.#clock.monotonicMs() + waitMs,
-      isOver: false,
-    });
-    this.#attempts.set(machineUID, attempts);
   }
 
   /**
    * Closes the class: at once when it was open to all, else when a few machines have tried again; calls that were under way when it was
    * closed say nothing new. Returns how the machine itself waits: as long as its class does at first.
    */
-  #exhaust(input: CallInput, retry: Retry, error: DriverError): Retry {
-    const { classUID, classVersion } = input;
+  #exhaust(sent: Attempt, retry: Retry, error: DriverError): Retry {
+    const { classUID, classVersion } = sent;
     const nowMs = this.#clock.monotonicMs();
-    const known = this.#exhaustionOf(input);
+    const known = this.#exhaustionOf(sent);
     const given = this.#given.get(classUID);
     const hasGiven = given?.classVersion === classVersion && nowMs - given.atMs < GIVING_MS;
     const firstMs = known?.firstMs ?? Math.min(retry.firstMs, hasGiven ? SOON_MS : Infinity);
-    if (this.#isOutdated(input)) return { ...retry, firstMs, maxMs: firstMs };
+    if (this.#isOutdated(sent)) return { ...retry, firstMs, maxMs: firstMs };
     if (known !== undefined && nowMs < known.closedFromMs) {
       const tries = known.tries + 1;
       const closedFromMs = tries < TRIES ? known.closedFromMs : nowMs;
@@ -317,9 +336,9 @@ export class Retries {
   }
 
   /** How a call waits that failed alone. */
-  #amongOthers({ call, classUID }: CallInput, retry: Retry, failures: number): Retry {
+  #amongOthers(kind: CallKind, { classUID }: Attempt, retry: Retry, failures: number): Retry {
     const sinceMs = this.#clock.monotonicMs() - (this.#deleted.get(classUID) ?? -Infinity);
-    const isUnlucky = call === 'delete' && failures <= UNLUCKY_FAILURES && sinceMs < GIVING_MS;
+    const isUnlucky = kind === 'delete' && failures <= UNLUCKY_FAILURES && sinceMs < GIVING_MS;
     return isUnlucky ? { ...retry, maxMs: Math.min(retry.maxMs, UNLUCKY_MS) } : retry;
   }
 
@@ -327,4 +346,15 @@ export class Retries {
     const delayMs = retryDelayMs(retry, failures, this.#random(), error.retryAfterMs ?? 0);
     return error.terminal ? Math.max(delayMs, TERMINAL_RETRY_MS) : delayMs;
   }
+}
+
+/** The call as it would be made now. */
+function untried({ fingerprint, classVersion, machineClass }: ResolvedClass): Attempt {
+  const classUID = machineClass.metadata.uid;
+  return { fingerprint, classUID, classVersion, ...NO_FAILURES, notBeforeMs: 0, error: undefined, isOver: true };
+}
+
+/** With the failures since it was answered last. */
+function sinceAnswer(sent: Attempt): Attempt {
+  return sent.isOver ? { ...sent, ...NO_FAILURES } : sent;
 }
