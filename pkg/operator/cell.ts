@@ -18,7 +18,6 @@ import type { Operator } from './operator.ts';
 import type { SharedTarget } from './shared-target.ts';
 import type { TargetCluster } from './target-cluster.ts';
 import { TargetClusters, type TargetClustersOptions } from './target-clusters.ts';
-import type { WorkOptions } from './work.ts';
 
 /** What of a process belongs to one namespace of Machines, and to the cluster that these join. */
 export interface Cell {
@@ -42,7 +41,15 @@ export interface Cell {
   readonly sharedTarget?: SharedTarget | undefined;
   /** Makes the candidacy for a Lease, announced by `recorder`; nothing is acquired yet. */
   readonly elect: (lease: string, recorder: Recorder) => Election;
-  readonly firstRead?: WorkOptions['firstRead'];
+  /** Where nobody has waited for the first lists of the target before the work begins. */
+  readonly firstRead?:
+    | {
+        /** Resolves when all are there; rejects with the signal's reason. */
+        readonly until: (signal: AbortSignal) => Promise<void>;
+        /** How long the work waits for them at most, whatever is wrong; without it until the target has an outage. */
+        readonly longestMs?: number;
+      }
+    | undefined;
   /** On which outages of the target are reported; undefined: the Leases. */
   readonly subject?: EventSubject;
   /** Connections to drivers that several cells share; undefined: it has its own. */

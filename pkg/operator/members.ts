@@ -1,42 +1,17 @@
 import type { EventRecorder } from '../kube/events/recorder.ts';
 import type { Outages } from '../kube/gate/outages.ts';
-import {
-  type Check,
-  Checks,
-  cachesSynced,
-  clustersReachable,
-  credentialsValid,
-  leadership as leadershipCheck,
-} from '../health/checks.ts';
+import { Checks, cachesSynced, clustersReachable, credentialsValid } from '../health/checks.ts';
 import { workBegun } from '../health/held-work.ts';
-import type { Page } from '../health/page.ts';
 import { Profiles } from '../health/profiles.ts';
 import { HealthServer, type HealthServerDeps, HealthServerError } from '../health/server.ts';
-import type { WorkInProgress } from '../health/work-in-progress.ts';
 import type { LogFields } from '../base/log/logger.ts';
 import { CannotStartError, type Member } from './process/lifecycle.ts';
 import type { ClusterCaches } from './cluster-caches.ts';
 import { type Clusters, accessesOf } from './clusters.ts';
-import type { OwnLeadership } from './leadership.ts';
 import type { ManagerProcess } from './manager-process.ts';
 import { probesOf } from './probes.ts';
 
 const RECORDER_STOP_MS = 4_000;
-
-/** What is served about a process beside what it has once. */
-interface HealthOptions {
-  /** Told of the port, a free one; undefined: it is the one of the flags. */
-  readonly listening: ((port: number) => void) | undefined;
-  readonly caches: readonly ClusterCaches[];
-  readonly leaderships: readonly Pick<OwnLeadership, 'lease' | 'elector'>[];
-  /** Undefined: nothing is done about Machines. */
-  readonly work: (() => WorkInProgress) | undefined;
-  readonly makePage?: ((checks: Checks) => Page) | undefined;
-  /** See HealthServerDeps. */
-  readonly scraped?: HealthServerDeps['scraped'];
-  /** Further checks of readiness. */
-  readonly checks?: readonly Check[];
-}
 
 /** Starts first, with a line in the log, so that connections are closed when everything else has ended. */
 export function connectionsMember(process: ManagerProcess, leases: readonly string[]): Member {
@@ -54,11 +29,10 @@ export function connectionsMember(process: ManagerProcess, leases: readonly stri
   };
 }
 
-/** Liveness, readiness and metrics. */
-export function healthMember(process: ManagerProcess, options: HealthOptions): Member {
-  const { registry, clusters, outages, held } = process;
-  const { config, clock, log } = process.options;
-  const { caches, work, leaderships, listening, scraped } = options;
+/** Whether a process is ready, by what it has once and by its caches; who has more to do with that adds to it. */
+export function readinessOf(process: ManagerProcess, caches: readonly ClusterCaches[]): Checks {
+  const { clusters, outages, held } = process;
+  const { config, clock } = process.options;
   const checks = new Checks();
   checks.add(
     cachesSynced(() => caches.flatMap(({ synced }) => [...synced])),
@@ -75,23 +49,30 @@ export function healthMember(process: ManagerProcess, options: HealthOptions): M
       () => held.list(),
       (cluster) => outages.state(cluster)?.outage !== undefined,
     ),
-    ...leaderships.flatMap(({ lease, elector }) => (elector === undefined ? [] : [leadershipCheck(lease, elector)])),
-    ...(options.checks ?? []),
   );
+  return checks;
+}
+
+/** Serves liveness, readiness, metrics, and what else is given. */
+export function healthMember(
+  { registry, options }: ManagerProcess,
+  served: Pick<HealthServerDeps, 'checks' | 'work' | 'page' | 'scraped'>,
+): Member {
+  const { config, clock, log, hooks } = options;
   const live = new Checks();
   live.add({ name: 'ping', check: () => ({ ok: true }) });
   const { address, profiling } = config.server;
+  const listening = typeof hooks?.health === 'function' ? hooks.health : undefined;
   const port = listening === undefined ? config.server.port : 0;
   const profiles = profiling ? new Profiles(clock) : undefined;
-  const page = options.makePage?.(checks);
-  const server = new HealthServer({ address, port, live, checks, registry, scraped, work, page, profiles, log });
+  const server = new HealthServer({ ...served, address, port, live, registry, profiles, log });
   return {
     name: 'health server',
     async start() {
       try {
-        const served = await server.start();
-        listening?.(served);
-        page?.start();
+        const servedOn = await server.start();
+        listening?.(servedOn);
+        served.page?.start();
       } catch (err) {
         throw err instanceof HealthServerError ? new CannotStartError(err.message, { cause: err }) : err;
       }

@@ -5,7 +5,7 @@ import type { Logger } from '../base/log/logger.ts';
 import type { Random } from '../base/random/random.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import type { Resource } from '../apis/resource.ts';
-import type { Checks } from '../health/checks.ts';
+import { type Checks, leadership as leadershipCheck } from '../health/checks.ts';
 import type { HeldBack } from '../health/held-work.ts';
 import type { Page } from '../health/page.ts';
 import type { WorkInProgress } from '../health/work-in-progress.ts';
@@ -31,7 +31,7 @@ import { DriverGreetings } from './driver-greetings.ts';
 import { reportingGate } from './election.ts';
 import { createLeadership, type Leadership, type OwnLeadership } from './leadership.ts';
 import { ManagerProcess, type OperatorOptions } from './manager-process.ts';
-import { connectionsMember, healthMember, probesMember, recorderMember } from './members.ts';
+import { connectionsMember, healthMember, probesMember, readinessOf, recorderMember } from './members.ts';
 import type { OperatorMetrics } from './metrics.ts';
 import { OutageReports } from './outage-reports.ts';
 import { permissionsOf } from './preflight/permissions.ts';
@@ -226,11 +226,14 @@ export class Operator {
     const { ofControl, clusters, identity, lifecycle, options } = this.#process;
     const { outages, target } = this.#cell;
     const caches = [ofControl, ...(target === undefined ? [] : [target.caches])];
-    const leases = leaderships.flatMap(({ lease, elector }) => (elector === undefined ? [] : [lease]));
+    const elected = leaderships.flatMap(({ lease, elector }) => (elector === undefined ? [] : [{ lease, elector }]));
+    const leases = elected.map(({ lease }) => lease);
     lifecycle.add(connectionsMember(this.#process, leases));
-    const listening = options.hooks?.health;
-    const shown = { caches, leaderships, work: this.#work, makePage: this.#makePage };
-    if (listening !== 'none') lifecycle.add(healthMember(this.#process, { ...shown, listening }));
+    if (options.hooks?.health !== 'none') {
+      const checks = readinessOf(this.#process, caches);
+      checks.add(...elected.map(({ lease, elector }) => leadershipCheck(lease, elector)));
+      lifecycle.add(healthMember(this.#process, { checks, work: this.#work, page: this.#makePage?.(checks) }));
+    }
     lifecycle.add(probesMember(clusters, caches, outages));
     lifecycle.add(this.targets);
     // First of all that asks for more than a sign of life: what is missing is told once, by the one who knows all of it.
@@ -297,27 +300,14 @@ export class Operator {
     controllers: readonly Controller[],
     services: readonly Service[],
   ): readonly { readonly leadership: OwnLeadership; readonly work: Work }[] {
-    const { clock, random, log, metrics, config } = this;
-    const { outages, held, target, firstRead, subject, ofControl } = this.#cell;
-    const reports = new OutageReports({ clock, outages });
+    const { outages, subject } = this.#cell;
+    const reports = new OutageReports({ clock: this.clock, outages, subject });
     return [...this.#leaderships.values()].map((leadership) => {
       const isOurs = ({ lease }: Controller | Service): boolean => lease === leadership.lease;
-      const work = new Work({
-        leadership,
+      const work = new Work(this.#process, this.#cell, leadership, {
         controllers: controllers.filter(isOurs),
         services: services.filter(isOurs),
-        running: config.controllers,
-        ofControl,
-        ofTarget: target?.caches,
-        firstRead,
-        outages,
         reports,
-        subject,
-        held,
-        clock,
-        random,
-        log,
-        metrics,
       });
       return { leadership, work };
     });

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import type { Lease } from '../apis/wire.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
-import type { Occurrence } from '../kube/events/correlator.ts';
+import type { EventSubject, Occurrence } from '../kube/events/correlator.ts';
 import type { OutageChangeListener } from '../kube/gate/outages.ts';
 import type { Outage } from '../kube/gate/outage.ts';
 import { OutageReports } from './outage-reports.ts';
@@ -11,12 +11,13 @@ const SINCE = Date.UTC(2026, 0, 1);
 // What an Event about it needs of a Lease.
 const lease = { metadata: { name: 'machine-controller', namespace: 'ns', uid: 'u' } } as Lease;
 
-function start() {
+function start(subject?: EventSubject) {
   const clock = new FakeClock();
   const outages: Outage[] = [];
   const listeners: OutageChangeListener[] = [];
   const reports = new OutageReports({
     clock,
+    subject,
     outages: {
       current: () => outages,
       onChange(listener) {
@@ -135,6 +136,26 @@ describe('outages', () => {
     lead();
 
     expect(told.map(({ reason }) => reason)).toEqual(['APIServerUnreachable']);
+  });
+
+  test('are told once on what stands in place of the Leases, by whichever leadership', () => {
+    const { told, lead, change } = start({ kind: 'Namespace', name: 'ns', uid: 'n' } as EventSubject);
+    lead();
+    lead();
+
+    change('target', false);
+
+    expect(told).toMatchObject([{ subject: { kind: 'Namespace', uid: 'n' }, reason: 'APIServerUnreachable' }]);
+  });
+
+  test('are told on the Lease of each leadership', () => {
+    const { told, lead, change } = start();
+    lead();
+    lead();
+
+    change('target', false);
+
+    expect(told.map(({ subject }) => subject.kind)).toEqual(['Lease', 'Lease']);
   });
 
   test('are not told by a process that does not lead', () => {

@@ -14,21 +14,18 @@ import {
 } from '../kube/gate/outage.ts';
 import { leases } from '../kube/client/resource.ts';
 
-/** A leadership on whose Lease outages are reported. */
-export interface OutageListener {
-  /** The Lease while it is held. */
-  readonly elector: { readonly lease: Lease | undefined; readonly isSuspended: boolean } | undefined;
-  readonly recorder: Recorder;
-  /** What they are reported on in place of the Lease. */
-  readonly subject?: EventSubject | undefined;
-}
-
 /** An outage of the control cluster ends leadership, too: who leads next reports it unless it is older than this. */
 const RECENT_MS = 5 * 60_000;
 const MAX_RECENT = 10;
 
-/** Leadership that is suspended has no Lease to show, and goes on after the outage: the last one is reported on, once that can be written. */
-interface Subject extends OutageListener {
+/** A leadership on whose Lease outages are reported. */
+interface Subject {
+  /** The Lease while it is held. */
+  readonly elector: { readonly lease: Lease | undefined; readonly isSuspended: boolean } | undefined;
+  readonly recorder: Recorder;
+  /** What they are reported on in place of the Lease. */
+  readonly subject: EventSubject | undefined;
+  /** Leadership that is suspended has no Lease to show, and goes on after the outage: the last one is reported on, once that can be written. */
   last: Lease | undefined;
 }
 
@@ -43,20 +40,27 @@ interface Ended extends OutageChange {
 export class OutageReports {
   readonly #clock: Clock;
   readonly #outages: Pick<Outages, 'current'>;
+  readonly #subject: EventSubject | undefined;
   readonly #listeners: Subject[] = [];
   #ended: readonly Ended[] = [];
 
-  constructor(options: { clock: Clock; outages: Pick<Outages, 'current' | 'onChange'> }) {
+  /** `subject`: what outages are reported on in place of the Leases. */
+  constructor(options: {
+    clock: Clock;
+    outages: Pick<Outages, 'current' | 'onChange'>;
+    subject?: EventSubject | undefined;
+  }) {
     this.#clock = options.clock;
     this.#outages = options.outages;
+    this.#subject = options.subject;
     options.outages.onChange((change) => this.#changed(change));
   }
 
-  /** Reports outages on the Lease of `listener` from now on, and those that others could not report. */
-  subscribe({ elector, recorder, subject: instead }: OutageListener): void {
-    // Several leaderships may report on the same.
-    if (instead !== undefined && this.#listeners.some(({ subject }) => subject?.uid === instead.uid)) return;
-    const subject = { elector, recorder, subject: instead, last: elector?.lease };
+  /** Reports outages on the Lease of a leadership from now on, and those that others could not report. */
+  subscribe({ elector, recorder }: Pick<Subject, 'elector' | 'recorder'>): void {
+    // Of several leaderships, one reports on what is not their Lease.
+    if (this.#subject !== undefined && this.#listeners.length > 0) return;
+    const subject = { elector, recorder, subject: this.#subject, last: elector?.lease };
     this.#listeners.push(subject);
     const nowMs = this.#clock.monotonicMs();
     for (const ended of this.#ended) if (nowMs - ended.endedAtMs < RECENT_MS) reportEnd(subject, ended);

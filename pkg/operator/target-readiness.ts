@@ -1,37 +1,13 @@
 import { reachPresent } from '../kube/cache/reach-present.ts';
-import type { Clock } from '../base/clock/clock.ts';
 import { untilAborted } from '../base/clock/deadline.ts';
 import type { Outages } from '../kube/gate/outages.ts';
 import type { Cluster } from '../kube/gate/gate.ts';
-import type { HeldWork } from '../health/held-work.ts';
-import type { Logger } from '../base/log/logger.ts';
 import { requeue } from '../work/reconcile/result.ts';
 import type { Reconcile } from '../work/reconcile/worker.ts';
+import type { Cell } from './cell.ts';
 import type { ClusterCaches } from './cluster-caches.ts';
+import type { ManagerProcess } from './manager-process.ts';
 import { retryUntilDone } from './retry-until-done.ts';
-import type { Random } from '../base/random/random.ts';
-
-/** What the readiness of a target is found out with. */
-export interface TargetReadinessOptions {
-  readonly clock: Clock;
-  readonly random?: Random | undefined;
-  readonly log: Logger;
-  readonly outages: Outages;
-  readonly held: HeldWork;
-  /** Name of the Lease under which the work is done. */
-  readonly work: string;
-  /** The caches of a target cluster that is not the control cluster; undefined: there is nothing to wait for. */
-  readonly target: Pick<ClusterCaches, 'cluster' | 'kinds'> | undefined;
-  /** Where nobody has waited for its first lists before the work begins. */
-  readonly firstRead?:
-    | {
-        /** Resolves when all are there; rejects with the signal's reason. */
-        readonly until: (signal: AbortSignal) => Promise<void>;
-        /** How long the work waits for them at most, whatever is wrong; without it until the target has an outage. */
-        readonly longestMs?: number;
-      }
-    | undefined;
-}
 
 const RECHECK_MS = 5_000;
 
@@ -41,12 +17,19 @@ const RECHECK_MS = 5_000;
  * goes on, and everything else waits here.
  */
 export class TargetReadiness {
-  readonly #options: TargetReadinessOptions;
+  readonly #process: ManagerProcess;
+  readonly #cell: Cell;
+  readonly #lease: string;
+  readonly #target: Pick<ClusterCaches, 'cluster' | 'kinds'> | undefined;
   #isReady: boolean;
 
-  constructor(options: TargetReadinessOptions) {
-    this.#options = options;
-    this.#isReady = options.target === undefined;
+  /** The work is done under `lease`. Without `target`, which is a cluster of its own, there is nothing to wait for. */
+  constructor(process: ManagerProcess, cell: Cell, lease: string, target: ClusterCaches | undefined) {
+    this.#process = process;
+    this.#cell = cell;
+    this.#lease = lease;
+    this.#target = target;
+    this.#isReady = target === undefined;
   }
 
   /** Whether decisions may be based on what the caches show of the target. */
@@ -59,7 +42,9 @@ export class TargetReadiness {
    * the signal is aborted, whatever the target answers meanwhile. Rejects with the signal's reason, and with errors of our own.
    */
   async begin(signal: AbortSignal): Promise<void> {
-    const { clock, outages, log, target, firstRead } = this.#options;
+    const { outages, log, firstRead } = this.#cell;
+    const { clock } = this.#process.options;
+    const target = this.#target;
     if (target === undefined) return;
     const catchingUp = this.#catchUp(target, signal);
     await Promise.race([
@@ -89,9 +74,10 @@ export class TargetReadiness {
   }
 
   async #catchUp(target: Pick<ClusterCaches, 'cluster' | 'kinds'>, signal: AbortSignal): Promise<void> {
-    const { clock, log, random, held, work, firstRead } = this.#options;
-    const hold = held.hold({ work, waitsFor: 'catch-up', of: target.cluster });
-    const how = { clock, log, random, hold };
+    const { log, held, firstRead } = this.#cell;
+    const { random, options } = this.#process;
+    const hold = held.hold({ work: this.#lease, waitsFor: 'catch-up', of: target.cluster });
+    const how = { clock: options.clock, log, random, hold };
     await retryUntilDone(
       how,
       'reading the target cluster after an outage',

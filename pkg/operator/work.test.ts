@@ -7,11 +7,12 @@ import { CONTROL } from '../kube/gate/gate.ts';
 import { Outages } from '../kube/gate/outages.ts';
 import { HeldWork } from '../health/held-work.ts';
 import { silentLogger } from '../base/log/logger.ts';
-import { gateMetrics } from '../base/metrics/gate.ts';
-import { queueMetrics } from '../base/metrics/queue.ts';
-import { reconcileMetrics } from '../base/metrics/reconcile.ts';
 import type { Controller } from '../work/reconcile/controller.ts';
 import { stop } from '../work/reconcile/result.ts';
+import type { Cell } from './cell.ts';
+import type { OwnLeadership } from './leadership.ts';
+import type { ManagerProcess } from './manager-process.ts';
+import { operatorMetrics } from './metrics.ts';
 import { Work } from './work.ts';
 
 const never = new AbortController().signal;
@@ -20,7 +21,7 @@ const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolv
 /** Controllers `one` and `other`, of which only the first runs here; what they do, in order. */
 function start(change: Partial<Controller> = {}, targetHasOutage = false) {
   const clock = new FakeClock();
-  const registry = new Registry();
+  const metrics = operatorMetrics(new Registry());
   const story: string[] = [];
   const controller = (name: string): Controller => ({
     name,
@@ -38,7 +39,7 @@ function start(change: Partial<Controller> = {}, targetHasOutage = false) {
   const outages = new Outages({
     clock,
     log: silentLogger,
-    metrics: gateMetrics(registry),
+    metrics: metrics.gate,
     periodMs: 60_000,
     timeoutMs: 30_000,
   });
@@ -47,25 +48,28 @@ function start(change: Partial<Controller> = {}, targetHasOutage = false) {
   }
   const waitForever = { reader: { list: () => new Promise(() => undefined) } };
   const told = (what: string) => (): Promise<void> => Promise.resolve(void story.push(what));
-  const work = new Work({
-    leadership: {
-      lease: 'lease',
-      elector: undefined,
-      recorder: {} as Recorder,
-      endTurns: told('turns end'),
-      close: told('closed'),
-    },
+  const process = { options: { clock } } as unknown as ManagerProcess;
+  const target = targetHasOutage && { caches: { cluster: 'target', kinds: [waitForever as never] } };
+  const cell = {
+    config: { controllers: new Set(['one']) },
+    ofControl: { cluster: CONTROL, kinds: [] },
+    ...(target && { target }),
+    outages,
+    held: new HeldWork({ clock }),
+    log: silentLogger,
+    metrics,
+  } as unknown as Cell;
+  const leadership = {
+    lease: 'lease',
+    elector: undefined,
+    recorder: {} as Recorder,
+    endTurns: told('turns end'),
+    close: told('closed'),
+  } as OwnLeadership;
+  const work = new Work(process, cell, leadership, {
     controllers: [controller('one'), controller('other')],
     services: [{ begin: () => void story.push('service begins'), end: told('service ends') }],
-    running: new Set(['one']),
-    ofControl: { cluster: CONTROL, kinds: [] },
-    ofTarget: targetHasOutage ? { cluster: 'target', kinds: [waitForever as never] } : undefined,
-    outages,
     reports: { subscribe: () => void story.push('reports') },
-    held: new HeldWork({ clock }),
-    clock,
-    log: silentLogger,
-    metrics: { queue: queueMetrics(registry), reconcile: reconcileMetrics(registry) },
   });
   return { story, work };
 }

@@ -12,7 +12,6 @@ import type { Resource } from '../../apis/resource.ts';
 import type { CachingProcess } from '../cached/kind.ts';
 import type { Lease } from '../../apis/wire.ts';
 import { withDeadline } from '../../base/clock/deadline.ts';
-import type { MetricFailures } from '../../base/metrics/metric-failures.ts';
 import type { Informer } from '../../kube/cache/lister.ts';
 import { EventRecorder } from '../../kube/events/recorder.ts';
 import { AccessReviewer } from '../../kube/client/access-review.ts';
@@ -24,7 +23,7 @@ import type { CellsConfig } from '../config/cells.ts';
 import { DriverGreetings } from '../driver-greetings.ts';
 import { leaseClientOf, reportingGate } from '../election.ts';
 import { ManagerProcess, type OperatorOptions } from '../manager-process.ts';
-import { connectionsMember, healthMember, probesMember, recorderMember } from '../members.ts';
+import { connectionsMember, healthMember, probesMember, readinessOf, recorderMember } from '../members.ts';
 import type { Operator } from '../operator.ts';
 import { cellPermissions, type Permission, permissionsOf } from '../preflight/permissions.ts';
 import { workloadOf } from '../preflight/workload.ts';
@@ -233,22 +232,24 @@ export class CellsProcess {
     const { clusters, identity, lifecycle, ofControl, outages, random, registry, options } = this.#process;
     const { config, clock, log, hooks } = options;
     const caches = [ofControl, ...(this.#commonTarget === undefined ? [] : [this.#commonTarget.cluster.caches])];
-    const health = {
-      scraped: (failures: MetricFailures) =>
-        this.#metrics.text({
-          process: registry,
-          cells: this.#registries(),
-          failures,
-          breathe: () => clock.sleep(0, NEVER),
-        }),
-      caches,
-      work: () => cellsWork(this.cells, this.shards, this.#config, this.#others()),
-      leaderships: [],
-      checks: cellChecks(this.cells, this.shards),
-    };
     lifecycle.add(connectionsMember(this.#process, []));
-    const listening = hooks?.health;
-    if (listening !== 'none') lifecycle.add(healthMember(this.#process, { ...health, listening }));
+    if (hooks?.health !== 'none') {
+      const checks = readinessOf(this.#process, caches);
+      checks.add(...cellChecks(this.cells, this.shards));
+      lifecycle.add(
+        healthMember(this.#process, {
+          checks,
+          work: () => cellsWork(this.cells, this.shards, this.#config, this.#others()),
+          scraped: (failures) =>
+            this.#metrics.text({
+              process: registry,
+              cells: this.#registries(),
+              failures,
+              breathe: () => clock.sleep(0, NEVER),
+            }),
+        }),
+      );
+    }
     lifecycle.add(probesMember(clusters, caches, outages));
     lifecycle.add(this.#startCheck());
     lifecycle.add(...caches, ...(config.drivers.length > 0 ? [identity] : []));
