@@ -9,6 +9,7 @@ import type { SimVM } from '../../../packages/providers/sim/vm.ts';
 import { at, equal } from '../api-server/json.ts';
 import type { StoredObject } from '../api-server/stored-object.ts';
 import { Bounds } from './bounds.ts';
+import { watchCutOff } from './cut-off.ts';
 import { Health, HEALTH_TIMEOUT_MS } from './health.ts';
 import { Leaders } from './leaders.ts';
 import type { MachinesWorld } from './machines-world.ts';
@@ -102,6 +103,7 @@ export class Ledger {
     });
     world.servers.target.objects.onRestore(() => this.#cordons.clear());
     const leaders = new Leaders(world, (what) => this.find(what));
+    watchCutOff(world, (what) => this.find(what));
     world.processes.onRequest((request) => {
       if (!world.concerns(request)) return;
       const { identity, method, path, sentAtMs } = request;

@@ -190,6 +190,7 @@ export class MachinesWorld implements AsyncDisposable {
     this.trace = of?.trace ?? new Trace(() => this.time.elapsedMs, { keepsAll: keepsTrace });
     this.driverProcess = new DriverProcess(this.time);
     this.weather = new SeededWeather(random('weather'), {
+      nowMs: () => this.time.elapsedMs,
       forbids: random('forbidden'),
       others: random('other writers'),
       caches: random('old caches'),
@@ -207,6 +208,16 @@ export class MachinesWorld implements AsyncDisposable {
     this.cells = this.#hasCells ? [] : [this];
     of?.cells.push(this);
     this.processes = of?.processes ?? this.#openProcesses();
+  }
+
+  /** Whether no request reaches the control cluster. */
+  get isControlDown(): boolean {
+    return (this.#options.cell?.of ?? this).weather.isDown;
+  }
+
+  /** Since when no request reaches one of its clusters; Infinity: all are reached. */
+  get downSinceMs(): number {
+    return Math.min(this.weather.downSinceMs, this.#options.cell?.of.weather.downSinceMs ?? Infinity);
   }
 
   /** Whether there are Nodes of others in its target cluster. */
@@ -577,7 +588,12 @@ export class MachinesWorld implements AsyncDisposable {
   async openAccount(seed: string): Promise<Simulation> {
     const clock = new VirtualClock(this.time);
     const { idempotentCreate } = this.#options;
-    const calm = new SeededWeather(this.#random('kubelets'), { forbids: () => 1, others: () => 1, caches: () => 1 });
+    const calm = new SeededWeather(this.#random('kubelets'), {
+      nowMs: () => this.time.elapsedMs,
+      forbids: () => 1,
+      others: () => 1,
+      caches: () => 1,
+    });
     const observer = { asked: () => true, answered: () => undefined };
     return await Simulation.start({
       clock,

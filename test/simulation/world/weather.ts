@@ -42,11 +42,22 @@ export const FINE: FaultRates = {
 const MOST_OLD_MS = 300_000;
 const MOST_HELD_MS = 60_000;
 
+interface Streams {
+  /** The time of the world. */
+  readonly nowMs: () => number;
+  /** Which verbs on which kinds may not be used. */
+  readonly forbids: Random;
+  /** When another writer is faster. */
+  readonly others: Random;
+  /** How old is what is answered from caches. */
+  readonly caches: Random;
+}
+
 /** The weather of one stream of random numbers; rates may change while it lasts. */
 export class SeededWeather implements Weather {
   rates: FaultRates = FINE;
-  /** No request reaches the server, and nothing comes from it. */
-  isDown = false;
+  readonly #nowMs: () => number;
+  #downSinceMs = Infinity;
   readonly #random: Random;
   #lags = new Map<string, number>();
   #lagsOf: FaultRates | undefined;
@@ -58,15 +69,26 @@ export class SeededWeather implements Weather {
   #forbidden = new Map<string, boolean>();
   #forbiddenOf: FaultRates | undefined;
 
-  /**
-   * `forbids`: which verbs on which kinds may not be used. `others`: when another writer is faster. `caches`: how old is what is answered from
-   * them.
-   */
-  constructor(random: Random, { forbids, others, caches }: Readonly<Record<'forbids' | 'others' | 'caches', Random>>) {
+  constructor(random: Random, { nowMs, forbids, others, caches }: Streams) {
     this.#random = random;
+    this.#nowMs = nowMs;
     this.#forbids = forbids;
     this.#others = others;
     this.#caches = caches;
+  }
+
+  /** No request reaches the server, and nothing comes from it. */
+  get isDown(): boolean {
+    return this.#downSinceMs < Infinity;
+  }
+
+  set isDown(is: boolean) {
+    if (is !== this.isDown) this.#downSinceMs = is ? this.#nowMs() : Infinity;
+  }
+
+  /** Infinity: it is not down. */
+  get downSinceMs(): number {
+    return this.#downSinceMs;
   }
 
   latencyMs(): number {
