@@ -1,3 +1,6 @@
+import { readdirSync } from 'node:fs';
+import path from 'node:path';
+
 import { defineConfig } from 'oxlint';
 
 /**
@@ -21,6 +24,14 @@ export const TIERS = [
 /** Folders of pkg that only commands import: no other folder of pkg knows a provider, or how drivers are proven. */
 const FOR_COMMANDS = ['drivers', 'driver/conformance'];
 
+/** The APIs that are served beside ours: each has a folder in pkg/worlds, and none knows another. */
+export const APIS = readdirSync(path.join(import.meta.dirname, 'pkg/worlds'), { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => name);
+
+/** The order in the folder of each of them, as far as it has these. */
+export const API_TIERS = [['api'], ['runtime'], ['controllers', 'driver']];
+
 /** Folders with an order of their own inside. What stands flat in one is bound by the order around it alone. */
 export const INNER_TIERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'pkg/base': [['clock'], ['random'], ['log'], ['metrics']],
@@ -28,10 +39,8 @@ export const INNER_TIERS: Readonly<Record<string, readonly (readonly string[])[]
   'pkg/driver': [['grpc'], ['conformance']],
   'pkg/work': [['workqueue', 'activity'], ['reconcile']],
   'pkg/operator': [['indexes'], ['process', 'config'], ['preflight'], ['cached'], ['cells']],
-  'pkg/worlds': [['cluster-api', 'ironcore', 'mirantis']],
-  'pkg/worlds/cluster-api': [['api'], ['controllers', 'driver']],
-  'pkg/worlds/ironcore': [['api'], ['runtime'], ['controllers', 'driver']],
-  'pkg/worlds/mirantis': [['api'], ['controllers']],
+  'pkg/worlds': [APIS],
+  ...Object.fromEntries(APIS.map((api) => [`pkg/worlds/${api}`, API_TIERS])),
   /** No provider knows another. */
   'packages/providers': [['local', 'sim', 'kwok', 'iri']],
   /** What controllers share lies below them, and no controller knows another. */
@@ -63,8 +72,7 @@ const ABOVE_PKG = ['cmd', 'hack', 'test', 'packages'];
  * simulated runtime of IronCore speaks its messages.
  */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
-  'pkg/worlds/cluster-api/driver': '**/drivers/**',
-  'pkg/worlds/ironcore/driver': '**/drivers/**',
+  ...Object.fromEntries(APIS.map((api) => [`pkg/worlds/${api}/driver`, '**/drivers/**'])),
   'packages/providers/iri': '**/worlds/**',
 };
 
@@ -92,9 +100,7 @@ const OF_THE_HOST = [
   'pkg/drivers',
   'packages/providers',
   'pkg/driver/conformance',
-  'pkg/worlds/ironcore/runtime',
-  'pkg/worlds/ironcore/driver',
-  'pkg/worlds/cluster-api/driver',
+  ...APIS.flatMap((api) => [`pkg/worlds/${api}/runtime`, `pkg/worlds/${api}/driver`]),
   'pkg/base/random',
   'pkg/base/clock',
 ];
@@ -234,7 +240,7 @@ export default defineConfig({
       // Drivers are processes of their own; the others keep a process alive, or end its connections.
       files: [
         '{pkg/drivers,packages/providers,pkg/driver/conformance}/**',
-        'pkg/worlds/{cluster-api/driver,ironcore/driver,ironcore/runtime}/**',
+        'pkg/worlds/*/{driver,runtime}/**',
         'pkg/operator/process/lifecycle.ts',
         'pkg/health/server.ts',
       ],

@@ -1,16 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 
-import {
-  CLUSTER_API_MACHINE,
-  IRONCORE_MACHINE,
-  MACHINE,
-  MACHINE_DEPLOYMENT,
-  MACHINE_SET,
-  NODE,
-  objectName,
-} from './kinds.ts';
+import { clusterAPIMachines } from '../../pkg/worlds/cluster-api/api/resources.ts';
+import { ironCoreMachines } from '../../pkg/worlds/ironcore/api/resources.ts';
+import { MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET, NODE, objectName, ofWorld } from './kinds.ts';
 import { parseReferences, requireNames } from './references.ts';
 
+const IRONCORE_MACHINE = ofWorld('ironcore', ironCoreMachines);
+const CLUSTER_API_MACHINE = ofWorld('cluster-api', clusterAPIMachines);
 const KINDS = [MACHINE, MACHINE_SET, MACHINE_DEPLOYMENT, NODE, IRONCORE_MACHINE, CLUSTER_API_MACHINE] as const;
 const SHORT = { mayOmitType: true };
 

@@ -1,15 +1,13 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
-import * as clusterAPIKeys from '../../pkg/worlds/cluster-api/api/keys.ts';
 import * as labels from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import { ANNOTATION_RULES } from '../../pkg/controllers/replicas/invalid-annotations.ts';
-import * as clusterAPITags from '../../pkg/worlds/cluster-api/driver/tags.ts';
-import * as ironCoreTags from '../../pkg/worlds/ironcore/driver/tags.ts';
 import * as kwokTags from '../../packages/providers/kwok/tags.ts';
 import { textOf } from './comments.ts';
 import { formatted, PROSE } from './format.ts';
 import { table } from './table.ts';
+import { type KeyFile, WORLDS } from './worlds.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 
@@ -23,35 +21,13 @@ export interface Key {
   readonly meaning: string;
 }
 
-/** Keys of a file, whose values are those of the module; `on`, where the comments do not say it: of all of them. */
-interface KeyFile {
-  readonly file: string;
-  readonly module: Readonly<Record<string, unknown>>;
-  readonly on?: string;
-  /** Only these: the others are not ours. */
-  readonly only?: readonly string[];
-}
-
 /** Keys of the original and of ours, by headings. */
 export const KEYS = keysOf({ file: 'pkg/apis/machine/v1alpha1/labels.ts', module: labels });
 
 const OF_DRIVERS: readonly KeyFile[] = [
   { file: 'packages/providers/kwok/tags.ts', module: kwokTags, on: 'Nodes, by `kwok-driver`' },
-  {
-    file: 'pkg/worlds/cluster-api/driver/tags.ts',
-    module: clusterAPITags,
-    on: 'objects that `cluster-api-driver` creates',
-  },
-  {
-    file: 'pkg/worlds/ironcore/driver/tags.ts',
-    module: ironCoreTags,
-    on: 'Machines of `compute.ironcore.dev` and their Secrets, by `ironcore-driver`',
-  },
-  {
-    file: 'pkg/worlds/cluster-api/api/keys.ts',
-    module: clusterAPIKeys,
-    only: ['NODE_CLUSTER_ANNOTATION', 'HAD_KUBECONFIG_ANNOTATION', 'HAD_CONTROL_PLANE_ANNOTATION', 'DELETION_HOOK'],
-  },
+  ...WORLDS.flatMap(({ tags = [] }) => tags),
+  ...WORLDS.flatMap(({ keys = [] }) => keys),
 ];
 
 /** docs/reference/annotations.md: every key that Machinist reads or writes, and what may stand in annotations. */

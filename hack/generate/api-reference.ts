@@ -1,8 +1,9 @@
 import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
-import { DEFINITIONS, IRONCORE_DEFINITIONS } from './crds/all.ts';
+import { DEFINITIONS } from './crds/all.ts';
 import type { Definition } from './crds/definition.ts';
 import type { Rule, Schema } from './crds/schema.ts';
 import { table } from './table.ts';
+import { WORLDS } from './worlds.ts';
 
 const INTRODUCTION = `# API
 
@@ -15,28 +16,21 @@ still be changed in all other fields, its status, its finalizers and its scale, 
 reason in condition \`InvalidSpec\` or in an Event.
 `;
 
-const IRONCORE_INTRODUCTION = `# API of IronCore
-
-Generated from \`hack/generate/crds\`, from which \`crds/ironcore/\` is generated too: for clusters without IronCore's API server.
-
-For their use, see [Machines of IronCore](../operations/ironcore.md).
-
-Times are RFC 3339. If your version of IronCore differs, its own definitions apply.
-`;
-
 /** The spec of templates has the fields of a Machine's spec: they are listed there only. */
 const TEMPLATE_SPEC = 'spec.template.spec';
 
-/** docs/reference/api.md, from the descriptions of the CRDs. */
-export async function apiReference(): Promise<string> {
-  const sections = await Promise.all(DEFINITIONS.map(sectionOf));
-  return [INTRODUCTION, ...sections].join('\n');
-}
-
-/** docs/reference/ironcore-api.md, from the descriptions of those of IronCore. */
-export async function ironCoreReference(): Promise<string> {
-  const sections = await Promise.all(IRONCORE_DEFINITIONS.map(sectionOf));
-  return [IRONCORE_INTRODUCTION, ...sections].join('\n');
+/** docs/reference/api.md, and the pages of other APIs, from the descriptions of the CRDs. */
+export async function apiReferences(): Promise<[file: string, text: string][]> {
+  const pages = [
+    { file: 'docs/reference/api.md', introduction: INTRODUCTION, definitions: DEFINITIONS },
+    ...WORLDS.flatMap(({ page, definitions }) => (page === undefined ? [] : [{ ...page, definitions }])),
+  ];
+  return Promise.all(
+    pages.map(async ({ file, introduction, definitions }): Promise<[string, string]> => {
+      const sections = await Promise.all(definitions.map(sectionOf));
+      return [file, [introduction, ...sections].join('\n')];
+    }),
+  );
 }
 
 async function sectionOf(definition: Definition): Promise<string> {

@@ -1,5 +1,5 @@
 import { annotationsReference } from './annotations-reference.ts';
-import { apiReference, ironCoreReference } from './api-reference.ts';
+import { apiReferences } from './api-reference.ts';
 import { commandsReference } from './commands-reference.ts';
 import { conditionsReference } from './conditions-reference.ts';
 import { contractFiles } from './contracts.ts';
@@ -24,15 +24,14 @@ export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
     ...roles,
     ...(await kustomizeRoles(roles)),
     await prometheusRule(),
+    ...(await apiReferences()),
     ['docs/reference/annotations.md', await annotationsReference()],
-    ['docs/reference/api.md', await apiReference()],
     ['docs/reference/commands.md', await commandsReference()],
     ['docs/reference/conditions.md', await conditionsReference()],
     ['docs/reference/driver-rules.md', await driverRulesReference()],
     ['docs/reference/error-codes.md', await errorCodesReference()],
     ['docs/reference/events.md', await eventsReference()],
     ['docs/reference/flags.md', await flagsReference()],
-    ['docs/reference/ironcore-api.md', await ironCoreReference()],
     ['docs/reference/metrics.md', await metricsReference()],
     ['docs/reference/permissions.md', await permissionsReference()],
   ]);

@@ -11,7 +11,6 @@ import { driverMetrics } from '../../pkg/base/metrics/driver.ts';
 import { eventMetrics } from '../../pkg/base/metrics/events.ts';
 import { gateMetrics } from '../../pkg/base/metrics/gate.ts';
 import { heldWorkMetrics } from '../../pkg/base/metrics/held-work.ts';
-import { ironCoreMetrics } from '../../pkg/worlds/ironcore/controllers/metrics.ts';
 import { kubeMetrics } from '../../pkg/base/metrics/kube.ts';
 import { metricFailures } from '../../pkg/base/metrics/metric-failures.ts';
 import { leaderMetrics } from '../../pkg/base/metrics/leader.ts';
@@ -30,6 +29,7 @@ import { unmanagedNodeMetrics } from '../../pkg/controllers/safety/unmanaged-nod
 import { servedDriverMetrics } from '../../pkg/base/metrics/served-driver.ts';
 import { createRegistry } from '../../pkg/base/metrics/registry.ts';
 import { table } from './table.ts';
+import { WORLDS } from './worlds.ts';
 
 const INTRODUCTION = `# Metrics
 
@@ -63,6 +63,7 @@ const FIXED = 'a fixed list';
 
 /** What bounds the values of each label; one that is missing here may not be declared. */
 const BOUNDS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(WORLDS.flatMap(({ bounds = {} }) => Object.entries(bounds))),
   action: FIXED,
   binary: 'one',
   call: FIXED,
@@ -98,7 +99,6 @@ const BOUNDS: Readonly<Record<string, string>> = {
   operation: 'the 6 driver calls',
   owner: FIXED,
   phase: 'the phases of a Machine',
-  pool: 'one for each --ironcore-pool',
   program: 'one',
   provider: 'one for each driver, and one for each provider in MachineClasses',
   reason: FIXED,
@@ -199,7 +199,7 @@ function declareAll(registry: Registry): void {
   orphanVMMetrics(registry, () => 0);
   unmanagedNodeMetrics(registry);
   heldWorkMetrics(registry, () => []);
-  ironCoreMetrics(registry);
+  for (const { metrics } of WORLDS) metrics?.(registry);
   metricFailures(registry, silentLogger);
   autoscalerMetrics(registry, () => []);
   cellMetrics(registry, () => ({

@@ -3,6 +3,8 @@ import { Registry } from 'prom-client';
 
 import { MemoryInformer } from '../../test/memory-informer.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import { OWN_KINDS } from '../operator/cached/own.ts';
+import { TARGET_KINDS } from '../operator/cached/target.ts';
 import { configFrom } from '../operator/config/config.ts';
 import { OWN_CONTROLLERS } from '../operator/config/controllers.ts';
 import { controllersIn } from '../operator/config/flag-section.ts';
@@ -16,29 +18,13 @@ import { controllers } from './index.ts';
 import { WORLD_FLAGS } from '../worlds/flags.ts';
 import { singleTarget } from '../kube/targets/targets.ts';
 
-const CONTROLLERS = [...OWN_CONTROLLERS, ...WORLD_FLAGS.flatMap(controllersIn)];
+const OF_OTHERS = WORLD_FLAGS.flatMap(controllersIn);
+const CONTROLLERS = [...OWN_CONTROLLERS, ...OF_OTHERS];
 
 /** What controllers take from an operator, as far as making them asks for it. */
 function operatorWith(names: string, leaseNamespace?: string): Operator {
   const cache = new MemoryInformer([]);
-  const kinds = [
-    'machines',
-    'machineSets',
-    'machineDeployments',
-    'classes',
-    'secrets',
-    'roleBindings',
-    'nodes',
-    'clusterMachines',
-    'definitions',
-    'ironCoreMachines',
-    'ironCorePools',
-    'ironCoreClasses',
-    'poolLeases',
-    'ironCoreVolumes',
-    'ironCoreNetworkInterfaces',
-    'ironCoreNetworks',
-  ];
+  const kinds = [OWN_KINDS, TARGET_KINDS, ...WORLDS.map((world) => world.kinds)].flatMap(Object.keys);
   const leadership = {
     targets: singleTarget(undefined),
     drivers: new ConfiguredDrivers([]),
@@ -73,7 +59,7 @@ function operatorWith(names: string, leaseNamespace?: string): Operator {
 
 describe('the controllers', () => {
   test('are those that the flag names, each under the Lease of its group and with a queue of its own', () => {
-    const all = controllers(operatorWith('*,mirantis,cluster-api,ironcore,ironcore.pools', 'of-the-leases'), WORLDS);
+    const all = controllers(operatorWith(`*,${OF_OTHERS.join()}`, 'of-the-leases'), WORLDS);
 
     expect(all.map(({ name }) => name).toSorted()).toEqual(CONTROLLERS.toSorted());
     for (const { name, lease } of all) {

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Api, ApiAnswer } from '../../hack/control-plane/api.ts';
 import { applyManifests, parseManifests, readManifests } from '../../hack/control-plane/apply.ts';
 import { startControlPlane, type ControlPlane } from '../../hack/control-plane/control-plane.ts';
-import { IRONCORE_DEFINITIONS } from '../../hack/generate/crds/all.ts';
+import { WORLDS } from '../../hack/generate/worlds.ts';
 import type { IronCoreMachine } from '../../pkg/worlds/ironcore/api/machine.ts';
 import type { IronCoreMachineClass } from '../../pkg/worlds/ironcore/api/machine-class.ts';
 import type { IronCoreMachinePool } from '../../pkg/worlds/ironcore/api/machine-pool.ts';
@@ -22,6 +22,9 @@ type New<T extends KubeObject> = Omit<T, 'metadata'> & {
   readonly metadata: { readonly name: string };
 };
 
+const IRONCORE_DEFINITIONS = WORLDS.flatMap(({ definitions }) => definitions).filter(
+  ({ foreign }) => foreign?.folder === 'ironcore',
+);
 const COMPUTE = 'compute.ironcore.dev/v1alpha1';
 const NOW = '2026-01-02T00:00:00Z';
 const metadata = { name: 'full' };

@@ -10,9 +10,7 @@ import { Argument, Command, Option } from 'commander';
 import { MACHINE, MACHINE_DEPLOYMENT, NODE } from '../kinds.ts';
 import { withClusterOptions } from '../options.ts';
 import { ReferenceArgument } from '../reference-argument.ts';
-import { DESCRIBED_KINDS } from '../describe/command.ts';
 import { complete, type Lookup } from './complete.ts';
-import { RESOURCES } from './lookup.ts';
 import { SCRIPTS } from './scripts.ts';
 
 const NAMES: Readonly<Record<string, readonly string[]>> = {
@@ -130,12 +128,4 @@ describe('the script for bash', () => {
   ])('offers for "$line" what the program answers', async ({ line, answer, want }) => {
     expect(await offered(line, answer)).toEqual(want);
   });
-});
-
-test('names of all kinds that can be named can be looked up', () => {
-  const known = RESOURCES.map(({ group, plural }) => `${plural}.${group}`);
-
-  expect(
-    DESCRIBED_KINDS.map(({ group, plural }) => `${plural}.${group}`).filter((kind) => !known.includes(kind)),
-  ).toEqual([]);
 });

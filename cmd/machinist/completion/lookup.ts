@@ -2,17 +2,8 @@ import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import { SystemClock } from '../../../pkg/base/clock/system-clock.ts';
 import { keepAliveDuring } from '../../../pkg/base/clock/keep-alive.ts';
 import { contextNames } from '../../../pkg/kube/client/config.ts';
-import {
-  machineClasses,
-  machineDeployments,
-  machines,
-  machineSets,
-  namespaces,
-  nodes,
-} from '../../../pkg/kube/client/resource.ts';
+import { namespaces } from '../../../pkg/kube/client/resource.ts';
 import type { Resource } from '../../../pkg/apis/resource.ts';
-import { clusterAPIClusters, clusterAPIMachines } from '../../../pkg/worlds/cluster-api/api/resources.ts';
-import { ironCoreMachines } from '../../../pkg/worlds/ironcore/api/resources.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import type { ClusterOptions } from '../options.ts';
 import type { Lookup } from './complete.ts';
@@ -20,22 +11,9 @@ import type { Lookup } from './complete.ts';
 /** Who presses Tab does not wait for longer. */
 const PATIENCE_MS = 2_000;
 
-/** Of all kinds that can be named. */
-export const RESOURCES: readonly Resource<KubeObject>[] = [
-  machines,
-  machineSets,
-  machineDeployments,
-  machineClasses,
-  nodes,
-  ironCoreMachines,
-  clusterAPIMachines,
-  clusterAPIClusters,
-];
-
 /** Asks the cluster and the kubeconfig of whoever types. */
 export function liveLookup(env: Readonly<Record<string, string | undefined>>): Lookup {
-  const list = async (resource: Resource<KubeObject> | undefined, access: ClusterOptions): Promise<string[]> => {
-    if (resource === undefined) return [];
+  const list = async (resource: Resource<KubeObject>, access: ClusterOptions): Promise<string[]> => {
     const options = { ...access, requestTimeout: PATIENCE_MS, env, command: 'completion' };
     return await orNothing(async () => {
       await using cluster = await CommandCluster.open(options);
@@ -48,11 +26,7 @@ export function liveLookup(env: Readonly<Record<string, string | undefined>>): L
     });
   };
   return {
-    names: ({ group, plural }, access) =>
-      list(
-        RESOURCES.find((one) => one.group === group && one.plural === plural),
-        access,
-      ),
+    names: ({ resource }, access) => list(resource, access),
     namespaces: (access) => list(namespaces, access),
     contexts: ({ kubeconfig = '' }) =>
       orNothing(async () => [...(await contextNames({ kubeconfig, env, clock: new SystemClock() }))]),

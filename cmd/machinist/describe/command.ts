@@ -1,16 +1,6 @@
 import { Command } from 'commander';
 
 import {
-  CLUSTER_API_CLUSTER,
-  CLUSTER_API_MACHINE,
-  IRONCORE_MACHINE,
-  MACHINE,
-  MACHINE_CLASS,
-  MACHINE_DEPLOYMENT,
-  MACHINE_SET,
-  NODE,
-} from '../kinds.ts';
-import {
   allNamespacesOption,
   type ClusterOptions,
   outputOption,
@@ -24,22 +14,11 @@ import {
 } from '../options.ts';
 import { ReferenceArgument } from '../reference-argument.ts';
 import { ownTerminal } from '../terminal.ts';
+import { DESCRIBED_KINDS } from './described-kinds.ts';
 
 export interface DescribeOptions extends ClusterOptions, SelectionOptions, ManagerOptions {
   readonly output: OutputFormat;
 }
-
-/** What can be described; unless told otherwise a Machine is one of this project's own API. Of a Node its Machine is. */
-export const DESCRIBED_KINDS = [
-  MACHINE,
-  MACHINE_DEPLOYMENT,
-  MACHINE_SET,
-  MACHINE_CLASS,
-  NODE,
-  IRONCORE_MACHINE,
-  CLUSTER_API_MACHINE,
-  CLUSTER_API_CLUSTER,
-] as const;
 
 /** The subcommand `describe`: what `kubectl describe` shows, and what it means. Its work is loaded only when it is run. */
 export function describeCommand(): Command {

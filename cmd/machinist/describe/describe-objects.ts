@@ -1,41 +1,22 @@
 import PQueue from 'p-queue';
 
-import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { ObjectRef } from '../../../pkg/kube/client/client.ts';
 import { ApiError, isNotFound } from '../../../pkg/kube/client/errors.ts';
-import type { Resource } from '../../../pkg/apis/resource.ts';
-import type { WorkInProgress } from '../../../pkg/health/work-in-progress.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import { CommandError, failureText } from '../command-error.ts';
-import {
-  CLUSTER_API_CLUSTER,
-  CLUSTER_API_MACHINE,
-  IRONCORE_MACHINE,
-  type KindName,
-  MACHINE_CLASS,
-  MACHINE_DEPLOYMENT,
-  MACHINE_SET,
-  MACHINE,
-  NODE,
-  objectName,
-} from '../kinds.ts';
+import { type KindName, MACHINE, NODE, objectName } from '../kinds.ts';
 import { machinesOfNode } from '../machines-of-node.ts';
 import { formatted } from '../output.ts';
 import { parseReferences } from '../references.ts';
 import { noticesOf, runForExitCode, type Terminal } from '../terminal.ts';
-import { DESCRIBED_KINDS, type DescribeOptions } from './command.ts';
+import type { DescribeOptions } from './command.ts';
+import { DESCRIBED_KINDS, describedKind, type ReadWork } from './described-kinds.ts';
 import { describeGone } from './gone.ts';
 import { readWork } from './read-work.ts';
 import { type DescribedKind, printDescription, type PrintedDescription } from './print-description.ts';
 
 /** How many objects are read at once. */
 const AT_ONCE = 10;
-
-/** A kind with the types of its objects and descriptions hidden. */
-interface Describer {
-  readonly resource: Resource<KubeObject>;
-  readonly print: (ref: ObjectRef, cluster: CommandCluster) => Promise<PrintedDescription>;
-}
 
 /** An object that is to be described. */
 interface Meant {
@@ -77,14 +58,14 @@ export async function describeObjects(
     let read: ReturnType<ReadWork> | undefined;
     const isPrinted = options.output !== 'name';
     const work: ReadWork = () => (read ??= isPrinted ? readWork(cluster, options) : Promise.resolve([]));
-    const describers = new Map<KindName, Promise<Describer>>();
+    const loaded = new Map<KindName, Promise<DescribedKind>>();
     const queue = new PQueue({ concurrency: AT_ONCE });
     const results = await Promise.allSettled(
       chosen.map(({ kind, ref }) =>
         queue.add(async () => {
-          const known = describers.get(kind) ?? describerOf(kind, work);
-          describers.set(kind, known);
-          return await (await known).print(ref, cluster);
+          const described = loaded.get(kind) ?? describedKind(kind, work);
+          loaded.set(kind, described);
+          return await printed(await described, ref, cluster);
         }),
       ),
     );
@@ -127,8 +108,7 @@ async function select(
   kind: KindName,
   { allNamespaces = false, selector }: DescribeOptions,
 ): Promise<readonly Meant[]> {
-  const { resource } = await describerOf(kind, () => Promise.resolve([]));
-  const { items } = await cluster.reader.list(resource, {
+  const { items } = await cluster.reader.list((kind === NODE ? MACHINE : kind).resource, {
     ...(allNamespaces ? {} : { namespace: cluster.namespace }),
     ...(selector === undefined ? {} : { labelSelector: selector }),
     metadataOnly: true,
@@ -140,31 +120,8 @@ async function select(
   return items.map(({ metadata: { namespace = '', name } }) => ({ kind, ref: { namespace, name } }));
 }
 
-/** What the manager does, read once, when it is first asked for. */
-type ReadWork = () => Promise<readonly WorkInProgress[]>;
-
-/** Loads what describes a kind. */
-async function describerOf(kind: KindName, work: ReadWork): Promise<Describer> {
-  if (kind === MACHINE_DEPLOYMENT)
-    return describer((await import('./machine-owner.ts')).describedMachineDeployment(work()));
-  if (kind === MACHINE_SET) return describer((await import('./machine-owner.ts')).describedMachineSet(work()));
-  if (kind === MACHINE_CLASS) return describer((await import('./machine-class.ts')).describedMachineClass);
-  if (kind === IRONCORE_MACHINE) return describer((await import('./ironcore-machine.ts')).describedIronCoreMachine);
-  if (kind === CLUSTER_API_MACHINE) {
-    return describer((await import('./cluster-api-machine.ts')).describedClusterAPIMachine);
-  }
-  if (kind === CLUSTER_API_CLUSTER) {
-    return describer((await import('./cluster-api-cluster.ts')).describedClusterAPICluster);
-  }
-  return describer((await import('./describe.ts')).describedMachine(work()));
-}
-
 /** What is known of an object, or of one that existed. Throws ApiError. */
-async function printed<T extends KubeObject, Description>(
-  kind: DescribedKind<T, Description>,
-  ref: ObjectRef,
-  cluster: CommandCluster,
-): Promise<PrintedDescription> {
+async function printed(kind: DescribedKind, ref: ObjectRef, cluster: CommandCluster): Promise<PrintedDescription> {
   try {
     return await printDescription(kind, ref, cluster);
   } catch (err) {
@@ -173,9 +130,4 @@ async function printed<T extends KubeObject, Description>(
     if (gone === undefined) throw await cluster.withSuggestion(err, kind.resource, ref.name);
     return gone;
   }
-}
-
-function describer<T extends KubeObject, Description>(kind: DescribedKind<T, Description>): Describer {
-  const { resource } = kind;
-  return { resource, print: (ref, cluster) => printed(kind, ref, cluster) };
 }

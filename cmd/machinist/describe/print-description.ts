@@ -6,11 +6,12 @@ import { events } from '../../../pkg/kube/client/resource.ts';
 import type { Resource } from '../../../pkg/apis/resource.ts';
 import type { CommandCluster } from '../command-cluster.ts';
 
-export interface DescribedKind<T extends KubeObject, Description> {
+/** What describes a kind; without types, any. */
+export interface DescribedKind<T extends KubeObject = KubeObject, Description = unknown> {
   readonly resource: Resource<T>;
   /** What is read beside the object and its Events, and what is made of all of it as it was at `nowMs`. */
-  readonly describe: (reader: Reader, object: T, told: readonly Event[], nowMs: () => number) => Promise<Description>;
-  readonly render: (description: Description, nowMs: number) => string;
+  describe(reader: Reader, object: T, told: readonly Event[], nowMs: () => number): Promise<Description>;
+  render(description: Description, nowMs: number): string;
 }
 
 /** An object as it is described to people and to programs. */
@@ -21,17 +22,17 @@ export interface PrintedDescription {
 
 /** Reads what is known of an object. Throws ApiError. */
 export async function printDescription<T extends KubeObject, Description>(
-  { resource, describe, render }: DescribedKind<T, Description>,
+  kind: DescribedKind<T, Description>,
   ref: ObjectRef,
   cluster: CommandCluster,
 ): Promise<PrintedDescription> {
   const { reader } = cluster;
-  const object = await reader.get(resource, ref);
+  const object = await reader.get(kind.resource, ref);
   const fieldSelector = `involvedObject.uid=${object.metadata.uid}`;
   const { namespace = '' } = object.metadata;
   const told = await readEvents(reader, namespace, fieldSelector);
-  const description = await describe(reader, object, told.items, () => cluster.now());
-  const text = render(description, cluster.now());
+  const description = await kind.describe(reader, object, told.items, () => cluster.now());
+  const text = kind.render(description, cluster.now());
   const { refusal } = told;
   return refusal === undefined
     ? { description, text }

@@ -27,7 +27,7 @@ export function shown(name: string): string {
 
 /** The MachineDeployment as kubectl calls it when something is wrong with it. */
 export function quoted(name: string): string {
-  const { plural, group } = MACHINE_DEPLOYMENT;
+  const { plural, group } = MACHINE_DEPLOYMENT.resource;
   return `${plural}.${group} "${name}"`;
 }
 

@@ -3,16 +3,15 @@ import { join } from 'node:path';
 
 import { expect, test } from '@jest/globals';
 
-import * as clusterAPI from '../../worlds/cluster-api/api/resources.ts';
-import * as ironCore from '../../worlds/ironcore/api/resources.ts';
-import * as mirantis from '../../worlds/mirantis/api/resources.ts';
 import * as own from '../../kube/client/resource.ts';
+import { WORLDS } from '../../worlds/index.ts';
 import { definitionFile } from './definitions.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
-test('each kind that Kubernetes does not have is defined by a file that is shipped', () => {
-  const all = [own, mirantis, clusterAPI, ironCore]
+test('each kind that Kubernetes does not have is defined by a file that is shipped', async () => {
+  const others = WORLDS.map(({ name }): Promise<typeof own> => import(`../../worlds/${name}/api/resources.ts`));
+  const all = [own, ...(await Promise.all(others))]
     .flatMap((module) => Object.values(module))
     .flatMap((one) => (typeof one === 'object' ? [one] : []));
   const files = all.flatMap((one) => definitionFile(one) ?? []);
