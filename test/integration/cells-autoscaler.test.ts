@@ -102,7 +102,7 @@ async function refusal(call: Promise<unknown>): Promise<{ readonly code: Status;
 }
 
 const named = ({ metadata, spec }: Node) => ({
-  providerID: spec?.providerID ?? '',
+  providerId: spec?.providerID ?? '',
   name: metadata.name,
   labels: {},
   annotations: {},
@@ -141,7 +141,7 @@ describe('the port for autoscalers of many namespaces', () => {
           ofOne.nodeGroupTargetSize({ id }),
           ofOne.nodeGroupNodes({ id }),
           ofOne.nodeGroupTemplateNodeInfo({ id }),
-          ofOne.nodeGroupGetOptions({ id }),
+          ofOne.nodeGroupGetOptions({ id, defaults: undefined }),
         ]) {
           const { code, details } = await refusal(call);
           expect(code).toBe(Status.NOT_FOUND);
@@ -156,10 +156,10 @@ describe('the port for autoscalers of many namespaces', () => {
       await one.target.api.send('POST', '/api/v1/nodes', { metadata: { name: target.metadata.name } });
       const forms = [
         named(target),
-        { ...named(target), providerID: '' },
+        { ...named(target), providerId: '' },
         { ...named(spared), name: '' },
-        { ...named(spared), name: '', providerID: `requested://${machine?.metadata.name}` },
-        { ...named(spared), name: '', providerID: `requested://hidden#0-0` },
+        { ...named(spared), name: '', providerId: `requested://${machine?.metadata.name}` },
+        { ...named(spared), name: '', providerId: `requested://hidden#0-0` },
       ];
       await eventually(async () => {
         const { nodeGroup } = await ofOther.nodeGroupForNode({ node: named(target) });
