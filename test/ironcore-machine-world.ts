@@ -1,4 +1,5 @@
 import { FakeClock } from './fakes/fake-clock.ts';
+import { runtimeMachine } from './fakes/runtime-machine.ts';
 import { MachineStore } from '../packages/providers/iri/store.ts';
 import { MemoryClient } from './memory-client.ts';
 import { MemoryInformer } from './memory-informer.ts';
@@ -19,9 +20,13 @@ import {
 } from '../pkg/worlds/ironcore/controllers/indexes.ts';
 import type { RuntimeError } from '../pkg/worlds/ironcore/runtime/error.ts';
 import type { PoolRuntime } from '../pkg/worlds/ironcore/runtime/gated-runtime.ts';
-import { Machine } from '../pkg/worlds/ironcore/runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { ObjectMetadata } from '../pkg/worlds/ironcore/runtime/gen/ironcore/meta/v1alpha1/meta.ts';
-import type { RuntimeChange, RuntimeFilter, RuntimeMachine } from '../pkg/worlds/ironcore/runtime/runtime.ts';
+import type {
+  DesiredRuntimeMachine,
+  RuntimeChange,
+  RuntimeFilter,
+  RuntimeMachine,
+} from '../pkg/worlds/ironcore/runtime/runtime.ts';
 import { ironCoreMachines } from '../pkg/worlds/ironcore/api/resources.ts';
 import { IRONCORE_MACHINE_FINALIZER } from '../pkg/worlds/ironcore/controllers/machine/keys.ts';
 import { PoolClaims } from '../pkg/worlds/ironcore/controllers/pool-claims.ts';
@@ -138,14 +143,14 @@ export function world(
       }
       store.delete(id);
     },
-    create: async (_of: string, wanted: Machine) => {
+    create: async (_of: string, { metadata, spec }: DesiredRuntimeMachine) => {
       log.push(...client.writes.map(({ what }) => what));
       const refusal = refusals.shift();
       if (refusal !== undefined) {
         machines.put(await client.get(ironCoreMachines, { namespace: 'ns', name: 'm' }));
         throw refusal;
       }
-      return store.create(Machine.fromPartial(wanted)).metadata.id;
+      return store.create(structuredClone(runtimeMachine(metadata, spec))).metadata.id;
     },
   } as unknown as PoolRuntime;
   const machineClass: IronCoreMachineClass = { metadata: meta('c'), capabilities: { cpu: 1 } };
@@ -219,7 +224,7 @@ export const giveUp = (clock: FakeClock): Record<string, string> => ({
 
 /** A machine at the runtime. */
 export const shownAs = (id: string, metadata: Partial<ObjectMetadata> = {}): RuntimeMachine =>
-  Machine.fromPartial({ metadata: { id, ...metadata }, spec: {}, status: {} }) as RuntimeMachine; // All three parts are given.
+  runtimeMachine({ id, ...metadata });
 
 /** What is noted of the deletion of its machine. */
 export const noted = (note: string, uid = 'uid-m'): Record<string, string> => ({

@@ -6,7 +6,7 @@ import {
   CloudProviderDefinition,
   type ExternalGrpcNode,
   type Instance as WireInstance,
-  type NodeGroupAutoscalingOptions,
+  NodeGroupAutoscalingOptions,
 } from '../../pkg/autoscaler/gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
 import type { CloudProvider, Group, GroupOptions, Instance, NodeRef } from './cloud-provider.ts';
 
@@ -117,7 +117,7 @@ export class GrpcProvider implements CloudProvider, AsyncDisposable {
     return new Promise((resolve, reject) => {
       this.#client.makeUnaryRequest(
         `/${fullName}/${name}`,
-        (message: Request<M>) => Buffer.from(requestType.encode(requestType.fromPartial(message)).finish()),
+        (message: Request<M>) => Buffer.from(requestType.encode(message).finish()),
         (bytes) => responseType.decode(bytes),
         request,
         new Metadata(),
@@ -145,10 +145,7 @@ export class GrpcProvider implements CloudProvider, AsyncDisposable {
 /** How the generated code encodes one method. */
 interface Codec<M extends Method> {
   readonly name: string;
-  readonly requestType: {
-    fromPartial(message: Request<M>): unknown;
-    encode(message: unknown): { finish(): Uint8Array };
-  };
+  readonly requestType: { encode(message: Request<M>): { finish(): Uint8Array } };
   readonly responseType: { decode(bytes: Uint8Array): Response<M> };
 }
 
@@ -169,8 +166,9 @@ function instanceOf({ id, status }: WireInstance): Instance {
   return { id, state, error: { code: info.errorCode, message: info.errorMessage, outOfResources } };
 }
 
-function wireOptions(options: GroupOptions): Partial<NodeGroupAutoscalingOptions> {
+function wireOptions(options: GroupOptions): NodeGroupAutoscalingOptions {
   return {
+    ...NodeGroupAutoscalingOptions.decode(new Uint8Array()),
     scaleDownUtilizationThreshold: options.scaleDownUtilizationThreshold,
     scaleDownUnneeded: durationOf(options.scaleDownUnneededMs),
     maxNodeProvision: durationOf(options.maxNodeProvisionMs),

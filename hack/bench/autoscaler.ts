@@ -20,7 +20,11 @@ import type { KubeObject, ObjectMeta } from '../../pkg/apis/meta.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
 import { answering } from '../../pkg/autoscaler/answer.ts';
 import { CloudProvider } from '../../pkg/autoscaler/cloud-provider.ts';
-import { CloudProviderDefinition } from '../../pkg/autoscaler/gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
+import {
+  CloudProviderDefinition,
+  ExternalGrpcNode,
+  NodeGroupAutoscalingOptions,
+} from '../../pkg/autoscaler/gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
 import { GrpcServer } from '../../pkg/autoscaler/grpc-server.ts';
 import { Places } from '../../pkg/autoscaler/places.ts';
 import { NodeGroups } from '../../pkg/autoscaler/groups.ts';
@@ -35,6 +39,7 @@ import { CONTROLLER_INDEX, controllerIndex } from '../../pkg/operator/indexes/ow
 import { silentLogger } from '../../pkg/base/log/logger.ts';
 import { createRegistry } from '../../pkg/base/metrics/registry.ts';
 import type { Target } from '../../pkg/kube/targets/targets.ts';
+import { wireMessage } from '../../test/fakes/wire-message.ts';
 import { number, readOptions } from '../options.ts';
 
 /**
@@ -91,11 +96,16 @@ async function call({ address, nodes, loops }: Load): Promise<void> {
   const channel = createChannel(address);
   const client = createClient(CloudProviderDefinition, channel);
   const minute = { seconds: 60n, nanos: 0 };
-  const defaults = { scaleDownUnneeded: minute, scaleDownUnready: minute, maxNodeProvision: minute };
+  const defaults = wireMessage(NodeGroupAutoscalingOptions, {
+    scaleDownUnneeded: minute,
+    scaleDownUnready: minute,
+    maxNodeProvision: minute,
+  });
   for (let loop = 0; loop < loops; loop++) {
     const startMs = performance.now();
     for (let i = 0; i < nodes; i++) {
-      const { nodeGroup } = await client.nodeGroupForNode({ node: { name: `m-${i}`, providerId: `cloud:///${i}` } });
+      const node = wireMessage(ExternalGrpcNode, { name: `m-${i}`, providerId: `cloud:///${i}` });
+      const { nodeGroup } = await client.nodeGroupForNode({ node });
       for (let n = 0; n < 5; n++) await client.nodeGroupGetOptions({ id: nodeGroup?.id ?? '', defaults });
     }
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- the port of a thread has none

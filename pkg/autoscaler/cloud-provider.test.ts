@@ -12,6 +12,7 @@ import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import type { Node } from '../apis/wire.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import { wireMessage } from '../../test/fakes/wire-message.ts';
 import { nodeAccess } from '../controllers/machine-facts/node-access.ts';
 import { MACHINE_INDEXES, NODE_INDEXES } from '../operator/indexes/machine-indexes.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../operator/indexes/owner-index.ts';
@@ -145,9 +146,9 @@ describe('what an autoscaler is told', () => {
     });
     const asked = provider(undefined, [late]);
     const codeOf = (id: string) =>
-      asked.nodeGroupNodes({ id: 'group' }).instances?.find((one) => one.id === id)?.status?.errorInfo?.errorCode;
+      asked.nodeGroupNodes({ id: 'group' }).instances.find((one) => one.id === id)?.status?.errorInfo?.errorCode;
     const before = codeOf('requested://late');
-    const defaults = NodeGroupAutoscalingOptions.fromPartial({ maxNodeProvision: { seconds: 60n } });
+    const defaults = wireMessage(NodeGroupAutoscalingOptions, { maxNodeProvision: { seconds: 60n, nanos: 0 } });
 
     expect(() => asked.nodeGroupGetOptions({ id: 'group', defaults })).toThrow('has no settings');
 
@@ -173,11 +174,11 @@ describe('what an autoscaler is told', () => {
       m.status.currentStatus.phase = 'Pending';
     });
     const asked = provider(undefined, [late], [], { ...ALWAYS_SEEN, ...trust });
-    const defaults = NodeGroupAutoscalingOptions.fromPartial({ maxNodeProvision: { seconds: 60n } });
+    const defaults = wireMessage(NodeGroupAutoscalingOptions, { maxNodeProvision: { seconds: 60n, nanos: 0 } });
 
     expect(() => asked.nodeGroupGetOptions({ id: 'group', defaults })).toThrow('has no settings');
     const { instances } = asked.nodeGroupNodes({ id: 'group' });
-    const found = instances?.find(({ id }) => id === 'requested://late');
+    const found = instances.find(({ id }) => id === 'requested://late');
     expect(found?.status?.errorInfo?.errorCode).toBe(want);
   });
 
@@ -192,12 +193,12 @@ describe('what an autoscaler is told', () => {
         n.spec = { providerID: 'cloud:///twice' };
       }),
     );
-    const defaults = NodeGroupAutoscalingOptions.fromPartial({ maxNodeProvision: { seconds: 60n } });
+    const defaults = wireMessage(NodeGroupAutoscalingOptions, { maxNodeProvision: { seconds: 60n, nanos: 0 } });
     const errorWith = (nodes: readonly Node[]) => {
       const asked = provider(undefined, [twice], nodes);
       expect(() => asked.nodeGroupGetOptions({ id: 'group', defaults })).toThrow('has no settings');
       const { instances } = asked.nodeGroupNodes({ id: 'group' });
-      return instances?.find(({ id }) => id === 'requested://twice')?.status?.errorInfo?.errorCode;
+      return instances.find(({ id }) => id === 'requested://twice')?.status?.errorInfo?.errorCode;
     };
 
     expect([errorWith([]), errorWith(its)]).toEqual(['DeadlineExceeded', undefined]);
@@ -206,7 +207,7 @@ describe('what an autoscaler is told', () => {
   test('that what is listed to go is going, and that another is missing for it', () => {
     const { instances } = provider('running~2026-01-01T00:00:00Z').nodeGroupNodes({ id: 'group' });
 
-    expect(instances?.map(({ id, status }) => [id, status?.instanceState])).toEqual([
+    expect(instances.map(({ id, status }) => [id, status?.instanceState])).toEqual([
       ['requested://denied', State.instanceCreating],
       ['requested://exhausted', State.instanceCreating],
       ['cloud:///running', State.instanceDeleting],

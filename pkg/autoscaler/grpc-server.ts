@@ -146,7 +146,6 @@ interface Method {
 interface Codec {
   encode(message: unknown): { finish(): Uint8Array };
   decode(bytes: Uint8Array): unknown;
-  fromPartial(message: unknown): unknown;
 }
 
 /** The contract in the form of grpc-js. */
@@ -166,7 +165,7 @@ const SERVICE: ServiceDefinition = Object.fromEntries(
 );
 
 function bytesOf(codec: Codec, message: unknown): Buffer {
-  const { buffer, byteOffset, byteLength } = codec.encode(codec.fromPartial(message)).finish();
+  const { buffer, byteOffset, byteLength } = codec.encode(message).finish();
   return Buffer.from(buffer, byteOffset, byteLength);
 }
 

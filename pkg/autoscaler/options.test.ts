@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machineDeployment } from '../../test/builders.ts';
+import { wireMessage } from '../../test/fakes/wire-message.ts';
 import { NodeGroupAutoscalingOptions } from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
 import { optionsReply, ownOptions, provisionMsOf } from './options.ts';
 
@@ -13,8 +14,7 @@ const own = (annotations: Record<string, string>) =>
       );
     }),
   );
-const options = (fields: Partial<NodeGroupAutoscalingOptions>): NodeGroupAutoscalingOptions =>
-  NodeGroupAutoscalingOptions.fromPartial(fields);
+const options = (fields: Partial<NodeGroupAutoscalingOptions>) => wireMessage(NodeGroupAutoscalingOptions, fields);
 const seconds = (n: number) => ({ seconds: BigInt(n), nanos: 0 });
 const ns = (n: number) => ({ nanoseconds: BigInt(n) * 1_000_000_000n });
 

@@ -15,6 +15,7 @@ import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
 import { parseDriverAddress } from '../../pkg/driver/grpc/address.ts';
 import { RuntimeClient } from '../../pkg/worlds/ironcore/runtime/client.ts';
 import { silentLogger } from '../../pkg/base/log/logger.ts';
+import { runtimeMachine } from '../fakes/runtime-machine.ts';
 
 const GROUP = '/apis/compute.ironcore.dev/v1alpha1';
 const LEASES = `/apis/coordination.k8s.io/v1/namespaces/${POOL_LEASE_NAMESPACE}/leases`;
@@ -163,7 +164,7 @@ export class Poollet extends Repeated {
         call,
       );
       if (found !== undefined) continue;
-      await this.#runtime.createMachine({ metadata: { labels }, spec: { class: spec.machineClassRef.name } }, call);
+      await this.#runtime.createMachine(runtimeMachine({ labels }, { class: spec.machineClassRef.name }), call);
     }
   }
 

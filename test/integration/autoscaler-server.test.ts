@@ -114,16 +114,13 @@ class Served implements AsyncDisposable {
   }
 
   #rpcs(): Rpcs {
-    const rpcs = {
-      nodeGroups: () => ({ nodeGroups: [{ id: 'pool' }] }),
-      refresh: (_request: unknown, { peer }: Parameters<Rpcs['refresh']>[1]) => {
+    const rpcs: Partial<Rpcs> = {
+      nodeGroups: () => ({ nodeGroups: [{ id: 'pool', minSize: 0, maxSize: 5, debug: '' }] }),
+      refresh: (_request, { peer }) => {
         this.refreshed.push(peer);
         return {};
       },
-      nodeGroupIncreaseSize: async (
-        { id, delta }: { id: string; delta: number },
-        call: Parameters<Rpcs['nodeGroupIncreaseSize']>[1],
-      ) => {
+      nodeGroupIncreaseSize: async ({ id, delta }, call) => {
         this.asked.push(`${call.peer} grows ${id} by ${delta}`);
         await this.grown(call.signal, call.leftMs());
         call.report('size 1 -> 2');
@@ -133,7 +130,7 @@ class Served implements AsyncDisposable {
         throw new TypeError('cannot read size');
       },
     };
-    return rpcs as unknown as Rpcs; // the others are not called
+    return rpcs as Rpcs; // the others are not called
   }
 
   #logger(): Logger {

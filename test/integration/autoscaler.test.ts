@@ -14,7 +14,9 @@ import {
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import {
   CloudProviderDefinition,
+  ExternalGrpcNode,
   InstanceStatus_InstanceState as State,
+  NodeGroupAutoscalingOptions,
 } from '../../pkg/autoscaler/gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
 import { strategicPatch } from '../../pkg/kube/client/patch.ts';
 import { leases, machineClasses, machineDeployments, nodes } from '../../pkg/kube/client/resource.ts';
@@ -22,6 +24,7 @@ import { MACHINE_LEASE, MANAGER_LEASE } from '../../pkg/kube/leader/names.ts';
 import { type BuiltMachineClass, machineClass } from '../builders.ts';
 import { connect } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
+import { wireMessage } from '../fakes/wire-message.ts';
 import { openGate } from './kube-session.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
 
@@ -86,9 +89,10 @@ describe("the autoscaler's port of a manager", () => {
         [`cloud:///${second}`, State.instanceRunning],
       ]);
     }, PATIENCE);
-    const node = { name: first, providerId: `cloud:///${first}` };
+    const node = wireMessage(ExternalGrpcNode, { name: first, providerId: `cloud:///${first}` });
     expect(await calls.nodeGroupForNode({ node })).toMatchObject({ nodeGroup: { id, minSize: 0, maxSize: 5 } });
-    expect(await calls.nodeGroupForNode({ node: { name: 'stranger', providerId: 'cloud:///x' } })).toMatchObject({
+    const stranger = { ...node, name: 'stranger', providerId: 'cloud:///x' };
+    expect(await calls.nodeGroupForNode({ node: stranger })).toMatchObject({
       nodeGroup: { id: '' },
     });
 
@@ -185,7 +189,11 @@ describe("the autoscaler's port of a manager", () => {
     expect(node.status?.conditions?.map(({ type, status }) => [type, status])).toContainEqual(['Ready', 'True']);
 
     const minute = { seconds: 60n, nanos: 0 };
-    const defaults = { scaleDownUnneeded: minute, scaleDownUnready: minute, maxNodeProvision: minute };
+    const defaults = wireMessage(NodeGroupAutoscalingOptions, {
+      scaleDownUnneeded: minute,
+      scaleDownUnready: minute,
+      maxNodeProvision: minute,
+    });
     expect(await calls.nodeGroupGetOptions({ id, defaults })).toMatchObject({
       nodeGroupAutoscalingOptions: {
         scaleDownUnneeded: { seconds: 3600n, nanos: 0 },

@@ -10,7 +10,7 @@ import { ServerError, Status, createChannel, createClient, createServer, type Se
 import { createPki, type PkiFiles, pkiFiles } from '../../hack/control-plane/pki.ts';
 import type { Clock } from '../../pkg/base/clock/clock.ts';
 import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
-import type { Driver, DriverCall } from '../../pkg/driver/driver.ts';
+import type { Capabilities, Driver, DriverCall } from '../../pkg/driver/driver.ts';
 import { DriverError } from '../../pkg/driver/error.ts';
 import { FencingGuard } from '../../pkg/driver/fencing.ts';
 import { parseDriverAddress } from '../../pkg/driver/grpc/address.ts';
@@ -20,7 +20,9 @@ import {
   HealthCheckResponse_ServingStatus as Serving,
 } from '../../pkg/driver/grpc/gen/grpc/health/v1/health.ts';
 import { DriverServiceDefinition } from '../../pkg/driver/grpc/gen/machine/driver/v1/driver.ts';
+import { toCapabilities, toListedMachine, toVirtualMachine } from '../../pkg/driver/grpc/messages.ts';
 import { DriverServer } from '../../pkg/driver/grpc/server.ts';
+import { EMPTY_ANSWER } from '../../pkg/driver/grpc/service.ts';
 import { silentLogger } from '../../pkg/base/log/logger.ts';
 import { callOf, classOf, requestOf } from '../drivers/requests.ts';
 import { serve } from '../drivers/served.ts';
@@ -347,6 +349,14 @@ describe('a driver behind gRPC', () => {
   });
 });
 
+const RAW: Capabilities = {
+  contractVersion: 'v1',
+  name: 'raw',
+  idempotentCreate: false,
+  listScope: 'class',
+  methods: new Set(),
+};
+
 async function missing(): Promise<never> {
   throw new ServerError(Status.UNIMPLEMENTED, 'no such method');
 }
@@ -356,7 +366,7 @@ async function serveRaw(methods: Partial<ServiceImplementation<DriverServiceDefi
   const directory = await mkdtemp(join(tmpdir(), 'raw-'));
   const server = createServer();
   server.add(DriverServiceDefinition, {
-    getCapabilities: async () => ({ contractVersion: 'v1', name: 'raw' }),
+    getCapabilities: async () => toCapabilities(RAW),
     createMachine: missing,
     initializeMachine: missing,
     getMachineStatus: missing,
@@ -402,7 +412,7 @@ describe('a gRPC server that does not keep the contract', () => {
   });
 
   test('does not make a VM without id', async () => {
-    await using raw = await serveRaw({ createMachine: async () => ({}) });
+    await using raw = await serveRaw({ createMachine: async () => EMPTY_ANSWER });
 
     await expect(raw.client.createMachine(request, callOf())).rejects.toMatchObject({
       code: 'Internal',
@@ -411,9 +421,9 @@ describe('a gRPC server that does not keep the contract', () => {
   });
 
   test('is not believed about any VM when its list has an entry without id, which would be deleted by its name', async () => {
-    const listed = { providerId: 'test:///1', machineName: 'm-1', machineUid: 'u-1' };
-    const getCapabilities = async () => ({ contractVersion: 'v1', name: 'raw', optionalMethods: ['ListMachines'] });
-    const listMachines = async () => ({ machines: [listed, { ...listed, providerId: '' }] });
+    const listed = toListedMachine({ providerID: 'test:///1', machineName: 'm-1', machineUID: 'u-1' });
+    const getCapabilities = async () => ({ ...toCapabilities(RAW), optionalMethods: ['ListMachines'] });
+    const listMachines = async () => ({ ...EMPTY_ANSWER, machines: [listed, { ...listed, providerId: '' }] });
     await using raw = await serveRaw({ getCapabilities, listMachines });
 
     await expect(raw.client.listMachines(request, callOf())).rejects.toMatchObject({
@@ -425,7 +435,7 @@ describe('a gRPC server that does not keep the contract', () => {
   test.each<{ what: string; methods: Partial<ServiceImplementation<DriverServiceDefinition>>; why: string }>([
     {
       what: 'speaks another version',
-      methods: { getCapabilities: async () => ({ contractVersion: 'v2', name: 'raw' }) },
+      methods: { getCapabilities: async () => toCapabilities({ ...RAW, contractVersion: 'v2' }) },
       why: 'uses contract version "v2"',
     },
     {
@@ -434,7 +444,8 @@ describe('a gRPC server that does not keep the contract', () => {
       why: 'unknown service',
     },
   ])('is not used when it $what', async ({ methods, why }) => {
-    await using raw = await serveRaw({ ...methods, createMachine: async () => ({ vm: { providerId: 'x' } }) });
+    const createMachine = async () => ({ ...EMPTY_ANSWER, vm: toVirtualMachine(vm) });
+    await using raw = await serveRaw({ ...methods, createMachine });
 
     const err = await raw.client.createMachine(request, callOf()).catch((reason: unknown) => reason);
 

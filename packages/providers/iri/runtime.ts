@@ -13,10 +13,7 @@ import {
 } from 'nice-grpc';
 
 import type { Event } from '../../../pkg/worlds/ironcore/runtime/gen/ironcore/event/v1alpha1/event.ts';
-import {
-  ListEventsResponse,
-  MachineRuntimeDefinition,
-} from '../../../pkg/worlds/ironcore/runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import { MachineRuntimeDefinition } from '../../../pkg/worlds/ironcore/runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import { MachineStore } from './store.ts';
 
 /** Name of a method of IRI, as on the wire. */
@@ -74,7 +71,7 @@ const SERVICE: CompatServiceDefinition = Object.fromEntries(
       requestSerialize: (request: unknown) => requestType.encode(request).finish(),
       responseDeserialize: (bytes: Uint8Array) => responseType.decode(bytes),
       responseSerialize: (answer: unknown) =>
-        answer instanceof Raw ? answer.bytes : responseType.encode(responseType.fromPartial(answer)).finish(),
+        answer instanceof Raw ? answer.bytes : responseType.encode(answer).finish(),
       options: {},
     } as const;
     return [key, definition];
@@ -84,7 +81,6 @@ const SERVICE: CompatServiceDefinition = Object.fromEntries(
 interface Codec {
   encode(message: unknown): { finish(): Uint8Array };
   decode(bytes: Uint8Array): unknown;
-  fromPartial(message: unknown): unknown;
 }
 
 interface Codecs {
@@ -195,7 +191,7 @@ export class IriRuntime implements AsyncDisposable {
           const at = spec?.eventTime ?? 0n;
           return at >= eventsFromTime && (eventsToTime === 0n || at <= eventsToTime);
         });
-        return ListEventsResponse.fromPartial({ events });
+        return { events };
       },
       listMachines: async ({ filter }) => ({ machines: store.list(filter) }),
       createMachine: async ({ machine }) => {
@@ -236,7 +232,7 @@ export class IriRuntime implements AsyncDisposable {
       },
       status: async () => ({
         machineClassStatus: [...store.quantities].map(([name, quantity]) => ({
-          machineClass: { name, ...(this.#capabilities && { capabilities: { resources: this.#capabilities } }) },
+          machineClass: { name, capabilities: this.#capabilities && { resources: { ...this.#capabilities } } },
           quantity,
         })),
       }),

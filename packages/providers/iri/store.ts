@@ -3,11 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { ServerError, Status } from 'nice-grpc';
 
 import {
-  Machine,
   MachineState,
   NetworkInterfaceState,
   Power,
   VolumeState,
+  type Machine,
   type MachineFilter,
   type NetworkInterface,
   type Volume,
@@ -200,9 +200,8 @@ export class MachineStore {
     this.made += 1;
     const id = this.#newID();
     const metadata = { ...asked.metadata, id, generation: 1n, createdAt: this.#createdAt, deletedAt: 0n };
-    const { status } = Machine.fromPartial({ status: { state: this.habits.stateAtFirst } });
-    if (status === undefined) throw new Error('a partial status is whole');
-    const machine: RuntimeMachine = { metadata, spec: asked.spec, status };
+    const nothing = { observedGeneration: 0n, imageRef: '', volumes: [], networkInterfaces: [], machineConditions: [] };
+    const machine = { metadata, spec: asked.spec, status: { ...nothing, state: this.habits.stateAtFirst } };
     this.#machines.set(id, machine);
     this.#changed(machine, 0n);
     return machine;

@@ -19,7 +19,6 @@ import { DriverError } from '../error.ts';
 import type { Capabilities } from '../driver.ts';
 import { FencingGuard, type FencingRecord } from '../fencing.ts';
 import { parseDriverAddress } from '../grpc/address.ts';
-import { toFailure } from '../grpc/failure.ts';
 import { HealthDefinition } from '../grpc/gen/grpc/health/v1/health.ts';
 import {
   DriverServiceDefinition,
@@ -28,7 +27,8 @@ import {
   type MachineClass,
 } from '../grpc/gen/machine/driver/v1/driver.ts';
 import { HealthService } from '../grpc/health.ts';
-import { driverService } from '../grpc/service.ts';
+import { toListedMachine, toVirtualMachine } from '../grpc/messages.ts';
+import { driverService, EMPTY_ANSWER, failedAnswer } from '../grpc/service.ts';
 import { SimCloud } from '../../../packages/providers/sim/cloud.ts';
 import { SimDriver } from '../../../packages/providers/sim/driver.ts';
 import { Faults } from '../../../packages/providers/sim/faults.ts';
@@ -49,9 +49,13 @@ type Secret = Readonly<Record<string, Uint8Array>>;
 
 const toBase64 = (value: Uint8Array): string => Buffer.from(value).toString('base64');
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
-const notFound = { failure: toFailure(new DriverError('NotFound', 'there is no VM')) };
-const aborted = { failure: toFailure(new DriverError('Aborted', 'the VM is being deleted')) };
-const internal = { failure: toFailure(new DriverError('Internal', 'in a muddle')) };
+const vmAnswer = ({ providerID }: { readonly providerID: string }, nodeName = 'x') => ({
+  ...EMPTY_ANSWER,
+  vm: toVirtualMachine({ providerID, nodeName, addresses: [] }),
+});
+const notFound = failedAnswer(new DriverError('NotFound', 'there is no VM'));
+const aborted = failedAnswer(new DriverError('Aborted', 'the VM is being deleted'));
+const internal = failedAnswer(new DriverError('Internal', 'in a muddle'));
 
 type Service = ServiceImplementation<DriverServiceDefinition>;
 
@@ -106,7 +110,7 @@ class World implements AsyncDisposable {
       createMachine: (request, context) => {
         const password = new TextDecoder().decode(request.secretData['password']);
         if (password === PASSWORD) return right.createMachine(request, context);
-        return Promise.resolve({ failure: toFailure(new DriverError('Unauthenticated', 'this is not the password')) });
+        return Promise.resolve(failedAnswer(new DriverError('Unauthenticated', 'this is not the password')));
       },
       initializeMachine: (request, context) => right.initializeMachine(request, context),
       getMachineStatus: (request, context) => right.getMachineStatus(request, context),
@@ -228,7 +232,7 @@ const DEVIATIONS: Readonly<Record<string, Deviation>> = {
     initializeMachine: () => Promise.reject(new ServerError(Status.UNIMPLEMENTED, 'not here')),
   }),
   'foreign-volume': () => ({
-    getVolumeIDs: ({ volumeSpecs }) => Promise.resolve({ volumeIds: volumeSpecs.map(() => 'vol-1') }),
+    getVolumeIDs: ({ volumeSpecs }) => Promise.resolve({ ...EMPTY_ANSWER, volumeIds: volumeSpecs.map(() => 'vol-1') }),
   }),
   creation: (right) => ({
     createMachine: async (request, context) => nameless(await right.createMachine(request, context)),
@@ -251,7 +255,7 @@ const DEVIATIONS: Readonly<Record<string, Deviation>> = {
       },
       createMachine: async (request, context) => {
         if (!shown.has(request.machine?.uid ?? '')) return await right.createMachine(request, context);
-        return { vm: { providerId: world.makeAnother(request).providerID, nodeName: 'x' } };
+        return vmAnswer(world.makeAnother(request));
       },
     };
   },
@@ -262,7 +266,7 @@ const DEVIATIONS: Readonly<Record<string, Deviation>> = {
         const uid = request.machine?.uid ?? '';
         const before = running.get(uid) ?? 0;
         running.set(uid, before + 1);
-        if (before > 0) return { vm: { providerId: world.makeAnother(request).providerID, nodeName: 'x' } };
+        if (before > 0) return vmAnswer(world.makeAnother(request));
         try {
           await until(() => world.rule !== 'creations-at-once' || (running.get(uid) ?? 0) > 1);
           return await right.createMachine(request, context);
@@ -282,7 +286,7 @@ const DEVIATIONS: Readonly<Record<string, Deviation>> = {
         const isLost = context.signal.aborted && !world.isStopping;
         if (!isLost && !lost.has(uid)) return await right.createMachine(request, context);
         lost.add(uid);
-        return { vm: { providerId: world.makeAnother(request).providerID, nodeName: 'x' } };
+        return vmAnswer(world.makeAnother(request));
       },
     };
   },
@@ -296,7 +300,9 @@ const DEVIATIONS: Readonly<Record<string, Deviation>> = {
   'bad-class': (right) => ({
     createMachine: async (request, context) => {
       const answer = await right.createMachine(request, context);
-      return answer.failure?.code === 3 ? { failure: { ...answer.failure, message: 'something is wrong' } } : answer;
+      return answer.failure?.code === 3
+        ? { ...answer, failure: { ...answer.failure, message: 'something is wrong' } }
+        : answer;
     },
   }),
   'refused-creation-leaves-nothing': (right, world) => ({
@@ -324,9 +330,7 @@ const DEVIATIONS: Readonly<Record<string, Deviation>> = {
   'status-of-another-uid': (right, { cloud }) => ({
     getMachineStatus: async (request, context) => {
       const [vm] = request.machine?.uid === 'uid-other' ? cloud.named(request.machine.name) : [];
-      return vm === undefined
-        ? await right.getMachineStatus(request, context)
-        : { vm: { providerId: vm.providerID, nodeName: 'x' } };
+      return vm === undefined ? await right.getMachineStatus(request, context) : vmAnswer(vm);
     },
   }),
   'status-of-another-cluster': (right) => ({
@@ -337,7 +341,7 @@ const DEVIATIONS: Readonly<Record<string, Deviation>> = {
     getMachineStatus: async (request, context) => {
       const vm = cloud.get(request.machine?.providerId ?? '');
       return vm?.machineUID !== undefined
-        ? { vm: { providerId: vm.providerID, nodeName: vm.machineName } }
+        ? vmAnswer(vm, vm.machineName)
         : await right.getMachineStatus(request, context);
     },
   }),
@@ -346,7 +350,7 @@ const DEVIATIONS: Readonly<Record<string, Deviation>> = {
       const vm = cloud.get(request.machine?.providerId ?? '');
       if (vm === undefined || vm.machineUID !== undefined) return await right.deleteMachine(request, context);
       cloud.remove(vm.providerID, 'deleted');
-      return {};
+      return EMPTY_ANSWER;
     },
   }),
   'deletion-by-a-foreign-id': (right, { cloud }) => ({
@@ -355,7 +359,7 @@ const DEVIATIONS: Readonly<Record<string, Deviation>> = {
       const vm = uid === '' ? undefined : cloud.get(providerId);
       if (vm?.machineUID === undefined || vm.machineName === name) return await right.deleteMachine(request, context);
       cloud.remove(vm.providerID, 'deleted');
-      return {};
+      return EMPTY_ANSWER;
     },
   }),
   deletion: (right) => {
@@ -365,7 +369,7 @@ const DEVIATIONS: Readonly<Record<string, Deviation>> = {
         const { uid = '', providerId = '' } = request.machine ?? {};
         if (uid === '' || providerId === '' || once.has(uid)) return await right.deleteMachine(request, context);
         once.add(uid);
-        return {};
+        return EMPTY_ANSWER;
       },
     };
   },
@@ -413,7 +417,7 @@ const DEVIATIONS: Readonly<Record<string, Deviation>> = {
       const [vm] = request.machine?.uid === 'uid-other' ? cloud.named(request.machine.name) : [];
       if (vm === undefined) return await right.deleteMachine(request, context);
       cloud.remove(vm.providerID, 'deleted');
-      return {};
+      return EMPTY_ANSWER;
     },
   }),
   'deletion-without-machine': (right, { cloud }) => ({
@@ -426,7 +430,7 @@ const DEVIATIONS: Readonly<Record<string, Deviation>> = {
   list: (right) => ({
     listMachines: async (request, context) => {
       const answer = await right.listMachines(request, context);
-      return { ...answer, machines: (answer.machines ?? []).map((vm) => ({ ...vm, machineUid: '' })) };
+      return { ...answer, machines: answer.machines.map((vm) => ({ ...vm, machineUid: '' })) };
     },
   }),
   'list-in-pages': (right) => ({
@@ -478,7 +482,7 @@ const DEVIATIONS: Readonly<Record<string, Deviation>> = {
   'highest-token-is-told': (right) => ({
     deleteMachine: async (request, context) => {
       const answer = await right.deleteMachine(request, context);
-      return answer.failure?.code === 9 ? { failure: { ...answer.failure, fencingToken: 0n } } : answer;
+      return answer.failure?.code === 9 ? { ...answer, failure: { ...answer.failure, fencingToken: 0n } } : answer;
     },
   }),
   'tokens-of-another-cluster': (right) => {
@@ -488,7 +492,7 @@ const DEVIATIONS: Readonly<Record<string, Deviation>> = {
         const token = request.call?.fencingToken ?? 0n;
         if (token > highest) highest = token;
         if (token > 0n && token < highest) {
-          return { failure: toFailure(new DriverError('FailedPrecondition', 'old', { highestToken: highest })) };
+          return failedAnswer(new DriverError('FailedPrecondition', 'old', { highestToken: highest }));
         }
         return await right.createMachine(request, context);
       },
@@ -496,7 +500,7 @@ const DEVIATIONS: Readonly<Record<string, Deviation>> = {
   },
   'no-leader-election': (right, { tokens }) => {
     const known = new Set(tokens.map(({ cluster }) => cluster));
-    const refusal = { failure: toFailure(new DriverError('FailedPrecondition', 'old', { highestToken: 7n })) };
+    const refusal = failedAnswer(new DriverError('FailedPrecondition', 'old', { highestToken: 7n }));
     const isRefused = (call: Call | undefined): boolean => {
       if ((call?.fencingToken ?? 0n) > 0n) known.add(call?.cluster ?? '');
       return call?.fencingToken === 0n && known.has(call.cluster);
@@ -519,7 +523,7 @@ const DEVIATIONS: Readonly<Record<string, Deviation>> = {
       if (!isCutOff && !world.cutOff.has(uid)) return await right.createMachine(request, context);
       world.cutOff.add(uid);
       if (isCutOff) await until(() => world.isStopping);
-      return { vm: { providerId: world.makeAnother(request).providerID, nodeName: 'x' } };
+      return vmAnswer(world.makeAnother(request));
     },
   }),
   'restart-keeps-tokens': (right, world) => ({
@@ -533,7 +537,9 @@ const DEVIATIONS: Readonly<Record<string, Deviation>> = {
     createMachine: async (request, context) => {
       const answer = await right.createMachine(request, context);
       const password = new TextDecoder().decode(request.secretData['password']);
-      return answer.failure?.code === 16 ? { failure: { ...answer.failure, message: `wrong: ${password}` } } : answer;
+      return answer.failure?.code === 16
+        ? { ...answer, failure: { ...answer.failure, message: `wrong: ${password}` } }
+        : answer;
     },
   }),
 };
@@ -597,10 +603,11 @@ describe('verification', () => {
   );
 
   test.concurrent('finds a driver that lists something without provider_id, such as a port, beside the VMs', async () => {
+    const port = { providerID: '', machineName: 'port', machineUID: undefined };
     await using world = await new World((right) => ({
       listMachines: async (request, context) => {
         const answer = await right.listMachines(request, context);
-        return { ...answer, machines: [...(answer.machines ?? []), { machineName: 'port' }] };
+        return { ...answer, machines: [...answer.machines, toListedMachine(port)] };
       },
     })).start();
     using verification = await Verification.begin(world.options, never);
@@ -633,7 +640,7 @@ describe('verification', () => {
         request.machine?.providerId === '' ? notFound : await right.getMachineStatus(request, context),
       deleteMachine: async (request, context) =>
         request.machine?.providerId === '' ? notFound : await right.deleteMachine(request, context),
-      listMachines: async () => await Promise.resolve({ machines: [], nextPageToken: '' }),
+      listMachines: async () => await Promise.resolve(EMPTY_ANSWER),
     })).start();
     using verification = await Verification.begin(world.options, never);
 
@@ -659,7 +666,7 @@ describe('verification', () => {
         const vm = self.cloud.get(ofFirst(request).machine?.providerId ?? '');
         if (vm === undefined) return await Promise.resolve(notFound);
         self.cloud.remove(vm.providerID, 'deleted');
-        return {};
+        return EMPTY_ANSWER;
       },
     })).start();
     using verification = await Verification.begin(world.options, never);
@@ -674,7 +681,7 @@ describe('verification', () => {
     await using world = await new World(() => ({
       getMachineStatus: async () => await Promise.resolve(notFound),
       deleteMachine: async () => await Promise.resolve(notFound),
-      listMachines: async () => await Promise.resolve({ machines: [], nextPageToken: '' }),
+      listMachines: async () => await Promise.resolve(EMPTY_ANSWER),
     })).start();
     using verification = await Verification.begin(world.options, never);
 
@@ -759,7 +766,7 @@ describe('verification', () => {
   });
 
   test.concurrent('asks nothing more of a class that is wrong than what the contract says', async () => {
-    const refusal = { failure: toFailure(new DriverError('InvalidArgument', 'zone: must be a string')) };
+    const refusal = failedAnswer(new DriverError('InvalidArgument', 'zone: must be a string'));
     const isWrong = (machineClass: MachineClass | undefined): boolean =>
       new TextDecoder().decode(machineClass?.providerSpec) === '{"zone":1}';
     await using world = await new World((right) => ({
@@ -779,7 +786,7 @@ describe('verification', () => {
   });
 
   test.concurrent('says of each failure what was expected', async () => {
-    const wrong = { failure: toFailure(new DriverError('Internal', 'nothing there')) };
+    const wrong = failedAnswer(new DriverError('Internal', 'nothing there'));
     await using world = await new World((right) => ({
       getMachineStatus: async (request, context) => {
         const answer = await right.getMachineStatus(request, context);
@@ -823,7 +830,7 @@ describe('verification', () => {
       createMachine: async (request, context) => {
         const isEnough = lines.filter((line) => line.includes('ECONNREFUSED')).length > 1;
         if (isEnough) return await right.createMachine(request, context);
-        return { failure: toFailure(new DriverError('Unavailable', `ECONNREFUSED for ${PASSWORD}`)) };
+        return failedAnswer(new DriverError('Unavailable', `ECONNREFUSED for ${PASSWORD}`));
       },
     })).start();
     const report = (line: string): void => void lines.push(line);
@@ -842,7 +849,7 @@ describe('verification', () => {
   test.concurrent.each([
     {
       what: 'an answer that came before',
-      first: { failure: toFailure(new DriverError('Unavailable', `no route for ${PASSWORD}`)) },
+      first: failedAnswer(new DriverError('Unavailable', `no route for ${PASSWORD}`)),
       says: 'waiting for the answer of CreateMachine; before it, CreateMachine returned Unavailable (no route for [redacted])',
     },
     { what: 'no answer at all', first: undefined, says: 'waiting for the answer of CreateMachine' },
@@ -851,7 +858,7 @@ describe('verification', () => {
     const clock = new RuleClock();
     await using world = await new World((right) => ({
       createMachine: async (request, context) => {
-        if (calls++ === 0) return first ?? {};
+        if (calls++ === 0) return first ?? EMPTY_ANSWER;
         clock.endRule();
         await new Promise<void>((resolve) => context.signal.addEventListener('abort', () => resolve()));
         return await right.createMachine(request, context);
@@ -905,7 +912,7 @@ describe('verification', () => {
       left: [expect.stringContaining('Unauthenticated (who are you?)')],
     },
   ])('says nothing of VMs that may be left $what', async ({ isLost, left }) => {
-    const refused = { failure: toFailure(new DriverError('Unauthenticated', 'who are you?')) };
+    const refused = failedAnswer(new DriverError('Unauthenticated', 'who are you?'));
     const refuse = () => Promise.resolve(refused);
     await using world = await new World(() => ({
       createMachine: () => (isLost ? Promise.reject(new ServerError(Status.INTERNAL, 'oh')) : refuse()),
@@ -946,7 +953,7 @@ describe('verification', () => {
     const deviation: Deviation = (right) => ({
       deleteMachine: () => {
         isDeleted = true;
-        return Promise.resolve({});
+        return Promise.resolve(EMPTY_ANSWER);
       },
       getMachineStatus: async (request, context) =>
         hides && isDeleted ? notFound : await right.getMachineStatus(request, context),
@@ -971,10 +978,13 @@ describe('verification', () => {
 
   test.concurrent.each([
     { what: 'speaks another version', answer: { contractVersion: 'v9' }, why: /contract version "v9"; expected "v1"/ },
-    { what: 'answers nothing', answer: {}, why: /contract version ""/ },
-    { what: 'refuses', answer: internal, why: /Internal \(in a muddle\)/ },
+    { what: 'answers nothing', answer: { contractVersion: '' }, why: /contract version ""/ },
+    { what: 'refuses', answer: { failure: internal.failure }, why: /Internal \(in a muddle\)/ },
   ])('does not begin with a driver that $what', async ({ answer, why }) => {
-    await using world = await new World(() => ({ getCapabilities: () => Promise.resolve(answer) })).start();
+    const getCapabilities: Deviation = (right) => ({
+      getCapabilities: async (...call) => ({ ...(await right.getCapabilities(...call)), ...answer }),
+    });
+    await using world = await new World(getCapabilities).start();
 
     const begun = Verification.begin(world.options, never);
 

@@ -5,7 +5,7 @@ import { fromDuration, fromFailure, toDuration, toFailure } from './failure.ts';
 import { Code, Failure } from './gen/machine/driver/v1/driver.ts';
 
 /** What arrives at the other side. */
-const overTheWire = (err: unknown): Failure => Failure.decode(Failure.encode(Failure.create(toFailure(err))).finish());
+const overTheWire = (err: unknown): Failure => Failure.decode(Failure.encode(toFailure(err)).finish());
 
 describe('a failure on the wire', () => {
   test('has the numbers of the contract, one for each code', () => {
@@ -48,10 +48,10 @@ describe('a failure on the wire', () => {
       failure: toFailure(new TypeError('x is undefined')),
       code: 'Internal',
     },
-    { what: 'a code that is not known here', failure: { code: 99 as Code }, code: 'Unknown' },
-    { what: 'OK in a failure', failure: { code: Code.CODE_OK }, code: 'Unknown' },
+    { what: 'a code that is not known here', failure: { ...toFailure(''), code: 99 as Code }, code: 'Unknown' },
+    { what: 'OK in a failure', failure: { ...toFailure(''), code: Code.CODE_OK }, code: 'Unknown' },
   ])('makes $what $code', ({ failure, code }) => {
-    expect(fromFailure(Failure.create(failure))).toMatchObject({
+    expect(fromFailure(failure)).toMatchObject({
       code,
       lastKnownState: undefined,
       highestToken: undefined,

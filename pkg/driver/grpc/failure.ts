@@ -1,7 +1,7 @@
 import { messageOf } from '../errno.ts';
 import { DRIVER_CODES, DriverError, type DriverCode } from '../error.ts';
 import type { Duration } from './gen/google/protobuf/duration.ts';
-import type { Code, DeepPartial, Failure, VirtualMachine } from './gen/machine/driver/v1/driver.ts';
+import type { Code, Failure, VirtualMachine } from './gen/machine/driver/v1/driver.ts';
 
 export function toDuration(ms: number): Duration {
   const seconds = Math.floor(ms / 1000);
@@ -15,17 +15,18 @@ export function fromDuration(duration: Duration | undefined): number | undefined
 }
 
 /** What a driver's error becomes on the wire. Anything but a DriverError is a fault of the driver: Internal. */
-export function toFailure(err: unknown): DeepPartial<Failure> {
+export function toFailure(err: unknown): Failure {
   if (!(err instanceof DriverError)) {
-    return { code: numberOf('Internal'), message: messageOf(err) };
+    const nothing = { lastKnownState: '', retryAfter: undefined, terminal: false, fencingToken: 0n };
+    return { code: numberOf('Internal'), message: messageOf(err), ...nothing };
   }
   return {
     code: numberOf(err.code),
     message: err.detail,
     lastKnownState: err.lastKnownState ?? '',
+    retryAfter: err.retryAfterMs === undefined ? undefined : toDuration(err.retryAfterMs),
     terminal: err.terminal,
     fencingToken: err.highestToken ?? 0n,
-    ...(err.retryAfterMs === undefined ? {} : { retryAfter: toDuration(err.retryAfterMs) }),
   };
 }
 

@@ -3,7 +3,6 @@ import { on, EventEmitter } from 'node:events';
 import { ServerError, Status, type CallContext, type ServiceImplementation } from 'nice-grpc';
 
 import {
-  type DeepPartial,
   type HealthCheckRequest,
   type HealthCheckResponse,
   HealthCheckResponse_ServingStatus as ServingStatus,
@@ -25,12 +24,12 @@ export class HealthService implements ServiceImplementation<HealthDefinition> {
     this.#changes.emit('change');
   }
 
-  async check(request: HealthCheckRequest): Promise<DeepPartial<HealthCheckResponse>> {
+  async check(request: HealthCheckRequest): Promise<HealthCheckResponse> {
     if (!SERVICES.includes(request.service)) throw new ServerError(Status.NOT_FOUND, `no service ${request.service}`);
     return await Promise.resolve({ status: this.#status });
   }
 
-  async *watch(request: HealthCheckRequest, context: CallContext): AsyncGenerator<DeepPartial<HealthCheckResponse>> {
+  async *watch(request: HealthCheckRequest, context: CallContext): AsyncGenerator<HealthCheckResponse> {
     const isKnown = SERVICES.includes(request.service);
     const changes = on(this.#changes, 'change', { signal: context.signal });
     yield { status: isKnown ? this.#status : ServingStatus.SERVICE_UNKNOWN };

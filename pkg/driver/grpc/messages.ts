@@ -140,9 +140,10 @@ export function fromListedMachine(vm: wire.ListedMachine): ListedMachine {
   };
 }
 
-export function toCapabilities(capabilities: Capabilities): wire.DeepPartial<wire.GetCapabilitiesResponse> {
+export function toCapabilities(capabilities: Capabilities): wire.GetCapabilitiesResponse {
   const { contractVersion, name, idempotentCreate, listScope, methods } = capabilities;
   return {
+    failure: undefined,
     contractVersion,
     name,
     idempotentCreate,

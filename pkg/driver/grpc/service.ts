@@ -36,10 +36,18 @@ interface CallRequest {
   readonly call: wire.Call | undefined;
 }
 
-interface FailedAnswer {
-  readonly failure: wire.DeepPartial<wire.Failure>;
-  readonly vm?: wire.DeepPartial<wire.VirtualMachine>;
-}
+/** The members of all answers. */
+type AnyAnswer = wire.CreateMachineResponse & wire.ListMachinesResponse & wire.GetVolumeIDsResponse;
+
+/** Says nothing; it is an answer of every method but GetCapabilities. */
+export const EMPTY_ANSWER: AnyAnswer = {
+  failure: undefined,
+  vm: undefined,
+  lastKnownState: '',
+  machines: [],
+  nextPageToken: '',
+  volumeIds: [],
+};
 
 /**
  * Serves a Driver under the contract: translates messages, cuts lists into pages, refuses old fencing tokens before the
@@ -58,7 +66,8 @@ export function driverService(deps: ServiceDeps): ServiceImplementation<wire.Dri
       if (!contractVersions.includes(CONTRACT_VERSION)) {
         const offered = contractVersions.join(', ');
         const message = `this driver uses contract version ${CONTRACT_VERSION}, but the caller requested ${offered}`;
-        return { failure: toFailure(new DriverError('FailedPrecondition', message)) };
+        const failure = toFailure(new DriverError('FailedPrecondition', message));
+        return { failure, contractVersion: '', name: '', optionalMethods: [], idempotentCreate: false, listScope: 0 };
       }
       return toCapabilities(await driver.capabilities(signal));
     },
@@ -106,7 +115,7 @@ async function answer<R extends object>(
   request: CallRequest,
   context: CallContext,
   run: (call: DriverCall) => Promise<R>,
-): Promise<R | FailedAnswer> {
+): Promise<(R & { failure: undefined }) | AnyAnswer> {
   const { clock, metrics } = deps;
   if (metrics === undefined) return await carryOut(deps, method, request, context, run);
   const startedMs = clock.monotonicMs();
@@ -114,7 +123,7 @@ async function answer<R extends object>(
   let code = 'none';
   try {
     const reply = await carryOut(deps, method, request, context, run);
-    code = codeIn(reply);
+    code = DRIVER_CODES[reply.failure?.code ?? 0] ?? 'Unknown';
     return reply;
   } finally {
     metrics.running.dec({ method });
@@ -128,12 +137,12 @@ async function carryOut<R extends object>(
   request: CallRequest,
   context: CallContext,
   run: (call: DriverCall) => Promise<R>,
-): Promise<R | FailedAnswer> {
+): Promise<(R & { failure: undefined }) | AnyAnswer> {
   const deadline = new AbortController();
   const call = fromCall(request.call, AbortSignal.any([context.signal, deadline.signal]));
   const cancel = clock.schedule(call.timeoutMs, () => deadline.abort(new Error('deadline exceeded')));
   try {
-    return await run(call);
+    return { failure: undefined, ...(await run(call)) };
   } catch (err) {
     if (call.signal.aborted) {
       // Stopped halfway: nobody knows what happened, and a Failure would claim to know.
@@ -143,22 +152,18 @@ async function carryOut<R extends object>(
       );
     }
     if (!(err instanceof DriverError)) log.error({ err, method }, 'driver threw an unexpected error');
-    return { failure: toFailure(err), ...vmOf(err) };
+    return failedAnswer(err);
   } finally {
     cancel();
   }
 }
 
-/** Name of the code of a failure; OK for a success. */
-function codeIn(reply: object): string {
-  const { failure } = reply as Partial<FailedAnswer>; // whatever is answered may have one
-  return DRIVER_CODES[failure?.code ?? 0] ?? 'Unknown';
-}
-
-/** What was known of the VM when the call failed. */
-function vmOf(err: unknown): { vm?: wire.DeepPartial<wire.VirtualMachine> } {
-  if (!(err instanceof DriverError) || err.result === undefined) return {};
-  return { vm: { providerId: err.result.providerID ?? '', nodeName: err.result.nodeName ?? '' } };
+/** The answer of a call that failed, with what was known of the VM then. */
+export function failedAnswer(err: unknown): AnyAnswer {
+  const failed = { ...EMPTY_ANSWER, failure: toFailure(err) };
+  if (!(err instanceof DriverError) || err.result === undefined) return failed;
+  const { providerID: providerId = '', nodeName = '' } = err.result;
+  return { ...failed, vm: { providerId, nodeName, addresses: [], capacity: {} } };
 }
 
 /**

@@ -5,6 +5,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { createServer, Status } from 'nice-grpc';
 
 import { eventually } from '../../../../test/expect/eventually.ts';
+import { remoteVolume, runtimeMachine } from '../../../../test/fakes/runtime-machine.ts';
+import { wireMessage } from '../../../../test/fakes/wire-message.ts';
 import { type RuntimeMethod, IriRuntime } from '../../../../packages/providers/iri/runtime.ts';
 import { SystemClock } from '../../../base/clock/system-clock.ts';
 import { parseDriverAddress } from '../../../driver/grpc/address.ts';
@@ -14,15 +16,20 @@ import { silentLogger } from '../../../base/log/logger.ts';
 import { RuntimeClient, type EndedCall } from './client.ts';
 import {
   ListMachinesResponse,
+  Machine,
+  MachineSpec,
   MachineState,
   Power,
   StatusResponse,
   VersionResponse,
+  type MachineClassStatus,
 } from './gen/ironcore/machine/v1alpha1/machine.ts';
+import { ObjectMetadata } from './gen/ironcore/meta/v1alpha1/meta.ts';
 import type { RuntimeCall } from './runtime.ts';
 
 const CALL: RuntimeCall = { signal: new AbortController().signal, timeoutMs: 10_000 };
 const SHORT: RuntimeCall = { ...CALL, timeoutMs: 100 };
+const SPEC = { class: 'small' };
 const UID = { 'machinepoollet.ironcore.dev/machine-uid': 'u-1' };
 
 let runtime: IriRuntime;
@@ -48,7 +55,7 @@ beforeEach(() => {
 });
 
 async function create(labels: Record<string, string> = UID): Promise<string> {
-  return await client.createMachine({ metadata: { labels }, spec: { class: 'small' } }, CALL);
+  return await client.createMachine(runtimeMachine({ labels }, SPEC), CALL);
 }
 
 describe('a client of a runtime', () => {
@@ -61,16 +68,18 @@ describe('a client of a runtime', () => {
   });
 
   test('makes machines, changes them and takes them away', async () => {
-    const volume = { name: 'v', device: 'odb', connection: { driver: 'd', handle: 'h' } };
+    const volume = (size: bigint) =>
+      remoteVolume('v', { driver: 'd', handle: 'h', effectiveStorageBytes: size }, 'odb');
+    const ignitionData = Buffer.from('{}');
     const id = await client.createMachine(
-      { metadata: { labels: UID, annotations: { a: 'b' } }, spec: { class: 'small', ignitionData: Buffer.from('{}') } },
+      runtimeMachine({ labels: UID, annotations: { a: 'b' } }, { ...SPEC, ignitionData }),
       CALL,
     );
     await client.updateMachineAnnotations(id, { c: 'd' }, CALL);
     await client.updateMachinePower(id, Power.POWER_OFF, CALL);
-    await client.attachVolume(id, volume, CALL);
-    await client.updateVolume(id, { ...volume, connection: { ...volume.connection, effectiveStorageBytes: 5n } }, CALL);
-    await client.attachNetworkInterface(id, { name: 'n', networkId: 'net', ips: ['10.0.0.1'] }, CALL);
+    await client.attachVolume(id, volume(0n), CALL);
+    await client.updateVolume(id, volume(5n), CALL);
+    await client.attachNetworkInterface(id, { name: 'n', networkId: 'net', ips: ['10.0.0.1'], attributes: {} }, CALL);
 
     const [machine] = await client.machines({ labels: UID }, CALL);
     expect(machine).toMatchObject({
@@ -168,15 +177,15 @@ describe('a call that is refused', () => {
   test('repeats nothing of what is secret', async () => {
     const secret = Buffer.from('a-secret-of-some-length');
     const details = `cannot use ${secret.toString()}, nor ${secret.toString('base64')}`;
-    const volume = { name: 'v', connection: { secretData: { key: secret } } };
+    const volume = remoteVolume('v', { secretData: { key: secret } });
     runtime.fault('CreateMachine', { kind: 'refuse', status: Status.INVALID_ARGUMENT, details }, 2);
     runtime.fault('AttachVolume', { kind: 'refuse', status: Status.INVALID_ARGUMENT, details }, 1);
 
     const hidden = { detail: 'cannot use [redacted], nor [redacted]' };
-    const createWith = (spec: object) => client.createMachine({ metadata: {}, spec }, CALL);
+    const createWith = (part: Partial<MachineSpec>) => client.createMachine(runtimeMachine({}, part), CALL);
     await expect(createWith({ ignitionData: secret })).rejects.toMatchObject(hidden);
     // Another Secret has the same member.
-    const other = { name: 'w', connection: { secretData: { key: Buffer.from('something-else-of-some-length') } } };
+    const other = remoteVolume('w', { secretData: { key: Buffer.from('something-else-of-some-length') } });
     await expect(createWith({ volumes: [volume, other] })).rejects.toMatchObject(hidden);
     await expect(client.attachVolume('i', volume, CALL)).rejects.toMatchObject(hidden);
   });
@@ -186,7 +195,7 @@ describe('a call without an answer', () => {
   test.each([{ kind: 'hang' }, { kind: 'lose' }] as const)('ends with its time, if it does $kind', async (fault) => {
     runtime.fault('CreateMachine', fault, 1);
 
-    await expect(client.createMachine({ metadata: {}, spec: { class: 'small' } }, SHORT)).rejects.toMatchObject({
+    await expect(client.createMachine(runtimeMachine({}, SPEC), SHORT)).rejects.toMatchObject({
       code: 'DeadlineExceeded',
       detail: 'was not answered within time',
       unanswered: true,
@@ -247,12 +256,18 @@ describe('a call without an answer', () => {
 });
 
 /** A list with machines of which only this is known. */
-function list(...machines: object[]): Uint8Array {
-  return ListMachinesResponse.encode(ListMachinesResponse.fromPartial({ machines })).finish();
+function list(...machines: Partial<Machine>[]): Uint8Array {
+  return ListMachinesResponse.encode({ machines: machines.map((one) => wireMessage(Machine, one)) }).finish();
 }
 
-const SPEC = { class: 'small' };
-const CLASS = { machineClass: { name: 'c' }, quantity: 1n };
+function classList(...machineClassStatus: MachineClassStatus[]): Uint8Array {
+  return StatusResponse.encode({ machineClassStatus }).finish();
+}
+
+const CLASS: MachineClassStatus = { machineClass: { name: 'c', capabilities: undefined }, quantity: 1n };
+const metadata = wireMessage(ObjectMetadata, { id: 'a' });
+const spec = wireMessage(MachineSpec, SPEC);
+const ours = { metadata: { ...metadata, labels: UID }, spec };
 const ANSWERS: readonly {
   readonly method: RuntimeMethod;
   readonly what: string;
@@ -263,31 +278,31 @@ const ANSWERS: readonly {
   {
     method: 'ListMachines',
     what: 'a machine without id',
-    bytes: list({ spec: SPEC }),
+    bytes: list({ spec }),
     says: 'a machine has no ID',
   },
   {
     method: 'ListMachines',
     what: 'a machine without spec',
-    bytes: list({ metadata: { id: 'a' } }),
+    bytes: list({ metadata }),
     says: 'a has no spec',
   },
   {
     method: 'ListMachines',
     what: 'one machine twice',
-    bytes: list({ metadata: { id: 'a', labels: UID }, spec: SPEC }, { metadata: { id: 'a', labels: UID }, spec: SPEC }),
+    bytes: list(ours, ours),
     says: 'a is listed twice',
   },
   {
     method: 'ListMachines',
     what: 'the machine of another',
-    bytes: list({ metadata: { id: 'a', labels: { ...UID, [Object.keys(UID)[0] as string]: 'u-2' } }, spec: SPEC }),
+    bytes: list({ metadata: { ...metadata, labels: { [Object.keys(UID)[0] as string]: 'u-2' } }, spec }),
     says: 'has label machinepoollet.ironcore.dev/machine-uid u-2, but u-1 was requested',
   },
   {
     method: 'ListMachines',
     what: 'a machine without labels',
-    bytes: list({ metadata: { id: 'a' }, spec: SPEC }),
+    bytes: list({ metadata, spec }),
     says: 'has label machinepoollet.ironcore.dev/machine-uid none, but u-1 was requested',
   },
   { method: 'CreateMachine', what: 'no machine', bytes: new Uint8Array(), says: 'the machine has no ID' },
@@ -301,21 +316,19 @@ const ANSWERS: readonly {
   {
     method: 'Status',
     what: 'one class twice',
-    bytes: StatusResponse.encode(StatusResponse.fromPartial({ machineClassStatus: [CLASS, CLASS] })).finish(),
+    bytes: classList(CLASS, CLASS),
     says: 'class c is listed twice',
   },
   {
     method: 'Status',
     what: 'less than nothing',
-    bytes: StatusResponse.encode(
-      StatusResponse.fromPartial({ machineClassStatus: [{ ...CLASS, quantity: -1n }] }),
-    ).finish(),
+    bytes: classList({ ...CLASS, quantity: -1n }),
     says: 'class c has the quantity -1',
   },
   {
     method: 'Status',
     what: 'a class without name',
-    bytes: StatusResponse.encode(StatusResponse.fromPartial({ machineClassStatus: [{ quantity: 1n }] })).finish(),
+    bytes: classList({ ...CLASS, machineClass: undefined }),
     says: 'a class has no name',
   },
 ];
@@ -326,7 +339,7 @@ describe('an answer that makes no sense', () => {
     runtime.fault(method, { kind: 'garbage', bytes }, 1);
     const calls: Partial<Record<RuntimeMethod, () => Promise<unknown>>> = {
       ListMachines: () => asking.machines({ labels: UID }, CALL),
-      CreateMachine: () => asking.createMachine({ metadata: {}, spec: SPEC }, CALL),
+      CreateMachine: () => asking.createMachine(runtimeMachine({}, SPEC), CALL),
       Version: () => asking.version(CALL),
       Status: () => asking.classes(CALL),
     };
@@ -340,7 +353,7 @@ describe('an answer that makes no sense', () => {
   });
 
   test('is not that a machine has no status yet', async () => {
-    runtime.fault('ListMachines', { kind: 'garbage', bytes: list({ metadata: { id: 'a' }, spec: SPEC }) }, 1);
+    runtime.fault('ListMachines', { kind: 'garbage', bytes: list({ metadata, spec }) }, 1);
 
     const [machine] = await client.machines({ id: 'a' }, CALL);
 

@@ -13,8 +13,8 @@ import { runtimeCodeOf, RuntimeError, type RuntimeCode } from './error.ts';
 import type { Event } from './gen/ironcore/event/v1alpha1/event.ts';
 import {
   MachineRuntimeDefinition,
-  type DeepPartial,
   type ListMachinesResponse,
+  type Machine,
   type NetworkInterface,
   type Power,
   type Volume,
@@ -96,14 +96,14 @@ export class RuntimeClient implements IronCoreRuntime {
 
   async events(sinceMs: number, call: RuntimeCall): Promise<readonly Event[]> {
     const eventsFromTime = BigInt(Math.max(0, Math.floor((sinceMs - EVENT_OVERLAP_MS) / 1_000)));
-    return await this.#read('ListEvents', call, eventsFrom, (o) =>
-      this.#client.listEvents({ filter: { eventsFromTime } }, o),
-    );
+    const filter = { id: '', labelSelector: {}, eventsFromTime, eventsToTime: 0n };
+    return await this.#read('ListEvents', call, eventsFrom, (o) => this.#client.listEvents({ filter }, o));
   }
 
-  async createMachine(machine: DesiredRuntimeMachine, call: RuntimeCall): Promise<string> {
-    const { ignitionData = new Uint8Array(), volumes = [] } = machine.spec;
-    const secrets = [{ ignition: ignitionData }, ...volumes.flatMap(secretsOf)];
+  async createMachine({ metadata, spec }: DesiredRuntimeMachine, call: RuntimeCall): Promise<string> {
+    const ofRuntime = { id: '', generation: 0n, createdAt: 0n, deletedAt: 0n };
+    const machine: Machine = { metadata: { ...metadata, ...ofRuntime }, spec, status: undefined };
+    const secrets = [{ ignition: spec.ignitionData }, ...spec.volumes.flatMap(secretsOf)];
     const send = (o: CallOptions) => this.#client.createMachine({ machine }, o);
     return await this.#mutate('CreateMachine', call, idFrom, send, secrets);
   }
@@ -129,12 +129,12 @@ export class RuntimeClient implements IronCoreRuntime {
     );
   }
 
-  async attachVolume(machineId: string, volume: DeepPartial<Volume>, call: RuntimeCall): Promise<void> {
+  async attachVolume(machineId: string, volume: Volume, call: RuntimeCall): Promise<void> {
     const send = (o: CallOptions) => this.#client.attachVolume({ machineId, volume }, o);
     await this.#mutate('AttachVolume', call, nothing, send, secretsOf(volume));
   }
 
-  async updateVolume(machineId: string, volume: DeepPartial<Volume>, call: RuntimeCall): Promise<void> {
+  async updateVolume(machineId: string, volume: Volume, call: RuntimeCall): Promise<void> {
     const send = (o: CallOptions) => this.#client.updateVolume({ machineId, volume }, o);
     await this.#mutate('UpdateVolume', call, nothing, send, secretsOf(volume));
   }
@@ -145,7 +145,7 @@ export class RuntimeClient implements IronCoreRuntime {
 
   async attachNetworkInterface(
     machineId: string,
-    networkInterface: DeepPartial<NetworkInterface>,
+    networkInterface: NetworkInterface,
     call: RuntimeCall,
   ): Promise<void> {
     await this.#mutate('AttachNetworkInterface', call, nothing, (o) =>
@@ -239,8 +239,8 @@ function failureOf(
   return new RuntimeError(method, code, hide(why === '' ? text : why), options);
 }
 
-function secretsOf({ connection }: DeepPartial<Volume>): Secrets {
-  return [connection?.secretData ?? {}, connection?.encryptionData ?? {}] as Secrets; // Of bytes nothing is partial.
+function secretsOf({ connection }: Volume): Secrets {
+  return [connection?.secretData ?? {}, connection?.encryptionData ?? {}];
 }
 
 function nothing(): void {

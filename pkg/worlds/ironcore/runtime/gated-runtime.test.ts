@@ -1,5 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
+import { runtimeMachine } from '../../../../test/fakes/runtime-machine.ts';
+import { wireMessage } from '../../../../test/fakes/wire-message.ts';
 import { CONTROL, GateClosedError, type Gate } from '../../../kube/gate/gate.ts';
 import { NetworkInterface, Volume } from './gen/ironcore/machine/v1alpha1/machine.ts';
 import { gatedRuntime, type PoolRuntime } from './gated-runtime.ts';
@@ -40,19 +42,16 @@ function world(remainingMs: number, leftMs?: () => number) {
 }
 
 const CHANGES: readonly { readonly method: string; readonly run: (runtime: PoolRuntime) => Promise<unknown> }[] = [
-  { method: 'createMachine', run: (one) => one.create('ns/m', { metadata: {}, spec: {} }, signal) },
+  { method: 'createMachine', run: (one) => one.create('ns/m', runtimeMachine({}), signal) },
   { method: 'deleteMachine', run: (one) => one.delete('ns/m', 'i', signal) },
   ...(
     [
       ['updateMachineAnnotations', { kind: 'annotate', annotations: {} }],
       ['updateMachinePower', { kind: 'power', power: 1 }],
-      ['attachVolume', { kind: 'attachVolume', volume: Volume.fromPartial({}) }],
-      ['updateVolume', { kind: 'updateVolume', volume: Volume.fromPartial({}) }],
+      ['attachVolume', { kind: 'attachVolume', volume: wireMessage(Volume) }],
+      ['updateVolume', { kind: 'updateVolume', volume: wireMessage(Volume) }],
       ['detachVolume', { kind: 'detachVolume', name: 'v' }],
-      [
-        'attachNetworkInterface',
-        { kind: 'attachNetworkInterface', networkInterface: NetworkInterface.fromPartial({}) },
-      ],
+      ['attachNetworkInterface', { kind: 'attachNetworkInterface', networkInterface: wireMessage(NetworkInterface) }],
       ['detachNetworkInterface', { kind: 'detachNetworkInterface', name: 'n' }],
     ] as const
   ).map(([method, change]) => ({ method, run: (one: PoolRuntime) => one.change('ns/m', 'i', change, signal) })),

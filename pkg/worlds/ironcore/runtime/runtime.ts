@@ -1,6 +1,5 @@
 import type { Event } from './gen/ironcore/event/v1alpha1/event.ts';
 import type {
-  DeepPartial,
   Machine,
   MachineSpec,
   MachineStatus,
@@ -18,8 +17,8 @@ export interface RuntimeMachine extends Machine {
 }
 
 export interface DesiredRuntimeMachine {
-  readonly metadata: Pick<DeepPartial<ObjectMetadata>, 'labels' | 'annotations'>;
-  readonly spec: DeepPartial<MachineSpec>;
+  readonly metadata: Pick<ObjectMetadata, 'labels' | 'annotations'>;
+  readonly spec: MachineSpec;
 }
 
 /** What is changed of a machine that exists. */
@@ -75,10 +74,10 @@ export interface IronCoreRuntime {
   /** Replaces all annotations. */
   updateMachineAnnotations(id: string, annotations: Readonly<Record<string, string>>, call: RuntimeCall): Promise<void>;
   updateMachinePower(id: string, power: Power, call: RuntimeCall): Promise<void>;
-  attachVolume(id: string, volume: DeepPartial<Volume>, call: RuntimeCall): Promise<void>;
-  updateVolume(id: string, volume: DeepPartial<Volume>, call: RuntimeCall): Promise<void>;
+  attachVolume(id: string, volume: Volume, call: RuntimeCall): Promise<void>;
+  updateVolume(id: string, volume: Volume, call: RuntimeCall): Promise<void>;
   detachVolume(id: string, name: string, call: RuntimeCall): Promise<void>;
-  attachNetworkInterface(id: string, nic: DeepPartial<NetworkInterface>, call: RuntimeCall): Promise<void>;
+  attachNetworkInterface(id: string, nic: NetworkInterface, call: RuntimeCall): Promise<void>;
   detachNetworkInterface(id: string, name: string, call: RuntimeCall): Promise<void>;
   close(): void;
 }

@@ -1,5 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
+import { remoteVolume, runtimeMachine } from '../../../../test/fakes/runtime-machine.ts';
+import { wireMessage } from '../../../../test/fakes/wire-message.ts';
 import {
   AttachNetworkInterfaceRequest,
   AttachVolumeRequest,
@@ -14,6 +16,7 @@ import {
   ListEventsResponse,
   ListMachinesRequest,
   ListMachinesResponse,
+  Machine,
   MachineRuntimeDefinition,
   MachineState,
   NetworkInterfaceState,
@@ -26,14 +29,16 @@ import {
   VersionResponse,
   VolumeState,
 } from './gen/ironcore/machine/v1alpha1/machine.ts';
+import { ObjectMetadata } from './gen/ironcore/meta/v1alpha1/meta.ts';
 
 /*
  * Bytes of IRI, put together by hand from the numbers of its fields: a number that is wrong in our proto is wrong in client and server alike,
  * where both are generated from it. A line is the key of a field (number, kind), its length where it has one, and its value.
  */
 
-const DISK = { name: 'd', device: 'oda', localDisk: { sizeBytes: 1_073_741_824n, image: { image: 'x' } } };
-const MACHINE = {
+const localDisk = { sizeBytes: 1_073_741_824n, image: { image: 'x' } };
+const DISK = { name: 'd', device: 'oda', localDisk, connection: undefined };
+const MACHINE: Machine = {
   metadata: { id: 'i', annotations: { a: 'b' }, labels: { l: 'm' }, generation: 3n, createdAt: 1n, deletedAt: 300n },
   spec: {
     power: Power.POWER_OFF,
@@ -44,6 +49,7 @@ const MACHINE = {
       {
         name: 'v',
         device: 'odb',
+        localDisk: undefined,
         connection: {
           driver: 'ceph',
           handle: 'h',
@@ -67,6 +73,9 @@ const MACHINE = {
   },
 };
 
+const metadata = (fields: Partial<ObjectMetadata>): ObjectMetadata =>
+  wireMessage(ObjectMetadata, { id: 'i', ...fields });
+
 interface Row {
   readonly what: string;
   readonly bytes: Buffer;
@@ -75,18 +84,17 @@ interface Row {
   readonly again: () => Uint8Array;
 }
 
-interface Codec<T, P> {
-  fromPartial(message: P): T;
+interface Codec<T> {
   encode(message: T): { finish(): Uint8Array };
   decode(bytes: Uint8Array): T;
 }
 
-function row<T, P>(what: string, type: Codec<T, P>, message: P, hex: string): Row {
+function row<T>(what: string, type: Codec<T>, message: T, hex: string): Row {
   const bytes = Buffer.from(hex.replaceAll(/#.*|\s/g, ''), 'hex');
   return {
     what,
     bytes,
-    encoded: () => type.encode(type.fromPartial(message)).finish(),
+    encoded: () => type.encode(message).finish(),
     again: () => type.encode(type.decode(bytes)).finish(),
   };
 }
@@ -198,7 +206,7 @@ const ROWS: readonly Row[] = [
   row(
     'CreateMachineRequest',
     CreateMachineRequest,
-    { machine: { metadata: { labels: { l: 'm' } }, spec: { class: 'c' } } },
+    { machine: { ...runtimeMachine({ labels: { l: 'm' } }, { class: 'c' }), status: undefined } },
     `
       0a 0f                                        # machine = 1: 15 bytes
         0a 08                                      # metadata = 1: 8 bytes
@@ -212,7 +220,7 @@ const ROWS: readonly Row[] = [
   row(
     'CreateMachineResponse',
     CreateMachineResponse,
-    { machine: { metadata: { id: 'i', createdAt: 1_700_000_000_000_000_000n } } },
+    { machine: wireMessage(Machine, { metadata: metadata({ createdAt: 1_700_000_000_000_000_000n }) }) },
     `
       0a 0f                                        # machine = 1: 15 bytes
         0a 0d                                      # metadata = 1: 13 bytes
@@ -275,7 +283,7 @@ const ROWS: readonly Row[] = [
   row(
     'UpdateVolumeRequest',
     UpdateVolumeRequest,
-    { machineId: 'i', volume: { name: 'v', connection: { effectiveStorageBytes: 1n } } },
+    { machineId: 'i', volume: remoteVolume('v', { effectiveStorageBytes: 1n }) },
     `
       0a 01 69                                     # machine_id = 1: "i"
       12 07                                        # volume = 2: 7 bytes
@@ -287,7 +295,7 @@ const ROWS: readonly Row[] = [
   row(
     'AttachNetworkInterfaceRequest',
     AttachNetworkInterfaceRequest,
-    { machineId: 'i', networkInterface: { name: 'n' } },
+    { machineId: 'i', networkInterface: { name: 'n', networkId: '', ips: [], attributes: {} } },
     `
       0a 01 69                                     # machine_id = 1: "i"
       12 03                                        # network_interface = 2: 3 bytes
@@ -339,7 +347,7 @@ const ROWS: readonly Row[] = [
       events: [
         {
           spec: {
-            involvedObjectMeta: { id: 'i', labels: { l: 'm' } },
+            involvedObjectMeta: metadata({ labels: { l: 'm' } }),
             reason: 'R',
             message: 'M',
             type: 'Warning',

@@ -97,7 +97,7 @@ class AutoscaledPool extends Pool {
     const size = await this.#client.call('nodeGroupTargetSize', { id: POOL });
     const nodes = await this.#client.call('nodeGroupNodes', { id: POOL });
     if (size === undefined || nodes === undefined || 'code' in size || 'code' in nodes) return undefined;
-    this.#seen = { size: size.reply.targetSize ?? 0, instances: (nodes.reply.instances ?? []) as Seen['instances'] };
+    this.#seen = { size: size.reply.targetSize, instances: nodes.reply.instances };
     return this.#seen;
   }
 

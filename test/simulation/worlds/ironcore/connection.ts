@@ -2,12 +2,7 @@ import { ServerError } from 'nice-grpc';
 
 import type { DriverMethod, FaultRule } from '../../../../packages/providers/sim/faults.ts';
 import { RuntimeError, runtimeCodeOf, type RuntimeCode } from '../../../../pkg/worlds/ironcore/runtime/error.ts';
-import {
-  Machine,
-  NetworkInterface,
-  Power,
-  Volume,
-} from '../../../../pkg/worlds/ironcore/runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import { Power } from '../../../../pkg/worlds/ironcore/runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type {
   DesiredRuntimeMachine,
   IronCoreRuntime,
@@ -19,6 +14,7 @@ import type {
 } from '../../../../pkg/worlds/ironcore/runtime/runtime.ts';
 import type { Random } from '../../../../pkg/base/random/random.ts';
 import { UID_LABEL } from '../../../../pkg/worlds/ironcore/controllers/machine/keys.ts';
+import { runtimeMachine } from '../../../fakes/runtime-machine.ts';
 import { LEAVES_OPEN } from '../../world/faults.ts';
 import type { MachinesWorld } from '../../world/machines-world.ts';
 import type { Caller } from '../../world/processes.ts';
@@ -97,9 +93,9 @@ export class RuntimeConnection implements IronCoreRuntime {
   }
 
   createMachine({ metadata, spec }: DesiredRuntimeMachine, call: RuntimeCall): Promise<string> {
-    const uid = metadata.labels?.[UID_LABEL] ?? '';
+    const uid = metadata.labels[UID_LABEL] ?? '';
     return this.#call({ method: 'CreateMachine', uid, what: '' }, call, (runtime, rule) => {
-      const machine = runtime.store.create(structuredClone(Machine.fromPartial({ metadata: { ...metadata }, spec })));
+      const machine = runtime.store.create(structuredClone(runtimeMachine(metadata, spec)));
       runtime.settleLater(machine, 'boot');
       const { id } = machine.metadata;
       this.#changed({ method: 'CreateMachine', uid, what: '' }, id);
@@ -134,13 +130,13 @@ export class RuntimeConnection implements IronCoreRuntime {
   }
 
   attachVolume(id: string, volume: Disk, call: RuntimeCall): Promise<void> {
-    const attach = ({ store }: Runtime): void => store.attachVolume(id, structuredClone(Volume.fromPartial(volume)));
-    return this.#change('AttachVolume', id, volume.name ?? '', call, attach, 'attach');
+    const attach = ({ store }: Runtime): void => store.attachVolume(id, structuredClone(volume));
+    return this.#change('AttachVolume', id, volume.name, call, attach, 'attach');
   }
 
   updateVolume(id: string, volume: Disk, call: RuntimeCall): Promise<void> {
-    const update = ({ store }: Runtime): void => store.updateVolume(id, structuredClone(Volume.fromPartial(volume)));
-    return this.#change('UpdateVolume', id, volume.name ?? '', call, update, 'attach');
+    const update = ({ store }: Runtime): void => store.updateVolume(id, structuredClone(volume));
+    return this.#change('UpdateVolume', id, volume.name, call, update, 'attach');
   }
 
   detachVolume(id: string, name: string, call: RuntimeCall): Promise<void> {
@@ -150,9 +146,9 @@ export class RuntimeConnection implements IronCoreRuntime {
 
   attachNetworkInterface(id: string, nic: NIC, call: RuntimeCall): Promise<void> {
     const attach = ({ store }: Runtime): void => {
-      store.attachNetworkInterface(id, structuredClone(NetworkInterface.fromPartial(nic)));
+      store.attachNetworkInterface(id, structuredClone(nic));
     };
-    return this.#change('AttachNetworkInterface', id, nic.name ?? '', call, attach, 'attach');
+    return this.#change('AttachNetworkInterface', id, nic.name, call, attach, 'attach');
   }
 
   detachNetworkInterface(id: string, name: string, call: RuntimeCall): Promise<void> {

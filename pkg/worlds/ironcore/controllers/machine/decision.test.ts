@@ -3,9 +3,11 @@ import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
+import { remoteVolume, runtimeMachine } from '../../../../../test/fakes/runtime-machine.ts';
+import { wireMessage } from '../../../../../test/fakes/wire-message.ts';
 import { MachineStore } from '../../../../../packages/providers/iri/store.ts';
 import type { IronCoreMachine } from '../../api/machine.ts';
-import { Machine, NetworkInterface, Power, Volume } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import { Power, Volume, type NetworkInterface } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeChange, RuntimeMachine } from '../../runtime/runtime.ts';
 import { decideMachine, type Situation } from './decision.ts';
 import type { Needed, DesiredMachine } from './desired-machine.ts';
@@ -41,16 +43,15 @@ function machineOf(spec: Partial<IronCoreMachine['spec']> = {}, metadata: object
 }
 
 function disk(name: string, device: string, image = 'x', sizeBytes = 0n): Volume {
-  return Volume.fromPartial({ name, device, localDisk: { image: { image }, sizeBytes } });
+  return wireMessage(Volume, { name, device, localDisk: { image: { image }, sizeBytes } });
 }
 
 function remote(name: string, device: string, handle: string, size = 1n, more: object = {}): Volume {
-  const connection = { driver: 'ceph', handle, effectiveStorageBytes: size, ...more };
-  return Volume.fromPartial({ name, device, connection });
+  return remoteVolume(name, { driver: 'ceph', handle, effectiveStorageBytes: size, ...more }, device);
 }
 
 function nic(name: string, ip = '10.0.0.1'): NetworkInterface {
-  return NetworkInterface.fromPartial({ name, networkId: 'net', ips: [ip] });
+  return { name, networkId: 'net', ips: [ip], attributes: {} };
 }
 
 function ready<T extends { name: string }>(...all: readonly T[]): Map<string, Needed<T>> {
@@ -98,18 +99,12 @@ function situationOf(part: Partial<Situation> = {}): Situation {
 
 /** A machine at a runtime as it was wanted. */
 function existing(id: string, { spec = {}, metadata = {}, status = {} } = {}): RuntimeMachine {
-  const whole = Machine.fromPartial({
-    metadata: { id, labels: LABELS, annotations: ANNOTATIONS, createdAt: 5n, generation: 1n, ...metadata },
-    spec: {
-      class: 'small',
-      ignitionData: IGNITION,
-      volumes: [disk('root', 'oda'), remote('data', 'odb', 'h')],
-      networkInterfaces: [nic('eth')],
-      ...spec,
-    },
+  const volumes = [disk('root', 'oda'), remote('data', 'odb', 'h')];
+  return runtimeMachine(
+    { id, labels: LABELS, annotations: ANNOTATIONS, createdAt: 5n, generation: 1n, ...metadata },
+    { class: 'small', ignitionData: IGNITION, volumes, networkInterfaces: [nic('eth')], ...spec },
     status,
-  });
-  return whole as RuntimeMachine; // All three parts are given.
+  );
 }
 
 describe('without a machine at the runtime', () => {
@@ -119,6 +114,7 @@ describe('without a machine at the runtime', () => {
       machine: {
         metadata: { labels: LABELS, annotations: { ...ANNOTATIONS, 'machine.sapcloud.io/claim': 'me:2' } },
         spec: {
+          power: Power.POWER_ON,
           class: 'small',
           ignitionData: IGNITION,
           volumes: [disk('root', 'oda'), remote('data', 'odb', 'h')],
@@ -381,8 +377,8 @@ describe('with a machine at the runtime', () => {
       has: {
         spec: {
           volumes: [
-            Volume.fromPartial({ name: 'root', device: 'oda' }),
-            Volume.fromPartial({ name: 'data', device: 'odb' }),
+            wireMessage(Volume, { name: 'root', device: 'oda' }),
+            wireMessage(Volume, { name: 'data', device: 'odb' }),
           ],
         },
       },
@@ -582,9 +578,7 @@ describe('whatever is wanted, one thing after the other', () => {
       fc.property(fc.array(wish, { minLength: 1, maxLength: 4 }), (wishes) => {
         const store = new MachineStore();
         store.quantities.set('small', 1n);
-        const { id } = store.create(
-          Machine.fromPartial({ metadata: { labels: LABELS }, spec: { class: 'small' } }),
-        ).metadata;
+        const { id } = store.create(runtimeMachine({ labels: LABELS }, { class: 'small' })).metadata;
         for (const { volumes, nics, power, generation } of wishes) {
           const desired: DesiredMachine = {
             ...WANTED,

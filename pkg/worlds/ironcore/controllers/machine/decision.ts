@@ -230,11 +230,12 @@ function newMachine({ machine, desired, poolUID, downward, claim, ...situation }
       },
     },
     spec: {
+      power: Power.POWER_ON,
       class: 'ready' in runtimeClass ? runtimeClass.ready : '',
       ignitionData: 'ready' in ignition ? ignition.ready : new Uint8Array(),
       volumes: readyOf(desired.volumes),
       networkInterfaces: readyOf(desired.networkInterfaces),
-      ...(hostname !== undefined && { guestConfig: { hostname } }),
+      guestConfig: hostname === undefined ? undefined : { hostname },
     },
   };
 }

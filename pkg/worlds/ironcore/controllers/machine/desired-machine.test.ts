@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
 import type { IronCoreMachine } from '../../api/machine.ts';
-import { NetworkInterface, Volume } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import { NO_DOWNWARD_API } from '../../api/downward-api.ts';
 import { type DesiredMachine, desiredRuntimeMachine, type Surroundings } from './desired-machine.ts';
 import type { Holder } from './kept-uses.ts';
@@ -99,9 +98,10 @@ describe('what a Machine should be at its runtime', () => {
         [
           'rootdisk',
           {
-            ready: Volume.fromPartial({
+            ready: {
               name: 'rootdisk',
               device: 'oda',
+              localDisk: undefined,
               connection: {
                 driver: 'ceph',
                 handle: 'h',
@@ -114,7 +114,7 @@ describe('what a Machine should be at its runtime', () => {
                 encryptionData: { passphrase: Buffer.from('p') },
                 effectiveStorageBytes: 10_737_418_240n,
               },
-            }),
+            },
           },
         ],
       ]),
@@ -122,7 +122,7 @@ describe('what a Machine should be at its runtime', () => {
         [
           'primary',
           {
-            ready: NetworkInterface.fromPartial({
+            ready: {
               name: 'primary',
               networkId: 'net-1',
               ips: ['10.0.0.1'],
@@ -133,7 +133,7 @@ describe('what a Machine should be at its runtime', () => {
                 rawNetworkLabels:
                   '{"machinepoollet.ironcore.dev/network-name":"network","machinepoollet.ironcore.dev/network-namespace":"ns","machinepoollet.ironcore.dev/network-uid":"uid-network"}',
               },
-            }),
+            },
           },
         ],
       ]),
@@ -151,7 +151,7 @@ describe('what a Machine should be at its runtime', () => {
 
     const localDisk = { sizeBytes: size, image: { image } };
     expect(wanted.get('rootdisk')).toEqual({
-      ready: Volume.fromPartial({ name: 'rootdisk', device: 'oda', localDisk }),
+      ready: { name: 'rootdisk', device: 'oda', localDisk, connection: undefined },
     });
   });
 

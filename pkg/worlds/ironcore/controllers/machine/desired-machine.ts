@@ -11,7 +11,11 @@ import type { IronCoreNetwork, IronCoreNetworkInterface } from '../../api/networ
 import type { IronCoreVolume } from '../../api/volume.ts';
 import { controllerOf, keyBeside, keyOf, type KubeObject } from '../../../../apis/meta.ts';
 import { quantityAsNumber } from '../../../../apis/quantity.ts';
-import { NetworkInterface, Volume, VolumeConnection } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import type {
+  NetworkInterface,
+  Volume,
+  VolumeConnection,
+} from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeClass } from '../../runtime/runtime.ts';
 import { giveUpHint } from '../../../../controllers/vms/orphan-release.ts';
 import { runtimeClassFor } from '../runtime-class.ts';
@@ -105,13 +109,13 @@ function volumeOf(
     const image = entry.localDisk?.image ?? '';
     const sizeBytes = sizeLimit === undefined ? 0n : bytesOf(sizeLimit);
     const localDisk = { sizeBytes, image: { image: image === '' ? imageOfSpec : image } };
-    return { ready: Volume.fromPartial({ name, device, localDisk }) };
+    return { ready: { name, device, localDisk, connection: undefined } };
   }
   const foreign = notMadeFor(machine, 'Volume', entry.ephemeral, around.volume(objectName));
   if (foreign !== undefined) return { why: foreign };
   const connection = connectionOf(machine, objectName, around);
   // A volume has one source at a runtime: what is on a Volume at first is said by that.
-  const connected = (to: VolumeConnection): Volume => Volume.fromPartial({ name, device, connection: to });
+  const connected = (to: VolumeConnection): Volume => ({ name, device, localDisk: undefined, connection: to });
   if ('ready' in connection) return { ready: connected(connection.ready) };
   const { why, held } = connection;
   return held === undefined ? { why } : { why, held: connected(held) };
@@ -167,7 +171,7 @@ function connectionTo(
 ): VolumeConnection {
   const labels = objectLabels('volume', metadata, downwardAPI.volumeLabels);
   const attributes = { ...volumeAttributes, [VOLUME_LABELS_ATTRIBUTE]: labels };
-  return VolumeConnection.fromPartial({ driver, handle, attributes });
+  return { driver, handle, attributes, secretData: {}, encryptionData: {}, effectiveStorageBytes: 0n };
 }
 
 function secretOf(name: string | undefined, what: string, around: Surroundings): Needed<Record<string, Uint8Array>> {
@@ -225,7 +229,7 @@ function attachable(
     if (keeper !== undefined) kept ??= { address, keeper };
     addresses.push(address);
   }
-  const wanted = NetworkInterface.fromPartial({
+  const wanted: NetworkInterface = {
     name: entry.name,
     networkId,
     ips: addresses,
@@ -234,7 +238,7 @@ function attachable(
       [NIC_LABELS_ATTRIBUTE]: objectLabels('nic', metadata, around.downwardAPI.networkInterfaceLabels),
       [NETWORK_LABELS_ATTRIBUTE]: objectLabels('network', network.metadata, around.downwardAPI.networkLabels),
     },
-  });
+  };
   return { wanted, address: kept?.address ?? '', keeper: kept?.keeper };
 }
 

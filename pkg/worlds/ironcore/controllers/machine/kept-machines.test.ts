@@ -2,9 +2,9 @@ import { expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
 import { FakeClock } from '../../../../../test/fakes/fake-clock.ts';
+import { runtimeMachine } from '../../../../../test/fakes/runtime-machine.ts';
 import { MemoryClient, type NotedWrite } from '../../../../../test/memory-client.ts';
 import type { IronCoreMachinePool } from '../../api/machine-pool.ts';
-import { Machine } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../runtime/runtime.ts';
 import { ironCoreMachinePools } from '../../api/resources.ts';
 import { silentLogger } from '../../../../base/log/logger.ts';
@@ -25,8 +25,7 @@ function machine(name: string, poolUID = 'uid'): RuntimeMachine {
     'machinepoollet.ironcore.dev/machine-namespace': 'ns',
     'machinepoollet.ironcore.dev/machine-name': name,
   };
-  const whole = Machine.fromPartial({ metadata: { id: `id-${name}`, labels }, spec: {}, status: {} });
-  return whole as RuntimeMachine; // All three parts are given.
+  return runtimeMachine({ id: `id-${name}`, labels });
 }
 
 function world(status: IronCoreMachinePool['status'] = { conditions: [READY] }) {

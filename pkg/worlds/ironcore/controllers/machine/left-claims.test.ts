@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
 import { FakeClock } from '../../../../../test/fakes/fake-clock.ts';
+import { remoteVolume, runtimeMachine } from '../../../../../test/fakes/runtime-machine.ts';
 import { MemoryClient } from '../../../../../test/memory-client.ts';
 import { MemoryInformer } from '../../../../../test/memory-informer.ts';
 import type { IronCoreMachine } from '../../api/machine.ts';
@@ -10,7 +11,6 @@ import type { IronCoreNetworkInterface } from '../../api/network-interface.ts';
 import type { IronCoreVolume } from '../../api/volume.ts';
 import { keyOf } from '../../../../apis/meta.ts';
 import { IRONCORE_NETWORK_INTERFACE_INDEXES, IRONCORE_VOLUME_INDEXES } from '../indexes.ts';
-import { Machine } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../runtime/runtime.ts';
 import { ApiError } from '../../../../kube/client/errors.ts';
 import { ironCoreMachines } from '../../api/resources.ts';
@@ -50,11 +50,6 @@ const gone: IronCoreMachine = {
   ...machine,
   metadata: { ...machine.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
 };
-
-function at(parts: Parameters<(typeof Machine)['fromPartial']>[0]): RuntimeMachine {
-  const whole = Machine.fromPartial({ metadata: { id: 'x' }, spec: {}, status: {}, ...parts });
-  return whole as RuntimeMachine; // All three parts are given.
-}
 
 function world({
   volumes = [volume()],
@@ -100,7 +95,7 @@ function world({
 test('claims of a Machine that is gone are taken off when no creation of it can be on its way any more', async () => {
   const { clock, client, look, freed } = world();
 
-  await look([at({ metadata: { id: 'x', labels: UID } })]);
+  await look([runtimeMachine({ id: 'x', labels: UID })]);
   expect(await look()).toBe(2 * MINUTE_MS);
   clock.advance(2 * MINUTE_MS - 1);
   expect(await look()).toBe(1);
@@ -118,7 +113,7 @@ test('those of one that was seen to go with its machine made are taken off after
   const { clock, departures, look, freed } = world();
   departures.saw({ ...gone, status: { machineID: 'iri://x' } });
 
-  await look([at({})]);
+  await look([runtimeMachine({ id: 'x' })]);
   expect(await look()).toBe(10_000);
   clock.advance(10_000);
   await look();
@@ -164,14 +159,15 @@ test.each([
 test.each([
   {
     what: 'a machine of the Machine',
-    by: at({ metadata: { id: 'x', labels: UID } }),
+    by: runtimeMachine({ id: 'x', labels: UID }),
   },
   {
     what: 'a machine that lost its labels',
-    by: at({
-      spec: { volumes: [{ name: 'v', connection: { driver: 'ceph', handle: 'h' } }] },
-      status: { networkInterfaces: [{ name: 'n', handle: 'nic-h' }] },
-    }),
+    by: runtimeMachine(
+      { id: 'x' },
+      { volumes: [remoteVolume('v', { driver: 'ceph', handle: 'h' })] },
+      { networkInterfaces: [{ name: 'n', handle: 'nic-h', state: 0 }] },
+    ),
   },
 ])('a claim on what $what uses stays, and its time begins anew', async ({ by }) => {
   const { clock, departures, look, freed } = world();
@@ -204,9 +200,9 @@ test('a claim by a Machine of the same name that is another one is not mistaken 
 describe('claims of a Machine that is gone, of whose machine nothing is shown,', () => {
   const machineID = 'iri://x';
   const sent = { 'machine.sapcloud.io/creation-sent-at': '2026-01-01T00:00:00Z' };
-  const there = at({ metadata: { id: 'x', labels: UID } });
-  const going = at({ metadata: { id: 'x', labels: UID, deletedAt: 1n } });
-  const other = at({ metadata: { id: 'y' } });
+  const there = runtimeMachine({ id: 'x', labels: UID });
+  const going = runtimeMachine({ id: 'x', labels: UID, deletedAt: 1n });
+  const other = runtimeMachine({ id: 'y' });
 
   test.each([
     { what: 'are held where this process has never seen it', saw: [], departed: { status: { machineID } }, held: true },

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { FakeClock } from '../../../../../test/fakes/fake-clock.ts';
 import type { MachineStore } from '../../../../../packages/providers/iri/store.ts';
+import { runtimeMachine } from '../../../../../test/fakes/runtime-machine.ts';
 import type { MemoryClient } from '../../../../../test/memory-client.ts';
 import type { IronCoreMachine, IronCoreMachineStatus } from '../../api/machine.ts';
 import { NO_DOWNWARD_API } from '../../api/downward-api.ts';
@@ -16,7 +17,7 @@ import {
 import { toTimestamp } from '../../../../base/clock/clock.ts';
 import { GateClosedError } from '../../../../kube/gate/gate.ts';
 import { RuntimeError } from '../../runtime/error.ts';
-import { Machine, MachineState, Power } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import { MachineState, Power } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../runtime/runtime.ts';
 import { ApiError } from '../../../../kube/client/errors.ts';
 import { secrets } from '../../../../kube/client/resource.ts';
@@ -174,8 +175,7 @@ describe('of a machine that is made anew, when the process before died', () => {
     },
   ])('$what', async ({ machineID, note, isMade = false, atOnce, later }) => {
     const it = world({ ...machineOf(note), status: { machineID } });
-    if (isMade)
-      it.store.create(Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: { class: 'c' } }));
+    if (isMade) it.store.create(runtimeMachine({ labels: { [label]: 'uid-m' } }, { class: 'c' }));
 
     await it.pass();
     expect(it.store.made).toBe(atOnce);
@@ -308,7 +308,7 @@ describe('that a machine is told to go', () => {
       ...machineOf(annotations, {}, deletion),
       status: { machineID: 'iri://1', state: 'Running' },
     });
-    found.store.create(Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: { class: 'c' } }));
+    found.store.create(runtimeMachine({ labels: { [label]: 'uid-m' } }, { class: 'c' }));
     if (err !== undefined) found.deletions.push(err);
     return found;
   }
@@ -577,7 +577,7 @@ describe('of a pool whose runtime does not show so many machines', () => {
         status: { machineID: `iri://gone-${i}` },
       });
     for (let i = 0; i < shown; i++) {
-      const { id } = store.create(Machine.fromPartial({ metadata: {}, spec: { class: 'c' } })).metadata;
+      const { id } = store.create(runtimeMachine({}, { class: 'c' })).metadata;
       machines.put({ ...machineOf({}, {}, meta(`there-${i}`)), status: { machineID: `iri://${id}` } });
     }
     const going = machineOf(noted('accepted', 'uid-going'), {}, { ...meta('going'), ...deletion });
@@ -644,9 +644,7 @@ describe('of a pool whose runtime does not show so many machines', () => {
 
   test('that are shown again in time: what was missing counts anew the next time', async () => {
     const it = await lose(6, 0);
-    const { id } = it.store.create(
-      Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: { class: 'c' } }),
-    ).metadata;
+    const { id } = it.store.create(runtimeMachine({ labels: { [label]: 'uid-m' } }, { class: 'c' })).metadata;
     await it.pass();
     it.store.forget(id);
     it.clock.advance(MINUTE_MS);
@@ -701,7 +699,7 @@ describe('of a pool whose runtime does not show so many machines', () => {
     expect(hasFinalizer(it)).toBe(true);
     // As long as those that are held for a while are left alone.
     it.clock.advance(MINUTE_MS);
-    const { id } = it.store.create(Machine.fromPartial({ metadata: {}, spec: { class: 'c' } })).metadata;
+    const { id } = it.store.create(runtimeMachine({}, { class: 'c' })).metadata;
     it.machines.put({
       ...machineOf({}, {}, { ...meta('other-1'), resourceVersion: '2' }),
       status: { machineID: `iri://${id}` },
@@ -739,7 +737,7 @@ test('of many Machines that are deleted at once each goes, when it was told to g
   const names = Array.from({ length: 8 }, (_, i) => `m-${i}`);
   for (const name of names) {
     const labels = { 'machinepoollet.ironcore.dev/machine-uid': `uid-${name}` };
-    const { id } = store.create(Machine.fromPartial({ metadata: { labels }, spec: { class: 'c' } })).metadata;
+    const { id } = store.create(runtimeMachine({ labels }, { class: 'c' })).metadata;
     machines.put({ ...machineOf({}, {}, { ...meta(name), ...deletion }), status: { machineID: `iri://${id}` } });
   }
   for (const i of [1, 2, 3]) {
@@ -792,7 +790,7 @@ describe('a Machine whose machine another runtime has than the one that answers'
   test('is that of the one that answers, if that shows its machine by its label', async () => {
     const it = world({ ...machineOf({}, {}, deletion), status: { machineID: 'other://7' } });
     const labels = { 'machinepoollet.ironcore.dev/machine-uid': 'uid-m' };
-    it.store.create(Machine.fromPartial({ metadata: { labels }, spec: { class: 'c' } }));
+    it.store.create(runtimeMachine({ labels }, { class: 'c' }));
 
     await it.pass();
 
@@ -802,7 +800,7 @@ describe('a Machine whose machine another runtime has than the one that answers'
 
 describe('a machine that lost the label with the UID of its Machine', () => {
   const known = (store: MachineStore, labels: Record<string, string>): { id: string; machine: IronCoreMachine } => {
-    const { id } = store.create(Machine.fromPartial({ metadata: { labels }, spec: { class: 'c' } })).metadata;
+    const { id } = store.create(runtimeMachine({ labels }, { class: 'c' })).metadata;
     return { id, machine: { ...machineOf(), status: { machineID: `iri://${id}` } } };
   };
 
@@ -870,10 +868,10 @@ describe('a machine says which of its own generations has the spec', () => {
     const it = world(machineOf({}, { power: 'Off' }));
     it.store.habits.observesAtOnce = false;
     const { metadata } = it.store.create(
-      Machine.fromPartial({
-        metadata: { labels: { [label]: 'uid-m' }, annotations: { other: 'x', [generation]: before } },
-        spec: { class: 'c' },
-      }),
+      runtimeMachine(
+        { labels: { [label]: 'uid-m' }, annotations: { other: 'x', [generation]: before } },
+        { class: 'c' },
+      ),
     );
     await it.pass();
     return { it, id: metadata.id };
@@ -999,15 +997,8 @@ describe('what of the spec has no effect', () => {
 describe('while another cluster claims machines of the pool', () => {
   const claim = 'machine.sapcloud.io/claim';
   const add = (store: MachineStore, annotations: Record<string, string> = {}): RuntimeMachine =>
-    store.create(
-      Machine.fromPartial({
-        metadata: { labels: { [label]: 'uid-m' }, annotations },
-        spec: { class: 'c', power: Power.POWER_OFF },
-      }),
-    );
-  const foreign = Machine.fromPartial({
-    metadata: { id: 'other', annotations: { [claim]: 'you:1' } },
-  }) as RuntimeMachine;
+    store.create(runtimeMachine({ labels: { [label]: 'uid-m' }, annotations }, { class: 'c', power: Power.POWER_OFF }));
+  const foreign = shownAs('other', { annotations: { [claim]: 'you:1' } });
   const readyOf = async ({ client }: ReturnType<typeof world>) =>
     (await client.get(ironCoreMachines, { namespace: 'ns', name: 'm' })).status?.conditions?.find(
       ({ type }) => type === 'Ready',
@@ -1070,8 +1061,7 @@ describe('while another cluster claims machines of the pool', () => {
 
 describe('what a late cache would have done to a machine is not done', () => {
   const add = (store: MachineStore, power = Power.POWER_ON): string =>
-    store.create(Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: { class: 'c', power } }))
-      .metadata.id;
+    store.create(runtimeMachine({ labels: { [label]: 'uid-m' } }, { class: 'c', power })).metadata.id;
 
   // IronCore's own API server counts no generations of Machines.
   test.each([
@@ -1215,7 +1205,7 @@ describe('a Machine whose runtime', () => {
     const machine = machineOf({}, { power: 'Off' });
     const it = world(has ? { ...machine, status: { machineID: 'iri://7', state: 'Running' } } : machine);
     const labels = { 'machinepoollet.ironcore.dev/machine-uid': 'uid-m' };
-    if (has) it.store.create(Machine.fromPartial({ metadata: { labels }, spec: { class: 'c' } }));
+    if (has) it.store.create(runtimeMachine({ labels }, { class: 'c' }));
     it.troubles.push(err);
 
     await it.pass();
@@ -1230,7 +1220,7 @@ describe('a Machine whose runtime', () => {
   test('refuses a change of a machine that has stopped shows it as stopped', async () => {
     const it = world({ ...machineOf({}, { power: 'Off' }), status: { machineID: 'iri://1', state: 'Running' } });
     const labels = { 'machinepoollet.ironcore.dev/machine-uid': 'uid-m' };
-    const { status } = it.store.create(Machine.fromPartial({ metadata: { labels }, spec: { class: 'c' } }));
+    const { status } = it.store.create(runtimeMachine({ labels }, { class: 'c' }));
     status.state = MachineState.MACHINE_SUSPENDED;
     it.troubles.push(locked);
 
@@ -1248,7 +1238,7 @@ describe('a Machine whose runtime', () => {
       status: { machineID: 'iri://1', state: 'Running' },
     });
     const labels = { 'machinepoollet.ironcore.dev/machine-uid': 'uid-m' };
-    const machine = it.store.create(Machine.fromPartial({ metadata: { labels }, spec: { class: 'c' } }));
+    const machine = it.store.create(runtimeMachine({ labels }, { class: 'c' }));
     const refused = new RuntimeError('AttachVolume', 'InvalidArgument', 'no such driver', { isMutation: true });
     it.attachments.push(refused);
 

@@ -2,14 +2,16 @@ import { describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
 import { FakeClock } from '../../../../../test/fakes/fake-clock.ts';
+import { remoteVolume, runtimeMachine } from '../../../../../test/fakes/runtime-machine.ts';
+import { wireMessage } from '../../../../../test/fakes/wire-message.ts';
 import { MachineStore } from '../../../../../packages/providers/iri/store.ts';
 import { MemoryInformer } from '../../../../../test/memory-informer.ts';
 import type { IronCoreMachine } from '../../api/machine.ts';
 import type { IronCoreMachinePool } from '../../api/machine-pool.ts';
 import { RuntimeError } from '../../runtime/error.ts';
 import type { PoolRuntime } from '../../runtime/gated-runtime.ts';
-import { Machine, MachineState, Volume } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
-import type { RuntimeChange, RuntimeMachine } from '../../runtime/runtime.ts';
+import { LocalDisk, MachineState, Volume } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import type { RuntimeChange } from '../../runtime/runtime.ts';
 import { toTimestamp } from '../../../../base/clock/clock.ts';
 import { ApiError } from '../../../../kube/client/errors.ts';
 import type { Reader } from '../../../../kube/client/client.ts';
@@ -146,7 +148,7 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
       'machinepoollet.ironcore.dev/machine-name': name,
       'downward-api.machinepoollet.ironcore.dev/machinepool-uid': poolUID,
     };
-    return store.create(Machine.fromPartial({ metadata: { labels }, spec: { class: 'c' } })).metadata.id;
+    return store.create(runtimeMachine({ labels }, { class: 'c' })).metadata.id;
   };
   /** Somebody was seen to delete these Machines. */
   const departed = (...uids: readonly string[]): void => {
@@ -580,13 +582,13 @@ test('machines of a pool that somebody else serves are not looked at, and their 
 });
 
 describe('what machines use', () => {
-  const volume = (handle: string) => Volume.fromPartial({ name: 'v', connection: { driver: 'ceph', handle } });
+  const volume = (handle: string) => remoteVolume('v', { driver: 'ceph', handle });
   const nic = (networkId: string) => ({ name: 'eth', networkId, ips: ['10.0.0.1'], attributes: {} });
 
   test('is known after a look, whether they have a Machine or not, until somebody else serves the pool', async () => {
     const { store, look, add, keptUses, state } = world([machineOf('b')]);
     const [a, b] = [add('a'), add('b')];
-    store.get(a).spec.volumes = [volume('h'), Volume.fromPartial({ name: 'root', localDisk: {} })];
+    store.get(a).spec.volumes = [volume('h'), wireMessage(Volume, { name: 'root', localDisk: wireMessage(LocalDisk) })];
     store.get(a).spec.networkInterfaces = [nic('net')];
     store.get(b).spec.volumes = [volume('other')];
     store.get(b).spec.networkInterfaces = [nic('other')];
@@ -744,9 +746,7 @@ describe('what machines use', () => {
         return { name, gives: [`volume ceph ${name}`], wants: [`volume ceph ${next}`] };
       });
       const owned = names.map((name) => {
-        const { metadata, spec, status } = Machine.fromPartial({ metadata: {}, spec: {}, status: {} });
-        const machine = { metadata: { ...metadata, id: name }, spec: { ...spec, volumes: [volume(name)] }, status };
-        return { machine: machine as RuntimeMachine, owner: machineOf(name) };
+        return { machine: runtimeMachine({ id: name }, { volumes: [volume(name)] }), owner: machineOf(name) };
       });
       keptUses.saw('p', [], [], owned);
       for (const exchange of exchanges) keptUses.offers(machineOf(exchange.name), [exchange]);
@@ -777,8 +777,7 @@ describe('what machines use', () => {
 test('what machines use that were made by a machinepoollet, or for a MachinePool that is not there, is known, too', async () => {
   const { store, look, add, keptUses } = world([]);
   const [alien, former] = [add('a', 'uid-a', ''), add('b', 'uid-b', 'former')];
-  for (const id of [alien, former])
-    store.get(id).spec.volumes = [Volume.fromPartial({ name: 'v', connection: { driver: 'ceph', handle: id } })];
+  for (const id of [alien, former]) store.get(id).spec.volumes = [remoteVolume('v', { driver: 'ceph', handle: id })];
 
   await look();
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { FakeClock } from '../../../../../test/fakes/fake-clock.ts';
+import { remoteVolume, runtimeMachine } from '../../../../../test/fakes/runtime-machine.ts';
 import { MachineStore } from '../../../../../packages/providers/iri/store.ts';
 import type { IronCoreMachine } from '../../api/machine.ts';
 import type { IronCoreNetworkInterface, IronCorePrefix } from '../../api/network-interface.ts';
@@ -15,8 +16,7 @@ import { RuntimeError } from '../../runtime/error.ts';
 import { ApiError } from '../../../../kube/client/errors.ts';
 import { mergePatch } from '../../../../kube/client/patch.ts';
 import type { PoolRuntime } from '../../runtime/gated-runtime.ts';
-import { Machine, NetworkInterfaceStatus } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
-import type { RuntimeMachine } from '../../runtime/runtime.ts';
+import { NetworkInterfaceState } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import { ironCoreMachines, ironCoreNetworkInterfaces, ironCorePrefixes, ironCoreVolumes } from '../../api/resources.ts';
 import { CLAIM } from './keys.ts';
 import {
@@ -60,7 +60,7 @@ describe('while the runtime of another pool', () => {
     const { isListed = true, isGivenUp = false } = of;
     const there = new MachineStore();
     there.quantities.set('c', 1n);
-    const machine = Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: { class: 'c' } });
+    const machine = runtimeMachine({ labels: { [label]: 'uid-m' } }, { class: 'c' });
     const made = there.create(machine);
     const other = {
       address,
@@ -107,9 +107,7 @@ describe('a Machine that a restore has given another pool than its machine is in
   function elsewhere(metadata: object, annotations: Record<string, string> = {}) {
     const there = new MachineStore();
     there.quantities.set('c', 1n);
-    const made = there.create(
-      Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: { class: 'c' } }),
-    );
+    const made = there.create(runtimeMachine({ labels: { [label]: 'uid-m' } }, { class: 'c' }));
     const at = { has: true, lists: 0 };
     const other = {
       address: 'unix:///q.sock',
@@ -207,9 +205,7 @@ describe('a Machine that has lost the id of its machine in a restore', () => {
     const it = world(machine);
     const there = new MachineStore();
     there.quantities.set('c', 1n);
-    const made = there.create(
-      Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: { class: 'c' } }),
-    );
+    const made = there.create(runtimeMachine({ labels: { [label]: 'uid-m' } }, { class: 'c' }));
     it.sightings.saw('p', { machines: [made], connection: 0 });
     it.it.connection = connection;
     return it;
@@ -581,7 +577,7 @@ describe('a Machine whose creation had no answer', () => {
 
   test('is deleted with its machine although the API server refuses to take off what was noted before that was shown', async () => {
     const it = world(machineOf({ ...unanswered, [MISSING_WITH_ANNOTATION]: 'uid-m lost' }, {}, deletion));
-    it.store.create(Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: { class: 'c' } }));
+    it.store.create(runtimeMachine({ labels: { [label]: 'uid-m' } }, { class: 'c' }));
     refuseNotes(it, 403);
 
     await passes(it);
@@ -751,7 +747,7 @@ describe('a NetworkInterface in whose place an entry names another one', () => {
     const [machine] = it.store.all();
     if (machine === undefined) throw new Error('none was made');
     const { status } = machine;
-    status.networkInterfaces = [NetworkInterfaceStatus.fromPartial({ name: 'eth', handle: 'h' })];
+    status.networkInterfaces = [{ name: 'eth', handle: 'h', state: NetworkInterfaceState.NETWORK_INTERFACE_PENDING }];
     const shown = [...status.networkInterfaces];
     const live = await it.client.get(ironCoreMachines, { namespace: 'ns', name: 'm' });
     const changed = { ...live, spec: { ...live.spec, ...naming({ networkInterfaceRef: { name: 'nic-2' } }) } };
@@ -807,10 +803,7 @@ describe('a Volume of which a restore has forgotten that another Machine has it'
   };
   const volumes = [{ name: 'data', device: 'oda', volumeRef: { name: 'data' } }];
   const other: IronCoreMachine = { ...machineOf(), metadata: meta('other') };
-  const user = Machine.fromPartial({
-    metadata: { id: 'x' },
-    spec: { volumes: [{ name: 'data', connection: { driver: 'ceph', handle: 'h' } }] },
-  }) as RuntimeMachine; // Its status is of no interest.
+  const user = runtimeMachine({ id: 'x' }, { volumes: [remoteVolume('data', { driver: 'ceph', handle: 'h' })] });
 
   test.each(['p', 'q'])(
     'is not given away while its machine in pool %s uses it, which is told with its Machine',
@@ -858,7 +851,7 @@ describe('a Volume of which a restore has forgotten that another Machine has it'
   test('is attached to a machine when all pools have said what they use', async () => {
     const q = { address: 'unix:///q.sock' } as PoolRuntime;
     const it = world(machineOf({}, { volumes }), [claimed], undefined, { otherRuntimes: [['q', q]] });
-    const made = Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: { class: 'c' } });
+    const made = runtimeMachine({ labels: { [label]: 'uid-m' } }, { class: 'c' });
     const { spec, metadata } = it.store.create(made);
     it.sightings.saw('p', { machines: [it.store.get(metadata.id)], connection: 0 });
 
@@ -909,9 +902,9 @@ describe('a Volume of which a restore has forgotten that another Machine has it'
       const former = {
         ...user.spec,
         class: 'c',
-        volumes: [{ name: 'data', device: 'oda', connection: { handle: 'g' } }],
+        volumes: [remoteVolume('data', { handle: 'g' }, 'oda')],
       };
-      const made = Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: former });
+      const made = runtimeMachine({ labels: { [label]: 'uid-m' } }, former);
       const own = it.store.create(made);
       it.sightings.saw('p', { machines: [own], connection: 0 });
       it.keptUses.saw('p', [], [], [{ machine: own, owner: machineOf() }]);

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
+import { runtimeMachine } from '../../../../../test/fakes/runtime-machine.ts';
 import type { IronCoreMachinePool } from '../../api/machine-pool.ts';
-import { Machine } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../runtime/runtime.ts';
 import { PoolClaims } from '../pool-claims.ts';
 import { Rivals } from './rivals.ts';
@@ -16,9 +16,7 @@ const pool = (given?: string): IronCoreMachinePool => ({
   },
 });
 const claimed = (claim?: string): RuntimeMachine =>
-  Machine.fromPartial({
-    metadata: { id: 'i', annotations: claim === undefined ? {} : { 'machine.sapcloud.io/claim': claim } },
-  }) as RuntimeMachine; // All parts are made.
+  runtimeMachine({ id: 'i', annotations: claim === undefined ? {} : { 'machine.sapcloud.io/claim': claim } });
 
 function world() {
   const claims = new PoolClaims({ process: 'me' });

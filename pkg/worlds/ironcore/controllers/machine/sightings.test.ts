@@ -1,13 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { Machine, MachineState } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import { runtimeMachine } from '../../../../../test/fakes/runtime-machine.ts';
+import { MachineState } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../runtime/runtime.ts';
 import { UID_LABEL } from './keys.ts';
 import { listRuntimeMachines, Sightings } from './sightings.ts';
 
 const { signal } = new AbortController();
-const there = (id: string, uid = 'u'): RuntimeMachine =>
-  Machine.fromPartial({ metadata: { id, labels: { [UID_LABEL]: uid } }, spec: {}, status: {} }) as RuntimeMachine; // Whole.
+const there = (id: string, uid = 'u'): RuntimeMachine => runtimeMachine({ id, labels: { [UID_LABEL]: uid } });
 const going = (id: string, uid = 'u'): RuntimeMachine => {
   const machine = there(id, uid);
   return { ...machine, metadata: { ...machine.metadata, deletedAt: 1n } };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
+import { runtimeMachine } from '../../../../../test/fakes/runtime-machine.ts';
 import type { IronCoreMachine, IronCoreMachineStatus } from '../../api/machine.ts';
-import { Machine } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../runtime/runtime.ts';
 import { isUpToDate, ironCoreStatusOf, type MachineStatusFacts } from './status.ts';
 
@@ -18,7 +18,7 @@ function machineOf(status?: IronCoreMachineStatus, spec: Partial<IronCoreMachine
 }
 
 function seenWith(status: object, annotations: Record<string, string> = {}): RuntimeMachine {
-  return Machine.fromPartial({ metadata: { id: 'i', annotations }, spec: {}, status }) as RuntimeMachine; // All are given.
+  return runtimeMachine({ id: 'i', annotations }, {}, status);
 }
 
 function said(part: Partial<MachineStatusFacts>): IronCoreMachineStatus {

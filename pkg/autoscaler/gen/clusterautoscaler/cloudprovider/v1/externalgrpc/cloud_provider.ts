@@ -8,10 +8,6 @@
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Duration } from "../../../../google/protobuf/duration.ts";
 
-export const protobufPackage = "clusterautoscaler.cloudprovider.v1.externalgrpc";
-
-export const protobufFileName = "clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.proto";
-
 /**
  * What the cluster-autoscaler asks of its provider `externalgrpc`. The autoscaler is the client, and Machinist is the server.
  *
@@ -314,18 +310,6 @@ export const NodeGroup: MessageFns<NodeGroup> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<NodeGroup>): NodeGroup {
-    return NodeGroup.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<NodeGroup>): NodeGroup {
-    const message = createBaseNodeGroup();
-    message.id = object.id ?? "";
-    message.minSize = object.minSize ?? 0;
-    message.maxSize = object.maxSize ?? 0;
-    message.debug = object.debug ?? "";
-    return message;
-  },
 };
 
 function createBaseExternalGrpcNode(): ExternalGrpcNode {
@@ -411,34 +395,6 @@ export const ExternalGrpcNode: MessageFns<ExternalGrpcNode> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<ExternalGrpcNode>): ExternalGrpcNode {
-    return ExternalGrpcNode.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ExternalGrpcNode>): ExternalGrpcNode {
-    const message = createBaseExternalGrpcNode();
-    message.providerId = object.providerId ?? "";
-    message.name = object.name ?? "";
-    message.labels = (globalThis.Object.entries(object.labels ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.annotations = (globalThis.Object.entries(object.annotations ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    return message;
-  },
 };
 
 function createBaseExternalGrpcNode_LabelsEntry(): ExternalGrpcNode_LabelsEntry {
@@ -495,16 +451,6 @@ export const ExternalGrpcNode_LabelsEntry: MessageFns<ExternalGrpcNode_LabelsEnt
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<ExternalGrpcNode_LabelsEntry>): ExternalGrpcNode_LabelsEntry {
-    return ExternalGrpcNode_LabelsEntry.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ExternalGrpcNode_LabelsEntry>): ExternalGrpcNode_LabelsEntry {
-    const message = createBaseExternalGrpcNode_LabelsEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
   },
 };
 
@@ -563,16 +509,6 @@ export const ExternalGrpcNode_AnnotationsEntry: MessageFns<ExternalGrpcNode_Anno
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<ExternalGrpcNode_AnnotationsEntry>): ExternalGrpcNode_AnnotationsEntry {
-    return ExternalGrpcNode_AnnotationsEntry.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ExternalGrpcNode_AnnotationsEntry>): ExternalGrpcNode_AnnotationsEntry {
-    const message = createBaseExternalGrpcNode_AnnotationsEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
-  },
 };
 
 function createBaseNodeGroupsRequest(): NodeGroupsRequest {
@@ -607,14 +543,6 @@ export const NodeGroupsRequest: MessageFns<NodeGroupsRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<NodeGroupsRequest>): NodeGroupsRequest {
-    return NodeGroupsRequest.fromPartial(base ?? {});
-  },
-  fromPartial(_: DeepPartial<NodeGroupsRequest>): NodeGroupsRequest {
-    const message = createBaseNodeGroupsRequest();
-    return message;
   },
 };
 
@@ -662,15 +590,6 @@ export const NodeGroupsResponse: MessageFns<NodeGroupsResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<NodeGroupsResponse>): NodeGroupsResponse {
-    return NodeGroupsResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<NodeGroupsResponse>): NodeGroupsResponse {
-    const message = createBaseNodeGroupsResponse();
-    message.nodeGroups = object.nodeGroups?.map((e) => NodeGroup.fromPartial(e)) || [];
-    return message;
-  },
 };
 
 function createBaseNodeGroupForNodeRequest(): NodeGroupForNodeRequest {
@@ -716,17 +635,6 @@ export const NodeGroupForNodeRequest: MessageFns<NodeGroupForNodeRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<NodeGroupForNodeRequest>): NodeGroupForNodeRequest {
-    return NodeGroupForNodeRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<NodeGroupForNodeRequest>): NodeGroupForNodeRequest {
-    const message = createBaseNodeGroupForNodeRequest();
-    message.node = (object.node !== undefined && object.node !== null)
-      ? ExternalGrpcNode.fromPartial(object.node)
-      : undefined;
-    return message;
   },
 };
 
@@ -774,17 +682,6 @@ export const NodeGroupForNodeResponse: MessageFns<NodeGroupForNodeResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<NodeGroupForNodeResponse>): NodeGroupForNodeResponse {
-    return NodeGroupForNodeResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<NodeGroupForNodeResponse>): NodeGroupForNodeResponse {
-    const message = createBaseNodeGroupForNodeResponse();
-    message.nodeGroup = (object.nodeGroup !== undefined && object.nodeGroup !== null)
-      ? NodeGroup.fromPartial(object.nodeGroup)
-      : undefined;
-    return message;
-  },
 };
 
 function createBasePricingNodePriceRequest(): PricingNodePriceRequest {
@@ -819,14 +716,6 @@ export const PricingNodePriceRequest: MessageFns<PricingNodePriceRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<PricingNodePriceRequest>): PricingNodePriceRequest {
-    return PricingNodePriceRequest.fromPartial(base ?? {});
-  },
-  fromPartial(_: DeepPartial<PricingNodePriceRequest>): PricingNodePriceRequest {
-    const message = createBasePricingNodePriceRequest();
-    return message;
   },
 };
 
@@ -863,14 +752,6 @@ export const PricingNodePriceResponse: MessageFns<PricingNodePriceResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<PricingNodePriceResponse>): PricingNodePriceResponse {
-    return PricingNodePriceResponse.fromPartial(base ?? {});
-  },
-  fromPartial(_: DeepPartial<PricingNodePriceResponse>): PricingNodePriceResponse {
-    const message = createBasePricingNodePriceResponse();
-    return message;
-  },
 };
 
 function createBasePricingPodPriceRequest(): PricingPodPriceRequest {
@@ -905,14 +786,6 @@ export const PricingPodPriceRequest: MessageFns<PricingPodPriceRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<PricingPodPriceRequest>): PricingPodPriceRequest {
-    return PricingPodPriceRequest.fromPartial(base ?? {});
-  },
-  fromPartial(_: DeepPartial<PricingPodPriceRequest>): PricingPodPriceRequest {
-    const message = createBasePricingPodPriceRequest();
-    return message;
   },
 };
 
@@ -949,14 +822,6 @@ export const PricingPodPriceResponse: MessageFns<PricingPodPriceResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<PricingPodPriceResponse>): PricingPodPriceResponse {
-    return PricingPodPriceResponse.fromPartial(base ?? {});
-  },
-  fromPartial(_: DeepPartial<PricingPodPriceResponse>): PricingPodPriceResponse {
-    const message = createBasePricingPodPriceResponse();
-    return message;
-  },
 };
 
 function createBaseGPULabelRequest(): GPULabelRequest {
@@ -991,14 +856,6 @@ export const GPULabelRequest: MessageFns<GPULabelRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<GPULabelRequest>): GPULabelRequest {
-    return GPULabelRequest.fromPartial(base ?? {});
-  },
-  fromPartial(_: DeepPartial<GPULabelRequest>): GPULabelRequest {
-    const message = createBaseGPULabelRequest();
-    return message;
   },
 };
 
@@ -1046,15 +903,6 @@ export const GPULabelResponse: MessageFns<GPULabelResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<GPULabelResponse>): GPULabelResponse {
-    return GPULabelResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<GPULabelResponse>): GPULabelResponse {
-    const message = createBaseGPULabelResponse();
-    message.label = object.label ?? "";
-    return message;
-  },
 };
 
 function createBaseGetAvailableGPUTypesRequest(): GetAvailableGPUTypesRequest {
@@ -1089,14 +937,6 @@ export const GetAvailableGPUTypesRequest: MessageFns<GetAvailableGPUTypesRequest
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<GetAvailableGPUTypesRequest>): GetAvailableGPUTypesRequest {
-    return GetAvailableGPUTypesRequest.fromPartial(base ?? {});
-  },
-  fromPartial(_: DeepPartial<GetAvailableGPUTypesRequest>): GetAvailableGPUTypesRequest {
-    const message = createBaseGetAvailableGPUTypesRequest();
-    return message;
   },
 };
 
@@ -1146,23 +986,6 @@ export const GetAvailableGPUTypesResponse: MessageFns<GetAvailableGPUTypesRespon
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<GetAvailableGPUTypesResponse>): GetAvailableGPUTypesResponse {
-    return GetAvailableGPUTypesResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<GetAvailableGPUTypesResponse>): GetAvailableGPUTypesResponse {
-    const message = createBaseGetAvailableGPUTypesResponse();
-    message.gpuTypes = (globalThis.Object.entries(object.gpuTypes ?? {}) as [string, Uint8Array][]).reduce(
-      (acc: { [key: string]: Uint8Array }, [key, value]: [string, Uint8Array]) => {
-        if (value !== undefined) {
-          acc[key] = value;
-        }
-        return acc;
-      },
-      {},
-    );
-    return message;
   },
 };
 
@@ -1221,18 +1044,6 @@ export const GetAvailableGPUTypesResponse_GpuTypesEntry: MessageFns<GetAvailable
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<GetAvailableGPUTypesResponse_GpuTypesEntry>): GetAvailableGPUTypesResponse_GpuTypesEntry {
-    return GetAvailableGPUTypesResponse_GpuTypesEntry.fromPartial(base ?? {});
-  },
-  fromPartial(
-    object: DeepPartial<GetAvailableGPUTypesResponse_GpuTypesEntry>,
-  ): GetAvailableGPUTypesResponse_GpuTypesEntry {
-    const message = createBaseGetAvailableGPUTypesResponse_GpuTypesEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? new Uint8Array(0);
-    return message;
-  },
 };
 
 function createBaseCleanupRequest(): CleanupRequest {
@@ -1267,14 +1078,6 @@ export const CleanupRequest: MessageFns<CleanupRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<CleanupRequest>): CleanupRequest {
-    return CleanupRequest.fromPartial(base ?? {});
-  },
-  fromPartial(_: DeepPartial<CleanupRequest>): CleanupRequest {
-    const message = createBaseCleanupRequest();
-    return message;
   },
 };
 
@@ -1311,14 +1114,6 @@ export const CleanupResponse: MessageFns<CleanupResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<CleanupResponse>): CleanupResponse {
-    return CleanupResponse.fromPartial(base ?? {});
-  },
-  fromPartial(_: DeepPartial<CleanupResponse>): CleanupResponse {
-    const message = createBaseCleanupResponse();
-    return message;
-  },
 };
 
 function createBaseRefreshRequest(): RefreshRequest {
@@ -1354,14 +1149,6 @@ export const RefreshRequest: MessageFns<RefreshRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<RefreshRequest>): RefreshRequest {
-    return RefreshRequest.fromPartial(base ?? {});
-  },
-  fromPartial(_: DeepPartial<RefreshRequest>): RefreshRequest {
-    const message = createBaseRefreshRequest();
-    return message;
-  },
 };
 
 function createBaseRefreshResponse(): RefreshResponse {
@@ -1396,14 +1183,6 @@ export const RefreshResponse: MessageFns<RefreshResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<RefreshResponse>): RefreshResponse {
-    return RefreshResponse.fromPartial(base ?? {});
-  },
-  fromPartial(_: DeepPartial<RefreshResponse>): RefreshResponse {
-    const message = createBaseRefreshResponse();
-    return message;
   },
 };
 
@@ -1451,15 +1230,6 @@ export const NodeGroupTargetSizeRequest: MessageFns<NodeGroupTargetSizeRequest> 
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<NodeGroupTargetSizeRequest>): NodeGroupTargetSizeRequest {
-    return NodeGroupTargetSizeRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<NodeGroupTargetSizeRequest>): NodeGroupTargetSizeRequest {
-    const message = createBaseNodeGroupTargetSizeRequest();
-    message.id = object.id ?? "";
-    return message;
-  },
 };
 
 function createBaseNodeGroupTargetSizeResponse(): NodeGroupTargetSizeResponse {
@@ -1505,15 +1275,6 @@ export const NodeGroupTargetSizeResponse: MessageFns<NodeGroupTargetSizeResponse
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<NodeGroupTargetSizeResponse>): NodeGroupTargetSizeResponse {
-    return NodeGroupTargetSizeResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<NodeGroupTargetSizeResponse>): NodeGroupTargetSizeResponse {
-    const message = createBaseNodeGroupTargetSizeResponse();
-    message.targetSize = object.targetSize ?? 0;
-    return message;
   },
 };
 
@@ -1572,16 +1333,6 @@ export const NodeGroupIncreaseSizeRequest: MessageFns<NodeGroupIncreaseSizeReque
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<NodeGroupIncreaseSizeRequest>): NodeGroupIncreaseSizeRequest {
-    return NodeGroupIncreaseSizeRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<NodeGroupIncreaseSizeRequest>): NodeGroupIncreaseSizeRequest {
-    const message = createBaseNodeGroupIncreaseSizeRequest();
-    message.delta = object.delta ?? 0;
-    message.id = object.id ?? "";
-    return message;
-  },
 };
 
 function createBaseNodeGroupIncreaseSizeResponse(): NodeGroupIncreaseSizeResponse {
@@ -1616,14 +1367,6 @@ export const NodeGroupIncreaseSizeResponse: MessageFns<NodeGroupIncreaseSizeResp
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<NodeGroupIncreaseSizeResponse>): NodeGroupIncreaseSizeResponse {
-    return NodeGroupIncreaseSizeResponse.fromPartial(base ?? {});
-  },
-  fromPartial(_: DeepPartial<NodeGroupIncreaseSizeResponse>): NodeGroupIncreaseSizeResponse {
-    const message = createBaseNodeGroupIncreaseSizeResponse();
-    return message;
   },
 };
 
@@ -1682,16 +1425,6 @@ export const NodeGroupDeleteNodesRequest: MessageFns<NodeGroupDeleteNodesRequest
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<NodeGroupDeleteNodesRequest>): NodeGroupDeleteNodesRequest {
-    return NodeGroupDeleteNodesRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<NodeGroupDeleteNodesRequest>): NodeGroupDeleteNodesRequest {
-    const message = createBaseNodeGroupDeleteNodesRequest();
-    message.nodes = object.nodes?.map((e) => ExternalGrpcNode.fromPartial(e)) || [];
-    message.id = object.id ?? "";
-    return message;
-  },
 };
 
 function createBaseNodeGroupDeleteNodesResponse(): NodeGroupDeleteNodesResponse {
@@ -1726,14 +1459,6 @@ export const NodeGroupDeleteNodesResponse: MessageFns<NodeGroupDeleteNodesRespon
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<NodeGroupDeleteNodesResponse>): NodeGroupDeleteNodesResponse {
-    return NodeGroupDeleteNodesResponse.fromPartial(base ?? {});
-  },
-  fromPartial(_: DeepPartial<NodeGroupDeleteNodesResponse>): NodeGroupDeleteNodesResponse {
-    const message = createBaseNodeGroupDeleteNodesResponse();
-    return message;
   },
 };
 
@@ -1792,16 +1517,6 @@ export const NodeGroupDecreaseTargetSizeRequest: MessageFns<NodeGroupDecreaseTar
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<NodeGroupDecreaseTargetSizeRequest>): NodeGroupDecreaseTargetSizeRequest {
-    return NodeGroupDecreaseTargetSizeRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<NodeGroupDecreaseTargetSizeRequest>): NodeGroupDecreaseTargetSizeRequest {
-    const message = createBaseNodeGroupDecreaseTargetSizeRequest();
-    message.delta = object.delta ?? 0;
-    message.id = object.id ?? "";
-    return message;
-  },
 };
 
 function createBaseNodeGroupDecreaseTargetSizeResponse(): NodeGroupDecreaseTargetSizeResponse {
@@ -1836,14 +1551,6 @@ export const NodeGroupDecreaseTargetSizeResponse: MessageFns<NodeGroupDecreaseTa
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<NodeGroupDecreaseTargetSizeResponse>): NodeGroupDecreaseTargetSizeResponse {
-    return NodeGroupDecreaseTargetSizeResponse.fromPartial(base ?? {});
-  },
-  fromPartial(_: DeepPartial<NodeGroupDecreaseTargetSizeResponse>): NodeGroupDecreaseTargetSizeResponse {
-    const message = createBaseNodeGroupDecreaseTargetSizeResponse();
-    return message;
   },
 };
 
@@ -1891,15 +1598,6 @@ export const NodeGroupNodesRequest: MessageFns<NodeGroupNodesRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<NodeGroupNodesRequest>): NodeGroupNodesRequest {
-    return NodeGroupNodesRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<NodeGroupNodesRequest>): NodeGroupNodesRequest {
-    const message = createBaseNodeGroupNodesRequest();
-    message.id = object.id ?? "";
-    return message;
-  },
 };
 
 function createBaseNodeGroupNodesResponse(): NodeGroupNodesResponse {
@@ -1945,15 +1643,6 @@ export const NodeGroupNodesResponse: MessageFns<NodeGroupNodesResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<NodeGroupNodesResponse>): NodeGroupNodesResponse {
-    return NodeGroupNodesResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<NodeGroupNodesResponse>): NodeGroupNodesResponse {
-    const message = createBaseNodeGroupNodesResponse();
-    message.instances = object.instances?.map((e) => Instance.fromPartial(e)) || [];
-    return message;
   },
 };
 
@@ -2012,18 +1701,6 @@ export const Instance: MessageFns<Instance> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<Instance>): Instance {
-    return Instance.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<Instance>): Instance {
-    const message = createBaseInstance();
-    message.id = object.id ?? "";
-    message.status = (object.status !== undefined && object.status !== null)
-      ? InstanceStatus.fromPartial(object.status)
-      : undefined;
-    return message;
-  },
 };
 
 function createBaseInstanceStatus(): InstanceStatus {
@@ -2080,18 +1757,6 @@ export const InstanceStatus: MessageFns<InstanceStatus> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<InstanceStatus>): InstanceStatus {
-    return InstanceStatus.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<InstanceStatus>): InstanceStatus {
-    const message = createBaseInstanceStatus();
-    message.instanceState = object.instanceState ?? 0;
-    message.errorInfo = (object.errorInfo !== undefined && object.errorInfo !== null)
-      ? InstanceErrorInfo.fromPartial(object.errorInfo)
-      : undefined;
-    return message;
   },
 };
 
@@ -2161,17 +1826,6 @@ export const InstanceErrorInfo: MessageFns<InstanceErrorInfo> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<InstanceErrorInfo>): InstanceErrorInfo {
-    return InstanceErrorInfo.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<InstanceErrorInfo>): InstanceErrorInfo {
-    const message = createBaseInstanceErrorInfo();
-    message.errorCode = object.errorCode ?? "";
-    message.errorMessage = object.errorMessage ?? "";
-    message.instanceErrorClass = object.instanceErrorClass ?? 0;
-    return message;
-  },
 };
 
 function createBaseNodeGroupTemplateNodeInfoRequest(): NodeGroupTemplateNodeInfoRequest {
@@ -2217,15 +1871,6 @@ export const NodeGroupTemplateNodeInfoRequest: MessageFns<NodeGroupTemplateNodeI
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<NodeGroupTemplateNodeInfoRequest>): NodeGroupTemplateNodeInfoRequest {
-    return NodeGroupTemplateNodeInfoRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<NodeGroupTemplateNodeInfoRequest>): NodeGroupTemplateNodeInfoRequest {
-    const message = createBaseNodeGroupTemplateNodeInfoRequest();
-    message.id = object.id ?? "";
-    return message;
   },
 };
 
@@ -2284,16 +1929,6 @@ export const NodeGroupTemplateNodeInfoResponse: MessageFns<NodeGroupTemplateNode
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<NodeGroupTemplateNodeInfoResponse>): NodeGroupTemplateNodeInfoResponse {
-    return NodeGroupTemplateNodeInfoResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<NodeGroupTemplateNodeInfoResponse>): NodeGroupTemplateNodeInfoResponse {
-    const message = createBaseNodeGroupTemplateNodeInfoResponse();
-    message.embeddedNode = object.embeddedNode ?? new Uint8Array(0);
-    message.nodeBytes = object.nodeBytes ?? new Uint8Array(0);
-    return message;
-  },
 };
 
 function createBaseEmbeddedDuration(): EmbeddedDuration {
@@ -2342,17 +1977,6 @@ export const EmbeddedDuration: MessageFns<EmbeddedDuration> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<EmbeddedDuration>): EmbeddedDuration {
-    return EmbeddedDuration.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<EmbeddedDuration>): EmbeddedDuration {
-    const message = createBaseEmbeddedDuration();
-    message.nanoseconds = (object.nanoseconds !== undefined && object.nanoseconds !== null)
-      ? BigInt(object.nanoseconds)
-      : 0n;
-    return message;
   },
 };
 
@@ -2534,43 +2158,6 @@ export const NodeGroupAutoscalingOptions: MessageFns<NodeGroupAutoscalingOptions
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<NodeGroupAutoscalingOptions>): NodeGroupAutoscalingOptions {
-    return NodeGroupAutoscalingOptions.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<NodeGroupAutoscalingOptions>): NodeGroupAutoscalingOptions {
-    const message = createBaseNodeGroupAutoscalingOptions();
-    message.scaleDownUtilizationThreshold = object.scaleDownUtilizationThreshold ?? 0;
-    message.scaleDownGpuUtilizationThreshold = object.scaleDownGpuUtilizationThreshold ?? 0;
-    message.embeddedScaleDownUnneeded =
-      (object.embeddedScaleDownUnneeded !== undefined && object.embeddedScaleDownUnneeded !== null)
-        ? EmbeddedDuration.fromPartial(object.embeddedScaleDownUnneeded)
-        : undefined;
-    message.embeddedScaleDownUnready =
-      (object.embeddedScaleDownUnready !== undefined && object.embeddedScaleDownUnready !== null)
-        ? EmbeddedDuration.fromPartial(object.embeddedScaleDownUnready)
-        : undefined;
-    message.embeddedMaxNodeProvision =
-      (object.embeddedMaxNodeProvision !== undefined && object.embeddedMaxNodeProvision !== null)
-        ? EmbeddedDuration.fromPartial(object.embeddedMaxNodeProvision)
-        : undefined;
-    message.zeroOrMaxNodeScaling = object.zeroOrMaxNodeScaling ?? false;
-    message.ignoreDaemonSetsUtilization = object.ignoreDaemonSetsUtilization ?? false;
-    message.scaleDownUnneeded = (object.scaleDownUnneeded !== undefined && object.scaleDownUnneeded !== null)
-      ? Duration.fromPartial(object.scaleDownUnneeded)
-      : undefined;
-    message.scaleDownUnready = (object.scaleDownUnready !== undefined && object.scaleDownUnready !== null)
-      ? Duration.fromPartial(object.scaleDownUnready)
-      : undefined;
-    message.maxNodeProvision = (object.maxNodeProvision !== undefined && object.maxNodeProvision !== null)
-      ? Duration.fromPartial(object.maxNodeProvision)
-      : undefined;
-    message.maxNodeStartup = (object.maxNodeStartup !== undefined && object.maxNodeStartup !== null)
-      ? Duration.fromPartial(object.maxNodeStartup)
-      : undefined;
-    message.allowNonAtomicScaleUpToMax = object.allowNonAtomicScaleUpToMax ?? false;
-    return message;
-  },
 };
 
 function createBaseNodeGroupAutoscalingOptionsRequest(): NodeGroupAutoscalingOptionsRequest {
@@ -2628,18 +2215,6 @@ export const NodeGroupAutoscalingOptionsRequest: MessageFns<NodeGroupAutoscaling
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<NodeGroupAutoscalingOptionsRequest>): NodeGroupAutoscalingOptionsRequest {
-    return NodeGroupAutoscalingOptionsRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<NodeGroupAutoscalingOptionsRequest>): NodeGroupAutoscalingOptionsRequest {
-    const message = createBaseNodeGroupAutoscalingOptionsRequest();
-    message.id = object.id ?? "";
-    message.defaults = (object.defaults !== undefined && object.defaults !== null)
-      ? NodeGroupAutoscalingOptions.fromPartial(object.defaults)
-      : undefined;
-    return message;
-  },
 };
 
 function createBaseNodeGroupAutoscalingOptionsResponse(): NodeGroupAutoscalingOptionsResponse {
@@ -2685,18 +2260,6 @@ export const NodeGroupAutoscalingOptionsResponse: MessageFns<NodeGroupAutoscalin
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<NodeGroupAutoscalingOptionsResponse>): NodeGroupAutoscalingOptionsResponse {
-    return NodeGroupAutoscalingOptionsResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<NodeGroupAutoscalingOptionsResponse>): NodeGroupAutoscalingOptionsResponse {
-    const message = createBaseNodeGroupAutoscalingOptionsResponse();
-    message.nodeGroupAutoscalingOptions =
-      (object.nodeGroupAutoscalingOptions !== undefined && object.nodeGroupAutoscalingOptions !== null)
-        ? NodeGroupAutoscalingOptions.fromPartial(object.nodeGroupAutoscalingOptions)
-        : undefined;
-    return message;
   },
 };
 
@@ -2844,18 +2407,7 @@ export const CloudProviderDefinition = {
   },
 } as const;
 
-type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
-
-export type DeepPartial<T> = T extends bigint ? string | number | bigint
-  : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-export interface MessageFns<T> {
+interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  create(base?: DeepPartial<T>): T;
-  fromPartial(object: DeepPartial<T>): T;
 }

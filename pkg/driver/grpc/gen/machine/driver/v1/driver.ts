@@ -8,10 +8,6 @@
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Duration } from "../../../google/protobuf/duration.ts";
 
-export const protobufPackage = "machine.driver.v1";
-
-export const protobufFileName = "machine/driver/v1/driver.proto";
-
 /**
  * The contract between a machine manager and a driver, the process that makes virtual machines at one provider.
  *
@@ -499,21 +495,6 @@ export const Call: MessageFns<Call> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<Call>): Call {
-    return Call.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<Call>): Call {
-    const message = createBaseCall();
-    message.cluster = object.cluster ?? "";
-    message.fencingToken = (object.fencingToken !== undefined && object.fencingToken !== null)
-      ? BigInt(object.fencingToken)
-      : 0n;
-    message.timeout = (object.timeout !== undefined && object.timeout !== null)
-      ? Duration.fromPartial(object.timeout)
-      : undefined;
-    return message;
-  },
 };
 
 function createBaseMachine(): Machine {
@@ -603,19 +584,6 @@ export const Machine: MessageFns<Machine> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<Machine>): Machine {
-    return Machine.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<Machine>): Machine {
-    const message = createBaseMachine();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.uid = object.uid ?? "";
-    message.providerId = object.providerId ?? "";
-    message.json = object.json ?? new Uint8Array(0);
-    return message;
   },
 };
 
@@ -707,19 +675,6 @@ export const MachineClass: MessageFns<MachineClass> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<MachineClass>): MachineClass {
-    return MachineClass.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<MachineClass>): MachineClass {
-    const message = createBaseMachineClass();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.provider = object.provider ?? "";
-    message.providerSpec = object.providerSpec ?? new Uint8Array(0);
-    message.json = object.json ?? new Uint8Array(0);
-    return message;
-  },
 };
 
 function createBaseVirtualMachine(): VirtualMachine {
@@ -802,26 +757,6 @@ export const VirtualMachine: MessageFns<VirtualMachine> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<VirtualMachine>): VirtualMachine {
-    return VirtualMachine.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<VirtualMachine>): VirtualMachine {
-    const message = createBaseVirtualMachine();
-    message.providerId = object.providerId ?? "";
-    message.nodeName = object.nodeName ?? "";
-    message.addresses = object.addresses?.map((e) => Address.fromPartial(e)) || [];
-    message.capacity = (globalThis.Object.entries(object.capacity ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    return message;
-  },
 };
 
 function createBaseVirtualMachine_CapacityEntry(): VirtualMachine_CapacityEntry {
@@ -879,16 +814,6 @@ export const VirtualMachine_CapacityEntry: MessageFns<VirtualMachine_CapacityEnt
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<VirtualMachine_CapacityEntry>): VirtualMachine_CapacityEntry {
-    return VirtualMachine_CapacityEntry.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<VirtualMachine_CapacityEntry>): VirtualMachine_CapacityEntry {
-    const message = createBaseVirtualMachine_CapacityEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
-  },
 };
 
 function createBaseAddress(): Address {
@@ -945,16 +870,6 @@ export const Address: MessageFns<Address> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<Address>): Address {
-    return Address.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<Address>): Address {
-    const message = createBaseAddress();
-    message.type = object.type ?? "";
-    message.address = object.address ?? "";
-    return message;
   },
 };
 
@@ -1060,24 +975,6 @@ export const Failure: MessageFns<Failure> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<Failure>): Failure {
-    return Failure.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<Failure>): Failure {
-    const message = createBaseFailure();
-    message.code = object.code ?? 0;
-    message.message = object.message ?? "";
-    message.lastKnownState = object.lastKnownState ?? "";
-    message.retryAfter = (object.retryAfter !== undefined && object.retryAfter !== null)
-      ? Duration.fromPartial(object.retryAfter)
-      : undefined;
-    message.terminal = object.terminal ?? false;
-    message.fencingToken = (object.fencingToken !== undefined && object.fencingToken !== null)
-      ? BigInt(object.fencingToken)
-      : 0n;
-    return message;
-  },
 };
 
 function createBaseGetCapabilitiesRequest(): GetCapabilitiesRequest {
@@ -1123,15 +1020,6 @@ export const GetCapabilitiesRequest: MessageFns<GetCapabilitiesRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<GetCapabilitiesRequest>): GetCapabilitiesRequest {
-    return GetCapabilitiesRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<GetCapabilitiesRequest>): GetCapabilitiesRequest {
-    const message = createBaseGetCapabilitiesRequest();
-    message.contractVersions = object.contractVersions?.map((e) => e) || [];
-    return message;
   },
 };
 
@@ -1241,22 +1129,6 @@ export const GetCapabilitiesResponse: MessageFns<GetCapabilitiesResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<GetCapabilitiesResponse>): GetCapabilitiesResponse {
-    return GetCapabilitiesResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<GetCapabilitiesResponse>): GetCapabilitiesResponse {
-    const message = createBaseGetCapabilitiesResponse();
-    message.failure = (object.failure !== undefined && object.failure !== null)
-      ? Failure.fromPartial(object.failure)
-      : undefined;
-    message.contractVersion = object.contractVersion ?? "";
-    message.name = object.name ?? "";
-    message.optionalMethods = object.optionalMethods?.map((e) => e) || [];
-    message.idempotentCreate = object.idempotentCreate ?? false;
-    message.listScope = object.listScope ?? 0;
-    return message;
-  },
 };
 
 function createBaseCreateMachineRequest(): CreateMachineRequest {
@@ -1339,30 +1211,6 @@ export const CreateMachineRequest: MessageFns<CreateMachineRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<CreateMachineRequest>): CreateMachineRequest {
-    return CreateMachineRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<CreateMachineRequest>): CreateMachineRequest {
-    const message = createBaseCreateMachineRequest();
-    message.call = (object.call !== undefined && object.call !== null) ? Call.fromPartial(object.call) : undefined;
-    message.machine = (object.machine !== undefined && object.machine !== null)
-      ? Machine.fromPartial(object.machine)
-      : undefined;
-    message.machineClass = (object.machineClass !== undefined && object.machineClass !== null)
-      ? MachineClass.fromPartial(object.machineClass)
-      : undefined;
-    message.secretData = (globalThis.Object.entries(object.secretData ?? {}) as [string, Uint8Array][]).reduce(
-      (acc: { [key: string]: Uint8Array }, [key, value]: [string, Uint8Array]) => {
-        if (value !== undefined) {
-          acc[key] = value;
-        }
-        return acc;
-      },
-      {},
-    );
-    return message;
-  },
 };
 
 function createBaseCreateMachineRequest_SecretDataEntry(): CreateMachineRequest_SecretDataEntry {
@@ -1419,16 +1267,6 @@ export const CreateMachineRequest_SecretDataEntry: MessageFns<CreateMachineReque
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<CreateMachineRequest_SecretDataEntry>): CreateMachineRequest_SecretDataEntry {
-    return CreateMachineRequest_SecretDataEntry.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<CreateMachineRequest_SecretDataEntry>): CreateMachineRequest_SecretDataEntry {
-    const message = createBaseCreateMachineRequest_SecretDataEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? new Uint8Array(0);
-    return message;
   },
 };
 
@@ -1497,19 +1335,6 @@ export const CreateMachineResponse: MessageFns<CreateMachineResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<CreateMachineResponse>): CreateMachineResponse {
-    return CreateMachineResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<CreateMachineResponse>): CreateMachineResponse {
-    const message = createBaseCreateMachineResponse();
-    message.failure = (object.failure !== undefined && object.failure !== null)
-      ? Failure.fromPartial(object.failure)
-      : undefined;
-    message.vm = (object.vm !== undefined && object.vm !== null) ? VirtualMachine.fromPartial(object.vm) : undefined;
-    message.lastKnownState = object.lastKnownState ?? "";
-    return message;
   },
 };
 
@@ -1593,30 +1418,6 @@ export const InitializeMachineRequest: MessageFns<InitializeMachineRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<InitializeMachineRequest>): InitializeMachineRequest {
-    return InitializeMachineRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<InitializeMachineRequest>): InitializeMachineRequest {
-    const message = createBaseInitializeMachineRequest();
-    message.call = (object.call !== undefined && object.call !== null) ? Call.fromPartial(object.call) : undefined;
-    message.machine = (object.machine !== undefined && object.machine !== null)
-      ? Machine.fromPartial(object.machine)
-      : undefined;
-    message.machineClass = (object.machineClass !== undefined && object.machineClass !== null)
-      ? MachineClass.fromPartial(object.machineClass)
-      : undefined;
-    message.secretData = (globalThis.Object.entries(object.secretData ?? {}) as [string, Uint8Array][]).reduce(
-      (acc: { [key: string]: Uint8Array }, [key, value]: [string, Uint8Array]) => {
-        if (value !== undefined) {
-          acc[key] = value;
-        }
-        return acc;
-      },
-      {},
-    );
-    return message;
-  },
 };
 
 function createBaseInitializeMachineRequest_SecretDataEntry(): InitializeMachineRequest_SecretDataEntry {
@@ -1674,16 +1475,6 @@ export const InitializeMachineRequest_SecretDataEntry: MessageFns<InitializeMach
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<InitializeMachineRequest_SecretDataEntry>): InitializeMachineRequest_SecretDataEntry {
-    return InitializeMachineRequest_SecretDataEntry.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<InitializeMachineRequest_SecretDataEntry>): InitializeMachineRequest_SecretDataEntry {
-    const message = createBaseInitializeMachineRequest_SecretDataEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? new Uint8Array(0);
-    return message;
-  },
 };
 
 function createBaseInitializeMachineResponse(): InitializeMachineResponse {
@@ -1740,18 +1531,6 @@ export const InitializeMachineResponse: MessageFns<InitializeMachineResponse> = 
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<InitializeMachineResponse>): InitializeMachineResponse {
-    return InitializeMachineResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<InitializeMachineResponse>): InitializeMachineResponse {
-    const message = createBaseInitializeMachineResponse();
-    message.failure = (object.failure !== undefined && object.failure !== null)
-      ? Failure.fromPartial(object.failure)
-      : undefined;
-    message.vm = (object.vm !== undefined && object.vm !== null) ? VirtualMachine.fromPartial(object.vm) : undefined;
-    return message;
   },
 };
 
@@ -1835,30 +1614,6 @@ export const GetMachineStatusRequest: MessageFns<GetMachineStatusRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<GetMachineStatusRequest>): GetMachineStatusRequest {
-    return GetMachineStatusRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<GetMachineStatusRequest>): GetMachineStatusRequest {
-    const message = createBaseGetMachineStatusRequest();
-    message.call = (object.call !== undefined && object.call !== null) ? Call.fromPartial(object.call) : undefined;
-    message.machine = (object.machine !== undefined && object.machine !== null)
-      ? Machine.fromPartial(object.machine)
-      : undefined;
-    message.machineClass = (object.machineClass !== undefined && object.machineClass !== null)
-      ? MachineClass.fromPartial(object.machineClass)
-      : undefined;
-    message.secretData = (globalThis.Object.entries(object.secretData ?? {}) as [string, Uint8Array][]).reduce(
-      (acc: { [key: string]: Uint8Array }, [key, value]: [string, Uint8Array]) => {
-        if (value !== undefined) {
-          acc[key] = value;
-        }
-        return acc;
-      },
-      {},
-    );
-    return message;
-  },
 };
 
 function createBaseGetMachineStatusRequest_SecretDataEntry(): GetMachineStatusRequest_SecretDataEntry {
@@ -1916,16 +1671,6 @@ export const GetMachineStatusRequest_SecretDataEntry: MessageFns<GetMachineStatu
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<GetMachineStatusRequest_SecretDataEntry>): GetMachineStatusRequest_SecretDataEntry {
-    return GetMachineStatusRequest_SecretDataEntry.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<GetMachineStatusRequest_SecretDataEntry>): GetMachineStatusRequest_SecretDataEntry {
-    const message = createBaseGetMachineStatusRequest_SecretDataEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? new Uint8Array(0);
-    return message;
-  },
 };
 
 function createBaseGetMachineStatusResponse(): GetMachineStatusResponse {
@@ -1982,18 +1727,6 @@ export const GetMachineStatusResponse: MessageFns<GetMachineStatusResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<GetMachineStatusResponse>): GetMachineStatusResponse {
-    return GetMachineStatusResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<GetMachineStatusResponse>): GetMachineStatusResponse {
-    const message = createBaseGetMachineStatusResponse();
-    message.failure = (object.failure !== undefined && object.failure !== null)
-      ? Failure.fromPartial(object.failure)
-      : undefined;
-    message.vm = (object.vm !== undefined && object.vm !== null) ? VirtualMachine.fromPartial(object.vm) : undefined;
-    return message;
   },
 };
 
@@ -2077,30 +1810,6 @@ export const DeleteMachineRequest: MessageFns<DeleteMachineRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<DeleteMachineRequest>): DeleteMachineRequest {
-    return DeleteMachineRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<DeleteMachineRequest>): DeleteMachineRequest {
-    const message = createBaseDeleteMachineRequest();
-    message.call = (object.call !== undefined && object.call !== null) ? Call.fromPartial(object.call) : undefined;
-    message.machine = (object.machine !== undefined && object.machine !== null)
-      ? Machine.fromPartial(object.machine)
-      : undefined;
-    message.machineClass = (object.machineClass !== undefined && object.machineClass !== null)
-      ? MachineClass.fromPartial(object.machineClass)
-      : undefined;
-    message.secretData = (globalThis.Object.entries(object.secretData ?? {}) as [string, Uint8Array][]).reduce(
-      (acc: { [key: string]: Uint8Array }, [key, value]: [string, Uint8Array]) => {
-        if (value !== undefined) {
-          acc[key] = value;
-        }
-        return acc;
-      },
-      {},
-    );
-    return message;
-  },
 };
 
 function createBaseDeleteMachineRequest_SecretDataEntry(): DeleteMachineRequest_SecretDataEntry {
@@ -2158,16 +1867,6 @@ export const DeleteMachineRequest_SecretDataEntry: MessageFns<DeleteMachineReque
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<DeleteMachineRequest_SecretDataEntry>): DeleteMachineRequest_SecretDataEntry {
-    return DeleteMachineRequest_SecretDataEntry.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<DeleteMachineRequest_SecretDataEntry>): DeleteMachineRequest_SecretDataEntry {
-    const message = createBaseDeleteMachineRequest_SecretDataEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? new Uint8Array(0);
-    return message;
-  },
 };
 
 function createBaseDeleteMachineResponse(): DeleteMachineResponse {
@@ -2224,18 +1923,6 @@ export const DeleteMachineResponse: MessageFns<DeleteMachineResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<DeleteMachineResponse>): DeleteMachineResponse {
-    return DeleteMachineResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<DeleteMachineResponse>): DeleteMachineResponse {
-    const message = createBaseDeleteMachineResponse();
-    message.failure = (object.failure !== undefined && object.failure !== null)
-      ? Failure.fromPartial(object.failure)
-      : undefined;
-    message.lastKnownState = object.lastKnownState ?? "";
-    return message;
   },
 };
 
@@ -2330,29 +2017,6 @@ export const ListMachinesRequest: MessageFns<ListMachinesRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<ListMachinesRequest>): ListMachinesRequest {
-    return ListMachinesRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ListMachinesRequest>): ListMachinesRequest {
-    const message = createBaseListMachinesRequest();
-    message.call = (object.call !== undefined && object.call !== null) ? Call.fromPartial(object.call) : undefined;
-    message.machineClass = (object.machineClass !== undefined && object.machineClass !== null)
-      ? MachineClass.fromPartial(object.machineClass)
-      : undefined;
-    message.secretData = (globalThis.Object.entries(object.secretData ?? {}) as [string, Uint8Array][]).reduce(
-      (acc: { [key: string]: Uint8Array }, [key, value]: [string, Uint8Array]) => {
-        if (value !== undefined) {
-          acc[key] = value;
-        }
-        return acc;
-      },
-      {},
-    );
-    message.pageSize = object.pageSize ?? 0;
-    message.pageToken = object.pageToken ?? "";
-    return message;
-  },
 };
 
 function createBaseListMachinesRequest_SecretDataEntry(): ListMachinesRequest_SecretDataEntry {
@@ -2409,16 +2073,6 @@ export const ListMachinesRequest_SecretDataEntry: MessageFns<ListMachinesRequest
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<ListMachinesRequest_SecretDataEntry>): ListMachinesRequest_SecretDataEntry {
-    return ListMachinesRequest_SecretDataEntry.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ListMachinesRequest_SecretDataEntry>): ListMachinesRequest_SecretDataEntry {
-    const message = createBaseListMachinesRequest_SecretDataEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? new Uint8Array(0);
-    return message;
   },
 };
 
@@ -2487,19 +2141,6 @@ export const ListMachinesResponse: MessageFns<ListMachinesResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<ListMachinesResponse>): ListMachinesResponse {
-    return ListMachinesResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ListMachinesResponse>): ListMachinesResponse {
-    const message = createBaseListMachinesResponse();
-    message.failure = (object.failure !== undefined && object.failure !== null)
-      ? Failure.fromPartial(object.failure)
-      : undefined;
-    message.machines = object.machines?.map((e) => ListedMachine.fromPartial(e)) || [];
-    message.nextPageToken = object.nextPageToken ?? "";
-    return message;
   },
 };
 
@@ -2602,20 +2243,6 @@ export const ListedMachine: MessageFns<ListedMachine> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<ListedMachine>): ListedMachine {
-    return ListedMachine.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ListedMachine>): ListedMachine {
-    const message = createBaseListedMachine();
-    message.providerId = object.providerId ?? "";
-    message.machineName = object.machineName ?? "";
-    message.machineUid = object.machineUid ?? "";
-    message.machineNamespace = object.machineNamespace ?? "";
-    message.state = object.state ?? "";
-    message.deletion = object.deletion ?? "";
-    return message;
-  },
 };
 
 function createBaseGetVolumeIDsRequest(): GetVolumeIDsRequest {
@@ -2673,16 +2300,6 @@ export const GetVolumeIDsRequest: MessageFns<GetVolumeIDsRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<GetVolumeIDsRequest>): GetVolumeIDsRequest {
-    return GetVolumeIDsRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<GetVolumeIDsRequest>): GetVolumeIDsRequest {
-    const message = createBaseGetVolumeIDsRequest();
-    message.call = (object.call !== undefined && object.call !== null) ? Call.fromPartial(object.call) : undefined;
-    message.volumeSpecs = object.volumeSpecs?.map((e) => e) || [];
-    return message;
-  },
 };
 
 function createBaseGetVolumeIDsResponse(): GetVolumeIDsResponse {
@@ -2739,18 +2356,6 @@ export const GetVolumeIDsResponse: MessageFns<GetVolumeIDsResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<GetVolumeIDsResponse>): GetVolumeIDsResponse {
-    return GetVolumeIDsResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<GetVolumeIDsResponse>): GetVolumeIDsResponse {
-    const message = createBaseGetVolumeIDsResponse();
-    message.failure = (object.failure !== undefined && object.failure !== null)
-      ? Failure.fromPartial(object.failure)
-      : undefined;
-    message.volumeIds = object.volumeIds?.map((e) => e) || [];
-    return message;
   },
 };
 
@@ -2859,18 +2464,7 @@ export const DriverServiceDefinition = {
   },
 } as const;
 
-type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
-
-export type DeepPartial<T> = T extends bigint ? string | number | bigint
-  : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-export interface MessageFns<T> {
+interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  create(base?: DeepPartial<T>): T;
-  fromPartial(object: DeepPartial<T>): T;
 }

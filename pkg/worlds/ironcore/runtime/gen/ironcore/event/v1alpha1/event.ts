@@ -8,10 +8,6 @@
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { ObjectMetadata } from "../../meta/v1alpha1/meta.ts";
 
-export const protobufPackage = "event.v1alpha1";
-
-export const protobufFileName = "ironcore/event/v1alpha1/event.proto";
-
 /** What an IronCore runtime tells of its objects. Package, numbers and types are those of IronCore's Runtime Interface (IRI). */
 
 /** Something that happened to an object. Number 1 is unused. */
@@ -75,15 +71,6 @@ export const Event: MessageFns<Event> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<Event>): Event {
-    return Event.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<Event>): Event {
-    const message = createBaseEvent();
-    message.spec = (object.spec !== undefined && object.spec !== null) ? EventSpec.fromPartial(object.spec) : undefined;
-    return message;
   },
 };
 
@@ -189,36 +176,9 @@ export const EventSpec: MessageFns<EventSpec> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<EventSpec>): EventSpec {
-    return EventSpec.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<EventSpec>): EventSpec {
-    const message = createBaseEventSpec();
-    message.involvedObjectMeta = (object.involvedObjectMeta !== undefined && object.involvedObjectMeta !== null)
-      ? ObjectMetadata.fromPartial(object.involvedObjectMeta)
-      : undefined;
-    message.reason = object.reason ?? "";
-    message.message = object.message ?? "";
-    message.type = object.type ?? "";
-    message.eventTime = (object.eventTime !== undefined && object.eventTime !== null) ? BigInt(object.eventTime) : 0n;
-    message.action = object.action ?? "";
-    return message;
-  },
 };
 
-type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
-
-export type DeepPartial<T> = T extends bigint ? string | number | bigint
-  : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-export interface MessageFns<T> {
+interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  create(base?: DeepPartial<T>): T;
-  fromPartial(object: DeepPartial<T>): T;
 }

@@ -9,10 +9,6 @@ import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Event } from "../../event/v1alpha1/event.ts";
 import { ObjectMetadata } from "../../meta/v1alpha1/meta.ts";
 
-export const protobufPackage = "machine.v1alpha1";
-
-export const protobufFileName = "ironcore/machine/v1alpha1/machine.proto";
-
 /**
  * The machine part of IronCore's Runtime Interface (IRI): what a machine pool asks of the runtime that makes its machines, such as a
  * provider for libvirt or a broker to another cluster. The pool is the client. Package and names of the service and its methods, numbers and
@@ -402,23 +398,6 @@ export const Machine: MessageFns<Machine> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<Machine>): Machine {
-    return Machine.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<Machine>): Machine {
-    const message = createBaseMachine();
-    message.metadata = (object.metadata !== undefined && object.metadata !== null)
-      ? ObjectMetadata.fromPartial(object.metadata)
-      : undefined;
-    message.spec = (object.spec !== undefined && object.spec !== null)
-      ? MachineSpec.fromPartial(object.spec)
-      : undefined;
-    message.status = (object.status !== undefined && object.status !== null)
-      ? MachineStatus.fromPartial(object.status)
-      : undefined;
-    return message;
-  },
 };
 
 function createBaseMachineSpec(): MachineSpec {
@@ -527,22 +506,6 @@ export const MachineSpec: MessageFns<MachineSpec> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<MachineSpec>): MachineSpec {
-    return MachineSpec.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<MachineSpec>): MachineSpec {
-    const message = createBaseMachineSpec();
-    message.power = object.power ?? 0;
-    message.class = object.class ?? "";
-    message.ignitionData = object.ignitionData ?? new Uint8Array(0);
-    message.volumes = object.volumes?.map((e) => Volume.fromPartial(e)) || [];
-    message.networkInterfaces = object.networkInterfaces?.map((e) => NetworkInterface.fromPartial(e)) || [];
-    message.guestConfig = (object.guestConfig !== undefined && object.guestConfig !== null)
-      ? GuestConfig.fromPartial(object.guestConfig)
-      : undefined;
-    return message;
-  },
 };
 
 function createBaseGuestConfig(): GuestConfig {
@@ -588,15 +551,6 @@ export const GuestConfig: MessageFns<GuestConfig> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<GuestConfig>): GuestConfig {
-    return GuestConfig.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<GuestConfig>): GuestConfig {
-    const message = createBaseGuestConfig();
-    message.hostname = object.hostname ?? "";
-    return message;
   },
 };
 
@@ -677,22 +631,6 @@ export const Volume: MessageFns<Volume> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<Volume>): Volume {
-    return Volume.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<Volume>): Volume {
-    const message = createBaseVolume();
-    message.name = object.name ?? "";
-    message.device = object.device ?? "";
-    message.localDisk = (object.localDisk !== undefined && object.localDisk !== null)
-      ? LocalDisk.fromPartial(object.localDisk)
-      : undefined;
-    message.connection = (object.connection !== undefined && object.connection !== null)
-      ? VolumeConnection.fromPartial(object.connection)
-      : undefined;
-    return message;
-  },
 };
 
 function createBaseLocalDisk(): LocalDisk {
@@ -753,18 +691,6 @@ export const LocalDisk: MessageFns<LocalDisk> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<LocalDisk>): LocalDisk {
-    return LocalDisk.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<LocalDisk>): LocalDisk {
-    const message = createBaseLocalDisk();
-    message.sizeBytes = (object.sizeBytes !== undefined && object.sizeBytes !== null) ? BigInt(object.sizeBytes) : 0n;
-    message.image = (object.image !== undefined && object.image !== null)
-      ? ImageSpec.fromPartial(object.image)
-      : undefined;
-    return message;
-  },
 };
 
 function createBaseImageSpec(): ImageSpec {
@@ -810,15 +736,6 @@ export const ImageSpec: MessageFns<ImageSpec> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<ImageSpec>): ImageSpec {
-    return ImageSpec.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ImageSpec>): ImageSpec {
-    const message = createBaseImageSpec();
-    message.image = object.image ?? "";
-    return message;
   },
 };
 
@@ -933,47 +850,6 @@ export const VolumeConnection: MessageFns<VolumeConnection> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<VolumeConnection>): VolumeConnection {
-    return VolumeConnection.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<VolumeConnection>): VolumeConnection {
-    const message = createBaseVolumeConnection();
-    message.driver = object.driver ?? "";
-    message.handle = object.handle ?? "";
-    message.attributes = (globalThis.Object.entries(object.attributes ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.secretData = (globalThis.Object.entries(object.secretData ?? {}) as [string, Uint8Array][]).reduce(
-      (acc: { [key: string]: Uint8Array }, [key, value]: [string, Uint8Array]) => {
-        if (value !== undefined) {
-          acc[key] = value;
-        }
-        return acc;
-      },
-      {},
-    );
-    message.encryptionData = (globalThis.Object.entries(object.encryptionData ?? {}) as [string, Uint8Array][]).reduce(
-      (acc: { [key: string]: Uint8Array }, [key, value]: [string, Uint8Array]) => {
-        if (value !== undefined) {
-          acc[key] = value;
-        }
-        return acc;
-      },
-      {},
-    );
-    message.effectiveStorageBytes =
-      (object.effectiveStorageBytes !== undefined && object.effectiveStorageBytes !== null)
-        ? BigInt(object.effectiveStorageBytes)
-        : 0n;
-    return message;
-  },
 };
 
 function createBaseVolumeConnection_AttributesEntry(): VolumeConnection_AttributesEntry {
@@ -1030,16 +906,6 @@ export const VolumeConnection_AttributesEntry: MessageFns<VolumeConnection_Attri
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<VolumeConnection_AttributesEntry>): VolumeConnection_AttributesEntry {
-    return VolumeConnection_AttributesEntry.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<VolumeConnection_AttributesEntry>): VolumeConnection_AttributesEntry {
-    const message = createBaseVolumeConnection_AttributesEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
   },
 };
 
@@ -1098,16 +964,6 @@ export const VolumeConnection_SecretDataEntry: MessageFns<VolumeConnection_Secre
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<VolumeConnection_SecretDataEntry>): VolumeConnection_SecretDataEntry {
-    return VolumeConnection_SecretDataEntry.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<VolumeConnection_SecretDataEntry>): VolumeConnection_SecretDataEntry {
-    const message = createBaseVolumeConnection_SecretDataEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? new Uint8Array(0);
-    return message;
-  },
 };
 
 function createBaseVolumeConnection_EncryptionDataEntry(): VolumeConnection_EncryptionDataEntry {
@@ -1164,16 +1020,6 @@ export const VolumeConnection_EncryptionDataEntry: MessageFns<VolumeConnection_E
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<VolumeConnection_EncryptionDataEntry>): VolumeConnection_EncryptionDataEntry {
-    return VolumeConnection_EncryptionDataEntry.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<VolumeConnection_EncryptionDataEntry>): VolumeConnection_EncryptionDataEntry {
-    const message = createBaseVolumeConnection_EncryptionDataEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? new Uint8Array(0);
-    return message;
   },
 };
 
@@ -1257,26 +1103,6 @@ export const NetworkInterface: MessageFns<NetworkInterface> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<NetworkInterface>): NetworkInterface {
-    return NetworkInterface.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<NetworkInterface>): NetworkInterface {
-    const message = createBaseNetworkInterface();
-    message.name = object.name ?? "";
-    message.networkId = object.networkId ?? "";
-    message.ips = object.ips?.map((e) => e) || [];
-    message.attributes = (globalThis.Object.entries(object.attributes ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    return message;
-  },
 };
 
 function createBaseNetworkInterface_AttributesEntry(): NetworkInterface_AttributesEntry {
@@ -1333,16 +1159,6 @@ export const NetworkInterface_AttributesEntry: MessageFns<NetworkInterface_Attri
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<NetworkInterface_AttributesEntry>): NetworkInterface_AttributesEntry {
-    return NetworkInterface_AttributesEntry.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<NetworkInterface_AttributesEntry>): NetworkInterface_AttributesEntry {
-    const message = createBaseNetworkInterface_AttributesEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
   },
 };
 
@@ -1448,22 +1264,6 @@ export const MachineStatus: MessageFns<MachineStatus> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<MachineStatus>): MachineStatus {
-    return MachineStatus.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<MachineStatus>): MachineStatus {
-    const message = createBaseMachineStatus();
-    message.observedGeneration = (object.observedGeneration !== undefined && object.observedGeneration !== null)
-      ? BigInt(object.observedGeneration)
-      : 0n;
-    message.state = object.state ?? 0;
-    message.imageRef = object.imageRef ?? "";
-    message.volumes = object.volumes?.map((e) => VolumeStatus.fromPartial(e)) || [];
-    message.networkInterfaces = object.networkInterfaces?.map((e) => NetworkInterfaceStatus.fromPartial(e)) || [];
-    message.machineConditions = object.machineConditions?.map((e) => MachineCondition.fromPartial(e)) || [];
-    return message;
-  },
 };
 
 function createBaseVolumeStatus(): VolumeStatus {
@@ -1532,17 +1332,6 @@ export const VolumeStatus: MessageFns<VolumeStatus> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<VolumeStatus>): VolumeStatus {
-    return VolumeStatus.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<VolumeStatus>): VolumeStatus {
-    const message = createBaseVolumeStatus();
-    message.name = object.name ?? "";
-    message.handle = object.handle ?? "";
-    message.state = object.state ?? 0;
-    return message;
-  },
 };
 
 function createBaseNetworkInterfaceStatus(): NetworkInterfaceStatus {
@@ -1610,17 +1399,6 @@ export const NetworkInterfaceStatus: MessageFns<NetworkInterfaceStatus> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<NetworkInterfaceStatus>): NetworkInterfaceStatus {
-    return NetworkInterfaceStatus.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<NetworkInterfaceStatus>): NetworkInterfaceStatus {
-    const message = createBaseNetworkInterfaceStatus();
-    message.name = object.name ?? "";
-    message.handle = object.handle ?? "";
-    message.state = object.state ?? 0;
-    return message;
   },
 };
 
@@ -1715,21 +1493,6 @@ export const MachineCondition: MessageFns<MachineCondition> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<MachineCondition>): MachineCondition {
-    return MachineCondition.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<MachineCondition>): MachineCondition {
-    const message = createBaseMachineCondition();
-    message.type = object.type ?? "";
-    message.status = object.status ?? "";
-    message.reason = object.reason ?? "";
-    message.message = object.message ?? "";
-    message.lastTransitionTime = (object.lastTransitionTime !== undefined && object.lastTransitionTime !== null)
-      ? BigInt(object.lastTransitionTime)
-      : 0n;
-    return message;
-  },
 };
 
 function createBaseMachineClass(): MachineClass {
@@ -1787,18 +1550,6 @@ export const MachineClass: MessageFns<MachineClass> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<MachineClass>): MachineClass {
-    return MachineClass.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<MachineClass>): MachineClass {
-    const message = createBaseMachineClass();
-    message.name = object.name ?? "";
-    message.capabilities = (object.capabilities !== undefined && object.capabilities !== null)
-      ? MachineClassCapabilities.fromPartial(object.capabilities)
-      : undefined;
-    return message;
-  },
 };
 
 function createBaseMachineClassCapabilities(): MachineClassCapabilities {
@@ -1847,23 +1598,6 @@ export const MachineClassCapabilities: MessageFns<MachineClassCapabilities> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<MachineClassCapabilities>): MachineClassCapabilities {
-    return MachineClassCapabilities.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<MachineClassCapabilities>): MachineClassCapabilities {
-    const message = createBaseMachineClassCapabilities();
-    message.resources = (globalThis.Object.entries(object.resources ?? {}) as [string, bigint][]).reduce(
-      (acc: { [key: string]: bigint }, [key, value]: [string, bigint]) => {
-        if (value !== undefined) {
-          acc[key] = BigInt(value as string | number | bigint | boolean);
-        }
-        return acc;
-      },
-      {},
-    );
-    return message;
   },
 };
 
@@ -1925,16 +1659,6 @@ export const MachineClassCapabilities_ResourcesEntry: MessageFns<MachineClassCap
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<MachineClassCapabilities_ResourcesEntry>): MachineClassCapabilities_ResourcesEntry {
-    return MachineClassCapabilities_ResourcesEntry.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<MachineClassCapabilities_ResourcesEntry>): MachineClassCapabilities_ResourcesEntry {
-    const message = createBaseMachineClassCapabilities_ResourcesEntry();
-    message.key = object.key ?? "";
-    message.value = (object.value !== undefined && object.value !== null) ? BigInt(object.value) : 0n;
-    return message;
-  },
 };
 
 function createBaseMachineClassStatus(): MachineClassStatus {
@@ -1994,18 +1718,6 @@ export const MachineClassStatus: MessageFns<MachineClassStatus> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<MachineClassStatus>): MachineClassStatus {
-    return MachineClassStatus.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<MachineClassStatus>): MachineClassStatus {
-    const message = createBaseMachineClassStatus();
-    message.machineClass = (object.machineClass !== undefined && object.machineClass !== null)
-      ? MachineClass.fromPartial(object.machineClass)
-      : undefined;
-    message.quantity = (object.quantity !== undefined && object.quantity !== null) ? BigInt(object.quantity) : 0n;
-    return message;
   },
 };
 
@@ -2067,24 +1779,6 @@ export const MachineFilter: MessageFns<MachineFilter> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<MachineFilter>): MachineFilter {
-    return MachineFilter.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<MachineFilter>): MachineFilter {
-    const message = createBaseMachineFilter();
-    message.id = object.id ?? "";
-    message.labelSelector = (globalThis.Object.entries(object.labelSelector ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    return message;
-  },
 };
 
 function createBaseMachineFilter_LabelSelectorEntry(): MachineFilter_LabelSelectorEntry {
@@ -2141,16 +1835,6 @@ export const MachineFilter_LabelSelectorEntry: MessageFns<MachineFilter_LabelSel
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<MachineFilter_LabelSelectorEntry>): MachineFilter_LabelSelectorEntry {
-    return MachineFilter_LabelSelectorEntry.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<MachineFilter_LabelSelectorEntry>): MachineFilter_LabelSelectorEntry {
-    const message = createBaseMachineFilter_LabelSelectorEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
   },
 };
 
@@ -2240,30 +1924,6 @@ export const EventFilter: MessageFns<EventFilter> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<EventFilter>): EventFilter {
-    return EventFilter.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<EventFilter>): EventFilter {
-    const message = createBaseEventFilter();
-    message.id = object.id ?? "";
-    message.labelSelector = (globalThis.Object.entries(object.labelSelector ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.eventsFromTime = (object.eventsFromTime !== undefined && object.eventsFromTime !== null)
-      ? BigInt(object.eventsFromTime)
-      : 0n;
-    message.eventsToTime = (object.eventsToTime !== undefined && object.eventsToTime !== null)
-      ? BigInt(object.eventsToTime)
-      : 0n;
-    return message;
-  },
 };
 
 function createBaseEventFilter_LabelSelectorEntry(): EventFilter_LabelSelectorEntry {
@@ -2321,16 +1981,6 @@ export const EventFilter_LabelSelectorEntry: MessageFns<EventFilter_LabelSelecto
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<EventFilter_LabelSelectorEntry>): EventFilter_LabelSelectorEntry {
-    return EventFilter_LabelSelectorEntry.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<EventFilter_LabelSelectorEntry>): EventFilter_LabelSelectorEntry {
-    const message = createBaseEventFilter_LabelSelectorEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
-  },
 };
 
 function createBaseVersionRequest(): VersionRequest {
@@ -2376,15 +2026,6 @@ export const VersionRequest: MessageFns<VersionRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<VersionRequest>): VersionRequest {
-    return VersionRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<VersionRequest>): VersionRequest {
-    const message = createBaseVersionRequest();
-    message.version = object.version ?? "";
-    return message;
   },
 };
 
@@ -2443,16 +2084,6 @@ export const VersionResponse: MessageFns<VersionResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<VersionResponse>): VersionResponse {
-    return VersionResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<VersionResponse>): VersionResponse {
-    const message = createBaseVersionResponse();
-    message.runtimeName = object.runtimeName ?? "";
-    message.runtimeVersion = object.runtimeVersion ?? "";
-    return message;
-  },
 };
 
 function createBaseListEventsRequest(): ListEventsRequest {
@@ -2498,17 +2129,6 @@ export const ListEventsRequest: MessageFns<ListEventsRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<ListEventsRequest>): ListEventsRequest {
-    return ListEventsRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ListEventsRequest>): ListEventsRequest {
-    const message = createBaseListEventsRequest();
-    message.filter = (object.filter !== undefined && object.filter !== null)
-      ? EventFilter.fromPartial(object.filter)
-      : undefined;
-    return message;
   },
 };
 
@@ -2556,15 +2176,6 @@ export const ListEventsResponse: MessageFns<ListEventsResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<ListEventsResponse>): ListEventsResponse {
-    return ListEventsResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ListEventsResponse>): ListEventsResponse {
-    const message = createBaseListEventsResponse();
-    message.events = object.events?.map((e) => Event.fromPartial(e)) || [];
-    return message;
-  },
 };
 
 function createBaseListMachinesRequest(): ListMachinesRequest {
@@ -2610,17 +2221,6 @@ export const ListMachinesRequest: MessageFns<ListMachinesRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<ListMachinesRequest>): ListMachinesRequest {
-    return ListMachinesRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ListMachinesRequest>): ListMachinesRequest {
-    const message = createBaseListMachinesRequest();
-    message.filter = (object.filter !== undefined && object.filter !== null)
-      ? MachineFilter.fromPartial(object.filter)
-      : undefined;
-    return message;
   },
 };
 
@@ -2668,15 +2268,6 @@ export const ListMachinesResponse: MessageFns<ListMachinesResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<ListMachinesResponse>): ListMachinesResponse {
-    return ListMachinesResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ListMachinesResponse>): ListMachinesResponse {
-    const message = createBaseListMachinesResponse();
-    message.machines = object.machines?.map((e) => Machine.fromPartial(e)) || [];
-    return message;
-  },
 };
 
 function createBaseCreateMachineRequest(): CreateMachineRequest {
@@ -2722,17 +2313,6 @@ export const CreateMachineRequest: MessageFns<CreateMachineRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<CreateMachineRequest>): CreateMachineRequest {
-    return CreateMachineRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<CreateMachineRequest>): CreateMachineRequest {
-    const message = createBaseCreateMachineRequest();
-    message.machine = (object.machine !== undefined && object.machine !== null)
-      ? Machine.fromPartial(object.machine)
-      : undefined;
-    return message;
   },
 };
 
@@ -2780,17 +2360,6 @@ export const CreateMachineResponse: MessageFns<CreateMachineResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<CreateMachineResponse>): CreateMachineResponse {
-    return CreateMachineResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<CreateMachineResponse>): CreateMachineResponse {
-    const message = createBaseCreateMachineResponse();
-    message.machine = (object.machine !== undefined && object.machine !== null)
-      ? Machine.fromPartial(object.machine)
-      : undefined;
-    return message;
-  },
 };
 
 function createBaseDeleteMachineRequest(): DeleteMachineRequest {
@@ -2837,15 +2406,6 @@ export const DeleteMachineRequest: MessageFns<DeleteMachineRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<DeleteMachineRequest>): DeleteMachineRequest {
-    return DeleteMachineRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<DeleteMachineRequest>): DeleteMachineRequest {
-    const message = createBaseDeleteMachineRequest();
-    message.machineId = object.machineId ?? "";
-    return message;
-  },
 };
 
 function createBaseDeleteMachineResponse(): DeleteMachineResponse {
@@ -2880,14 +2440,6 @@ export const DeleteMachineResponse: MessageFns<DeleteMachineResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<DeleteMachineResponse>): DeleteMachineResponse {
-    return DeleteMachineResponse.fromPartial(base ?? {});
-  },
-  fromPartial(_: DeepPartial<DeleteMachineResponse>): DeleteMachineResponse {
-    const message = createBaseDeleteMachineResponse();
-    return message;
   },
 };
 
@@ -2949,24 +2501,6 @@ export const UpdateMachineAnnotationsRequest: MessageFns<UpdateMachineAnnotation
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<UpdateMachineAnnotationsRequest>): UpdateMachineAnnotationsRequest {
-    return UpdateMachineAnnotationsRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<UpdateMachineAnnotationsRequest>): UpdateMachineAnnotationsRequest {
-    const message = createBaseUpdateMachineAnnotationsRequest();
-    message.machineId = object.machineId ?? "";
-    message.annotations = (globalThis.Object.entries(object.annotations ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    return message;
   },
 };
 
@@ -3030,20 +2564,6 @@ export const UpdateMachineAnnotationsRequest_AnnotationsEntry: MessageFns<
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(
-    base?: DeepPartial<UpdateMachineAnnotationsRequest_AnnotationsEntry>,
-  ): UpdateMachineAnnotationsRequest_AnnotationsEntry {
-    return UpdateMachineAnnotationsRequest_AnnotationsEntry.fromPartial(base ?? {});
-  },
-  fromPartial(
-    object: DeepPartial<UpdateMachineAnnotationsRequest_AnnotationsEntry>,
-  ): UpdateMachineAnnotationsRequest_AnnotationsEntry {
-    const message = createBaseUpdateMachineAnnotationsRequest_AnnotationsEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
-  },
 };
 
 function createBaseUpdateMachineAnnotationsResponse(): UpdateMachineAnnotationsResponse {
@@ -3078,14 +2598,6 @@ export const UpdateMachineAnnotationsResponse: MessageFns<UpdateMachineAnnotatio
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<UpdateMachineAnnotationsResponse>): UpdateMachineAnnotationsResponse {
-    return UpdateMachineAnnotationsResponse.fromPartial(base ?? {});
-  },
-  fromPartial(_: DeepPartial<UpdateMachineAnnotationsResponse>): UpdateMachineAnnotationsResponse {
-    const message = createBaseUpdateMachineAnnotationsResponse();
-    return message;
   },
 };
 
@@ -3144,16 +2656,6 @@ export const UpdateMachinePowerRequest: MessageFns<UpdateMachinePowerRequest> = 
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<UpdateMachinePowerRequest>): UpdateMachinePowerRequest {
-    return UpdateMachinePowerRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<UpdateMachinePowerRequest>): UpdateMachinePowerRequest {
-    const message = createBaseUpdateMachinePowerRequest();
-    message.machineId = object.machineId ?? "";
-    message.power = object.power ?? 0;
-    return message;
-  },
 };
 
 function createBaseUpdateMachinePowerResponse(): UpdateMachinePowerResponse {
@@ -3188,14 +2690,6 @@ export const UpdateMachinePowerResponse: MessageFns<UpdateMachinePowerResponse> 
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<UpdateMachinePowerResponse>): UpdateMachinePowerResponse {
-    return UpdateMachinePowerResponse.fromPartial(base ?? {});
-  },
-  fromPartial(_: DeepPartial<UpdateMachinePowerResponse>): UpdateMachinePowerResponse {
-    const message = createBaseUpdateMachinePowerResponse();
-    return message;
   },
 };
 
@@ -3254,18 +2748,6 @@ export const AttachVolumeRequest: MessageFns<AttachVolumeRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<AttachVolumeRequest>): AttachVolumeRequest {
-    return AttachVolumeRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<AttachVolumeRequest>): AttachVolumeRequest {
-    const message = createBaseAttachVolumeRequest();
-    message.machineId = object.machineId ?? "";
-    message.volume = (object.volume !== undefined && object.volume !== null)
-      ? Volume.fromPartial(object.volume)
-      : undefined;
-    return message;
-  },
 };
 
 function createBaseAttachVolumeResponse(): AttachVolumeResponse {
@@ -3300,14 +2782,6 @@ export const AttachVolumeResponse: MessageFns<AttachVolumeResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<AttachVolumeResponse>): AttachVolumeResponse {
-    return AttachVolumeResponse.fromPartial(base ?? {});
-  },
-  fromPartial(_: DeepPartial<AttachVolumeResponse>): AttachVolumeResponse {
-    const message = createBaseAttachVolumeResponse();
-    return message;
   },
 };
 
@@ -3366,16 +2840,6 @@ export const DetachVolumeRequest: MessageFns<DetachVolumeRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<DetachVolumeRequest>): DetachVolumeRequest {
-    return DetachVolumeRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<DetachVolumeRequest>): DetachVolumeRequest {
-    const message = createBaseDetachVolumeRequest();
-    message.machineId = object.machineId ?? "";
-    message.name = object.name ?? "";
-    return message;
-  },
 };
 
 function createBaseDetachVolumeResponse(): DetachVolumeResponse {
@@ -3410,14 +2874,6 @@ export const DetachVolumeResponse: MessageFns<DetachVolumeResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<DetachVolumeResponse>): DetachVolumeResponse {
-    return DetachVolumeResponse.fromPartial(base ?? {});
-  },
-  fromPartial(_: DeepPartial<DetachVolumeResponse>): DetachVolumeResponse {
-    const message = createBaseDetachVolumeResponse();
-    return message;
   },
 };
 
@@ -3476,18 +2932,6 @@ export const UpdateVolumeRequest: MessageFns<UpdateVolumeRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<UpdateVolumeRequest>): UpdateVolumeRequest {
-    return UpdateVolumeRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<UpdateVolumeRequest>): UpdateVolumeRequest {
-    const message = createBaseUpdateVolumeRequest();
-    message.machineId = object.machineId ?? "";
-    message.volume = (object.volume !== undefined && object.volume !== null)
-      ? Volume.fromPartial(object.volume)
-      : undefined;
-    return message;
-  },
 };
 
 function createBaseUpdateVolumeResponse(): UpdateVolumeResponse {
@@ -3522,14 +2966,6 @@ export const UpdateVolumeResponse: MessageFns<UpdateVolumeResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<UpdateVolumeResponse>): UpdateVolumeResponse {
-    return UpdateVolumeResponse.fromPartial(base ?? {});
-  },
-  fromPartial(_: DeepPartial<UpdateVolumeResponse>): UpdateVolumeResponse {
-    const message = createBaseUpdateVolumeResponse();
-    return message;
   },
 };
 
@@ -3588,18 +3024,6 @@ export const AttachNetworkInterfaceRequest: MessageFns<AttachNetworkInterfaceReq
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<AttachNetworkInterfaceRequest>): AttachNetworkInterfaceRequest {
-    return AttachNetworkInterfaceRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<AttachNetworkInterfaceRequest>): AttachNetworkInterfaceRequest {
-    const message = createBaseAttachNetworkInterfaceRequest();
-    message.machineId = object.machineId ?? "";
-    message.networkInterface = (object.networkInterface !== undefined && object.networkInterface !== null)
-      ? NetworkInterface.fromPartial(object.networkInterface)
-      : undefined;
-    return message;
-  },
 };
 
 function createBaseAttachNetworkInterfaceResponse(): AttachNetworkInterfaceResponse {
@@ -3634,14 +3058,6 @@ export const AttachNetworkInterfaceResponse: MessageFns<AttachNetworkInterfaceRe
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<AttachNetworkInterfaceResponse>): AttachNetworkInterfaceResponse {
-    return AttachNetworkInterfaceResponse.fromPartial(base ?? {});
-  },
-  fromPartial(_: DeepPartial<AttachNetworkInterfaceResponse>): AttachNetworkInterfaceResponse {
-    const message = createBaseAttachNetworkInterfaceResponse();
-    return message;
   },
 };
 
@@ -3700,16 +3116,6 @@ export const DetachNetworkInterfaceRequest: MessageFns<DetachNetworkInterfaceReq
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<DetachNetworkInterfaceRequest>): DetachNetworkInterfaceRequest {
-    return DetachNetworkInterfaceRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<DetachNetworkInterfaceRequest>): DetachNetworkInterfaceRequest {
-    const message = createBaseDetachNetworkInterfaceRequest();
-    message.machineId = object.machineId ?? "";
-    message.name = object.name ?? "";
-    return message;
-  },
 };
 
 function createBaseDetachNetworkInterfaceResponse(): DetachNetworkInterfaceResponse {
@@ -3745,14 +3151,6 @@ export const DetachNetworkInterfaceResponse: MessageFns<DetachNetworkInterfaceRe
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<DetachNetworkInterfaceResponse>): DetachNetworkInterfaceResponse {
-    return DetachNetworkInterfaceResponse.fromPartial(base ?? {});
-  },
-  fromPartial(_: DeepPartial<DetachNetworkInterfaceResponse>): DetachNetworkInterfaceResponse {
-    const message = createBaseDetachNetworkInterfaceResponse();
-    return message;
-  },
 };
 
 function createBaseStatusRequest(): StatusRequest {
@@ -3787,14 +3185,6 @@ export const StatusRequest: MessageFns<StatusRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<StatusRequest>): StatusRequest {
-    return StatusRequest.fromPartial(base ?? {});
-  },
-  fromPartial(_: DeepPartial<StatusRequest>): StatusRequest {
-    const message = createBaseStatusRequest();
-    return message;
   },
 };
 
@@ -3842,15 +3232,6 @@ export const StatusResponse: MessageFns<StatusResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<StatusResponse>): StatusResponse {
-    return StatusResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<StatusResponse>): StatusResponse {
-    const message = createBaseStatusResponse();
-    message.machineClassStatus = object.machineClassStatus?.map((e) => MachineClassStatus.fromPartial(e)) || [];
-    return message;
-  },
 };
 
 function createBaseExecRequest(): ExecRequest {
@@ -3897,15 +3278,6 @@ export const ExecRequest: MessageFns<ExecRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<ExecRequest>): ExecRequest {
-    return ExecRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ExecRequest>): ExecRequest {
-    const message = createBaseExecRequest();
-    message.machineId = object.machineId ?? "";
-    return message;
-  },
 };
 
 function createBaseExecResponse(): ExecResponse {
@@ -3951,15 +3323,6 @@ export const ExecResponse: MessageFns<ExecResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<ExecResponse>): ExecResponse {
-    return ExecResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ExecResponse>): ExecResponse {
-    const message = createBaseExecResponse();
-    message.url = object.url ?? "";
-    return message;
   },
 };
 
@@ -4089,18 +3452,7 @@ export const MachineRuntimeDefinition = {
   },
 } as const;
 
-type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
-
-export type DeepPartial<T> = T extends bigint ? string | number | bigint
-  : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-export interface MessageFns<T> {
+interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  create(base?: DeepPartial<T>): T;
-  fromPartial(object: DeepPartial<T>): T;
 }

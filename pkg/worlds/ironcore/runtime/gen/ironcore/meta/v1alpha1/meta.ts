@@ -7,10 +7,6 @@
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 
-export const protobufPackage = "meta.v1alpha1";
-
-export const protobufFileName = "ironcore/meta/v1alpha1/meta.proto";
-
 /**
  * What every object of an IronCore runtime carries. Package, numbers and types are those of IronCore's Runtime Interface (IRI), and cannot
  * be chosen here; the names of messages and fields are not on the wire.
@@ -154,38 +150,6 @@ export const ObjectMetadata: MessageFns<ObjectMetadata> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<ObjectMetadata>): ObjectMetadata {
-    return ObjectMetadata.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ObjectMetadata>): ObjectMetadata {
-    const message = createBaseObjectMetadata();
-    message.id = object.id ?? "";
-    message.annotations = (globalThis.Object.entries(object.annotations ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.labels = (globalThis.Object.entries(object.labels ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.generation = (object.generation !== undefined && object.generation !== null)
-      ? BigInt(object.generation)
-      : 0n;
-    message.createdAt = (object.createdAt !== undefined && object.createdAt !== null) ? BigInt(object.createdAt) : 0n;
-    message.deletedAt = (object.deletedAt !== undefined && object.deletedAt !== null) ? BigInt(object.deletedAt) : 0n;
-    return message;
-  },
 };
 
 function createBaseObjectMetadata_AnnotationsEntry(): ObjectMetadata_AnnotationsEntry {
@@ -242,16 +206,6 @@ export const ObjectMetadata_AnnotationsEntry: MessageFns<ObjectMetadata_Annotati
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  create(base?: DeepPartial<ObjectMetadata_AnnotationsEntry>): ObjectMetadata_AnnotationsEntry {
-    return ObjectMetadata_AnnotationsEntry.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ObjectMetadata_AnnotationsEntry>): ObjectMetadata_AnnotationsEntry {
-    const message = createBaseObjectMetadata_AnnotationsEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
   },
 };
 
@@ -310,30 +264,9 @@ export const ObjectMetadata_LabelsEntry: MessageFns<ObjectMetadata_LabelsEntry> 
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  create(base?: DeepPartial<ObjectMetadata_LabelsEntry>): ObjectMetadata_LabelsEntry {
-    return ObjectMetadata_LabelsEntry.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ObjectMetadata_LabelsEntry>): ObjectMetadata_LabelsEntry {
-    const message = createBaseObjectMetadata_LabelsEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
-  },
 };
 
-type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
-
-export type DeepPartial<T> = T extends bigint ? string | number | bigint
-  : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-export interface MessageFns<T> {
+interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  create(base?: DeepPartial<T>): T;
-  fromPartial(object: DeepPartial<T>): T;
 }
