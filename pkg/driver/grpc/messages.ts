@@ -105,12 +105,18 @@ function fromMachineClass(machineClass: wire.MachineClass): MachineClass {
 }
 
 export function toVirtualMachine(vm: VirtualMachine): wire.VirtualMachine {
+  const capacity = Object.entries(vm.capacity ?? {}).filter(([, quantity]) => textOf(quantity) !== '');
   return {
-    providerId: vm.providerID,
-    nodeName: vm.nodeName,
-    addresses: vm.addresses.map(({ type, address }) => ({ type, address })),
-    capacity: { ...vm.capacity },
+    providerId: textOf(vm.providerID),
+    nodeName: textOf(vm.nodeName),
+    addresses: vm.addresses.map(({ type, address }) => ({ type: textOf(type), address: textOf(address) })),
+    capacity: Object.fromEntries(capacity),
   };
+}
+
+/** Drivers may answer what their provider has answered: null is no text, and not the word. */
+function textOf(text: string | null | undefined): string {
+  return text ?? '';
 }
 
 export function fromVirtualMachine(vm: wire.VirtualMachine): VirtualMachine {
@@ -120,8 +126,8 @@ export function fromVirtualMachine(vm: wire.VirtualMachine): VirtualMachine {
 
 export function toListedMachine(vm: ListedMachine): wire.ListedMachine {
   return {
-    providerId: vm.providerID,
-    machineName: vm.machineName,
+    providerId: textOf(vm.providerID),
+    machineName: textOf(vm.machineName),
     machineUid: vm.machineUID ?? '',
     machineNamespace: vm.machineNamespace ?? '',
     state: vm.state ?? '',
