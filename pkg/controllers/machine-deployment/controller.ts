@@ -274,7 +274,7 @@ async function scaleAsRolledBack(deps: RolloutDeps, pass: DeploymentPass): Promi
   const sets = newSet === undefined ? oldSets : [newSet, ...oldSets];
   const total = sumOf(sets, ({ size }) => size);
   const isLowered = sets.some(({ size, desiredNote = size }) => size > 0 && desiredNote > limits.replicas);
-  if (strategy === 'Recreate' && isRecreating(facts) && (total <= limits.replicas || !isLowered)) return false;
+  if (strategy === 'Recreate' && (total > limits.replicas ? !isLowered : isRecreating(facts))) return false;
   const surge = isLowered ? 0 : limits.surge;
   if (strategy === 'InPlaceUpdate') return await scaleOldSets(deps, pass, surge);
   const asOld = { newSet: undefined, oldSets: sets, strategy: 'RollingUpdate', isPaused: true };
@@ -284,8 +284,8 @@ async function scaleAsRolledBack(deps: RolloutDeps, pass: DeploymentPass): Promi
 
 /** Whether a Recreate has begun, and Machines of before are there, which may be going: none of another template is made beside them. */
 function isRecreating({ newSet, oldSets }: ReturnType<typeof scalingFactsOf>): boolean {
-  const hasBegun = (newSet?.size ?? 0) > 0 || oldSets.every(({ size }) => size === 0);
-  return hasBegun && oldSets.some(({ existing }) => existing > 0);
+  const isGrowing = (newSet?.size ?? 0) > 0;
+  return oldSets.some(({ size, existing }) => existing > 0 && (isGrowing || size === 0));
 }
 
 /** Said of a MachineDeployment whose new template would have to reach Machines that never become Nodes. */

@@ -68,7 +68,8 @@ test.each([
   // Of a cluster, with a name after it; and a hash of a name.
   { segment: `${UUID}-worker`, is: false },
   { segment: `${UUID}?vm=shoot-pool-5f7c9d8b64-x2k4q`, is: false },
-  { segment: `${UUID}#${UID}`, is: false },
+  { segment: `${UUID}?vm=shoot-pool-5f7c9d8b64-x2k4q.local`, is: false },
+  { segment: `shoot-pool-5f7c9d8b64-x2k4q.${UUID}`, is: false },
   { segment: '0be4d1c2-beef-5a1b-9c3d-00000000cafe', is: false },
   { segment: 'cn-hangzhou.i-bp1a2b3c4d5e6f7g', is: true },
   { segment: 'ocid1.instance.oc1.iad.anuwcljt5x2k4qabcd', is: true },
@@ -106,6 +107,7 @@ test.each([
   { name: 'instance-pool-5f7c9-x2k4q', segment: `instance-${UUID}` },
   { name: 'shoot--p--westeurope-w-5f7c9-x2k4q', segment: `vm_${UUID}?zone=westeurope-1` },
   { name: 'be', segment: UUID },
+  { name: 'westeurope', segment: `vm_${UUID}?zone=westeurope` },
   { name: 'vm', segment: `urn:vcloud:vm:${UUID}` },
 ])('what stands beside a drawn word, or is in it by chance, makes nothing of $segment that is like $name', (row) => {
   expect(endInOneDrawn(`x:///place/${row.segment}`, `x:///place-a/${row.segment}`, [row.name, UID])).toBe(true);

@@ -27,8 +27,8 @@ export function endInOneDrawn(a: string, b: string, given: readonly string[]): b
   if (isSameVM(a, b) !== true) return false;
   const segment = lastSegment(a);
   const [, word = ''] = DRAWN_UUID.exec(segment) ?? DRAWN_WORD.exec(segment) ?? [];
-  const values = segment.split(/[?&=#]/).slice(1);
-  const isMade = hasPartOf(word, given) || given.some((one) => values.includes(one.toLowerCase()));
+  const isNamed = given.some((one) => one.length >= 2 * PART_LENGTH && segment.includes(one.toLowerCase()));
+  const isMade = hasPartOf(word, given) || isNamed;
   return isDrawn(word) && !isMade;
 }
 

@@ -28,8 +28,8 @@ const IN_PLACE = {
 const UNMADE = { class: { kind: 'MachineClass', name: 'class-9' } };
 
 interface Scene {
-  /** Of the set of revision 1, which is asked for, and of that of the present template. */
-  readonly sizes: readonly [old: number, present: number];
+  /** Of the sets, by revision: the first is asked for, the last is that of the present template. */
+  readonly sizes: readonly number[];
   readonly change?: (d: BuiltMachineDeployment) => void;
   readonly code?: number;
   /** To which the sets were scaled before. */
@@ -38,8 +38,11 @@ interface Scene {
   readonly machines?: readonly Machine[] | undefined;
 }
 
+const NAMES = ['older', 'old', 'new'];
+
 class Refused {
   readonly deps: DeploymentWorld;
+  readonly #names: readonly string[];
 
   constructor({ sizes, change = () => undefined, code = 422, before = 3, machines = [] }: Scene) {
     const owner = machineDeployment((d) => {
@@ -48,7 +51,8 @@ class Refused {
       d.spec.rollbackTo = { revision: 1 };
       change(d);
     });
-    const sets = ['old', 'new'].map((name, i) =>
+    this.#names = NAMES.slice(-sizes.length);
+    const sets = this.#names.map((name, i) =>
       machineSet((s) => {
         Object.assign(s.metadata, { name, uid: name });
         s.metadata.ownerReferences = [controllerReference(owner, API_VERSION, 'MachineDeployment')];
@@ -58,7 +62,7 @@ class Refused {
           'deployment.kubernetes.io/max-replicas': String(before + 1),
         };
         s.spec.replicas = sizes[i] ?? 0;
-        if (i === 0) s.spec.template.spec = { class: { kind: 'MachineClass', name: 'class-0' } };
+        if (name !== 'new') s.spec.template.spec = { class: { kind: 'MachineClass', name: `class-of-${name}` } };
       }),
     );
     this.deps = new DeploymentWorld(owner, { sets, machines });
@@ -71,7 +75,7 @@ class Refused {
   }
 
   get sizes(): readonly number[] {
-    return ['old', 'new'].map((name) => this.deps.machineSets.get(`default/${name}`)?.spec.replicas ?? 0);
+    return this.#names.map((name) => this.deps.machineSets.get(`default/${name}`)?.spec.replicas ?? 0);
   }
 
   /** What the condition of that type says. */
@@ -106,10 +110,12 @@ function running(set: string, count: number): Machine[] {
 }
 
 /** One that is being deleted, for as long as its drain takes. */
-const GOING = machineOf('old', 'going', (m) => {
-  m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
-  m.metadata.finalizers = [MACHINE_FINALIZER];
-});
+function going(set: string): Machine {
+  return machineOf(set, 'going', (m) => {
+    m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+    m.metadata.finalizers = [MACHINE_FINALIZER];
+  });
+}
 
 describe('while a rollback is refused,', () => {
   test.each([
@@ -228,13 +234,19 @@ describe('while a rollback is refused,', () => {
     { what: 'has Machines of both templates', sizes: [2, 2], replicas: 3, to: [2, 2] },
     { what: 'has Machines of both templates', sizes: [2, 1], replicas: 0, to: [0, 0] },
     { what: 'has Machines of the old template still going', sizes: [0, 2], replicas: 4, to: [0, 2] },
+    { what: 'has emptied one of the old sets', sizes: [0, 1, 0], replicas: 3, goes: 'older', to: [0, 1, 0] },
+    { what: 'has not begun, and more than is wanted', sizes: [3, 2, 0], replicas: 3, to: [3, 2, 0] },
+    { what: 'has begun, and more than is wanted', sizes: [0, 3, 2], replicas: 3, to: [0, 3, 2] },
   ] as const)('a Recreate that $what has sets of $to for $replicas replicas', async (row) => {
     const { sizes, replicas, to } = row;
     const scene = new Refused({
       sizes,
       before: 'before' in row ? row.before : 3,
       change: ({ spec }) => void Object.assign(spec, { replicas, strategy: RECREATE }),
-      machines: [...running('old', sizes[0]), ...running('new', sizes[1]), GOING],
+      machines: [
+        ...sizes.flatMap((size, i) => running(NAMES.slice(-sizes.length)[i] ?? '', size)),
+        going('goes' in row ? row.goes : 'old'),
+      ],
     });
 
     await scene.passes(5);

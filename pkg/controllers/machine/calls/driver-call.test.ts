@@ -54,7 +54,7 @@ function start(kind: CallKind, ends: () => Promise<never>) {
     await world.settle();
     return result;
   };
-  return { world, seen, retries, pass };
+  return { world, seen, retries, calls, pass };
 }
 
 /** Annotates the only object of a store, as kubectl does: the generation stays as it is. */
@@ -195,6 +195,43 @@ test.each([
     expect(seen).toEqual({ sent: 1, shown: row.shown, unprepared: row.unprepared, ended: 1 });
   },
 );
+
+describe('a call whose Machine is not shown for a while', () => {
+  /** It is sent, its Machine leaves the cache and is back, and it ends so. */
+  const endsAfterThat = async (kind: CallKind, error: Error) => {
+    const answer = Promise.withResolvers<never>();
+    let calls = 0;
+    const scene = start(kind, () => ((calls += 1) === 1 ? answer.promise : Promise.reject(error)));
+    await scene.pass();
+    for (const { metadata } of scene.world.machines.list()) {
+      scene.calls.forget(metadata.uid);
+      scene.world.activities.forgetAll(`default/${metadata.name}`, undefined);
+    }
+    await scene.pass();
+    answer.reject(error);
+    await scene.world.settle();
+    return scene;
+  };
+
+  test.each(KINDS.flatMap((kind) => FAILURES.map((failure) => ({ kind, ...failure }))))(
+    'is not repeated at once after $name ($kind)',
+    async ({ kind, error }) => {
+      const { seen, pass } = await endsAfterThat(kind, error);
+
+      for (let passes = 0; passes < 3; passes += 1) await pass();
+
+      expect(seen.sent).toBe(1);
+    },
+  );
+
+  test('closes its class if that is exhausted', async () => {
+    const { retries, pass } = await endsAfterThat('create', new DriverError('ResourceExhausted', 'no room'));
+
+    await pass();
+
+    expect(retries.heldClasses()).toHaveLength(1);
+  });
+});
 
 test('a creation that was given up is looked at after its own wait, although its class has run out of something meanwhile', async () => {
   const closed = new GateClosedError('outage', 'target', 'x');

@@ -65,6 +65,7 @@ export class DriverCalls {
     this.#retries.see(resolved);
     const activity = this.#activities.get(uid, kind);
     if (activity === undefined) return waiting(this.#start(ctx, call));
+    this.#retries.resumed(machine, kind, resolved);
     if (activity.state === 'running') return waiting(waitFor(waitingFor.answer));
     const answer = activity.state === 'done' ? { value: activity.result } : answerOf(activity.error, answerIn);
     if (answer !== undefined) {

@@ -143,6 +143,11 @@ export class Retries {
     this.#put(machine, kind, { ...untried(resolved), isOver: last?.isOver ?? true });
   }
 
+  /** The call is under way, or was answered. Its Machine may have been forgotten meanwhile, because it was not shown for a while. */
+  resumed(machine: Machine, kind: CallKind, resolved: ResolvedClass): void {
+    if (this.#lastOf(machine, kind) === undefined) this.sent(machine, kind, resolved);
+  }
+
   /** Whether the call as it was sent last was made of this. */
   wasMadeOf(machine: Machine, kind: CallKind, { fingerprint }: ResolvedClass): boolean {
     return this.#lastOf(machine, kind)?.fingerprint === fingerprint;
