@@ -1,4 +1,4 @@
-import { TEMPLATE_HASH_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
+import { TEMPLATE_HASH_LABEL, UPDATE_RESULT_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { Node } from '../../../pkg/apis/wire.ts';
@@ -452,7 +452,7 @@ export class Ledger {
     const [is, was] = [node, previous].map((one) => at(one, ['spec', 'unschedulable']) === true);
     if (is === was) return;
     if (this.#world.isActing && is === true) this.#cordons.set(name, uid);
-    else if (this.#cordons.get(name) === uid && !this.#world.isActing && is === false && !isUpdated(previous))
+    else if (this.#cordons.get(name) === uid && !this.#world.isActing && is === false && !isGivenBack(node, previous))
       this.find(`Node ${name} was uncordoned although a user has cordoned it`);
     if (is === false) this.#cordons.delete(name);
   }
@@ -493,11 +493,8 @@ function phase({ status }: Machine): string | undefined {
   return status?.currentStatus?.phase;
 }
 
-/** Whether the update in place of a Node has succeeded. */
-function isUpdated(node: StoredObject | undefined): boolean {
-  const conditions = (at(node, ['status', 'conditions']) ?? []) as readonly {
-    readonly type: string;
-    readonly reason?: string;
-  }[]; // of a Node
-  return conditions.some(({ type, reason }) => type === 'InPlaceUpdate' && reason === 'UpdateSuccessful');
+/** Whether a Node is given back that was updated in place: the result goes in the same write. */
+function isGivenBack(node: StoredObject, previous: StoredObject | undefined): boolean {
+  const [result, before] = [node, previous].map((one) => at(one, ['metadata', 'labels', UPDATE_RESULT_LABEL]));
+  return before === 'successful' && result === undefined;
 }
