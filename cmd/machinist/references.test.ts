@@ -64,3 +64,10 @@ describe('what is typed', () => {
     expect(requireNames({ named: [{ kind: NODE, name: 'a' }] }, KINDS)).toHaveLength(1);
   });
 });
+
+test.each([
+  { kind: NODE, printed: 'node/a' },
+  { kind: MACHINE, printed: 'machine.machine.sapcloud.io/a' },
+])('an object is printed as $printed, as kubectl does', ({ kind, printed }) => {
+  expect(objectName(kind, 'a')).toBe(printed);
+});
