@@ -84,6 +84,17 @@ class Refused {
     return status?.conditions?.find((one) => one.type === type)?.reason;
   }
 
+  /** What that condition says after each of eight passes, with so long between them. */
+  async told(type: string, pauseMs: number): Promise<readonly (string | undefined)[]> {
+    const told: (string | undefined)[] = [];
+    for (let passes = 0; passes < 8; passes += 1) {
+      await this.deps.pass();
+      told.push(this.reason(type));
+      this.deps.clock.advance(pauseMs);
+    }
+    return told;
+  }
+
   async passes(count: number): Promise<void> {
     for (let passes = 0; passes < count; passes += 1) await this.deps.pass();
   }
@@ -196,12 +207,7 @@ describe('while a rollback is refused,', () => {
     const scene = new Refused({ sizes: [3, 0], change: ({ spec }) => void (spec.template.spec = UNMADE) });
     refuseSets(scene, 500);
 
-    const told: unknown[] = [];
-    for (let passes = 0; passes < 8; passes += 1) {
-      await scene.deps.pass();
-      told.push(scene.reason('ReplicaFailure'));
-      scene.deps.clock.advance(11_000);
-    }
+    const told = await scene.told('ReplicaFailure', 11_000);
 
     expect(new Set(told.slice(4))).toEqual(new Set(['ChangeRefused']));
   });
@@ -274,12 +280,7 @@ describe('while a rollback is refused,', () => {
     });
     scene.deps.machineDeployments.put(first);
 
-    const told: unknown[] = [];
-    for (let passes = 0; passes < 8; passes += 1) {
-      await scene.deps.pass();
-      told.push(scene.reason('Progressing'));
-      scene.deps.clock.advance(120_000);
-    }
+    const told = await scene.told('Progressing', 120_000);
 
     expect(new Set(told.slice(3))).toEqual(new Set(['WaitingForUpdateOrder']));
   });
