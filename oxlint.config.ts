@@ -30,7 +30,7 @@ export const APIS = readdirSync(path.join(import.meta.dirname, 'pkg/worlds'), { 
   .map(({ name }) => name);
 
 /** The order in the folder of each of them, as far as it has these. */
-export const API_TIERS = [['api'], ['runtime'], ['controllers', 'driver']];
+export const API_TIERS = [['api'], ['runtime'], ['controllers', 'driver'], ['describe']];
 
 /** Folders with an order of their own inside. What stands flat in one is bound by the order around it alone. */
 export const INNER_TIERS: Readonly<Record<string, readonly (readonly string[])[]>> = {

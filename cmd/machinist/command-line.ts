@@ -17,7 +17,7 @@ import { topCommand } from './top/command.ts';
 import { treeCommand } from './tree/command.ts';
 import { tryCommand } from './try/command.ts';
 import { version } from './version.ts';
-import { WORLD_FLAGS } from '../../pkg/worlds/flags.ts';
+import { WORLD_FLAGS } from '../../pkg/worlds/index.ts';
 
 /** All commands, without their work, which is loaded when it is run. */
 export function machinistProgram(): Command {

@@ -11,7 +11,7 @@ import { autoscaler } from '../../pkg/autoscaler/index.ts';
 import { controllers } from '../../pkg/controllers/index.ts';
 import { CellsProcess } from '../../pkg/operator/cells/cells-process.ts';
 import { Operator } from '../../pkg/operator/operator.ts';
-import { WORLDS } from '../../pkg/worlds/index.ts';
+import { WORLDS } from '../../pkg/worlds/served.ts';
 import { statusPage } from '../../pkg/status-page/index.ts';
 import { version } from './version.ts';
 

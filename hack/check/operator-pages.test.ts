@@ -20,7 +20,7 @@ import * as clusterAPITags from '../../pkg/worlds/cluster-api/driver/tags.ts';
 import { CLAIM as ironCoreClaim } from '../../pkg/worlds/ironcore/controllers/machine/keys.ts';
 import { TAGS as ironCoreTags } from '../../pkg/worlds/ironcore/driver/tags.ts';
 import * as kwokTags from '../../packages/providers/kwok/tags.ts';
-import { WORLD_FLAGS } from '../../pkg/worlds/flags.ts';
+import { WORLD_FLAGS } from '../../pkg/worlds/index.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const read = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8');

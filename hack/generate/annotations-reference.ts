@@ -7,7 +7,8 @@ import * as kwokTags from '../../packages/providers/kwok/tags.ts';
 import { textOf } from './comments.ts';
 import { formatted, PROSE } from './format.ts';
 import { table } from './table.ts';
-import { type KeyFile, WORLDS } from './worlds.ts';
+import type { KeyFile } from './worlds/generated-world.ts';
+import { WORLDS } from './worlds/index.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 

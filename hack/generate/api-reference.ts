@@ -3,7 +3,7 @@ import { DEFINITIONS } from './crds/all.ts';
 import type { Definition } from './crds/definition.ts';
 import type { Rule, Schema } from './crds/schema.ts';
 import { table } from './table.ts';
-import { WORLDS } from './worlds.ts';
+import { WORLDS } from './worlds/index.ts';
 
 const INTRODUCTION = `# API
 

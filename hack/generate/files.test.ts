@@ -7,7 +7,7 @@ import { parseAllDocuments } from 'yaml';
 import { DEFINITIONS } from './crds/all.ts';
 import type { Schema } from './crds/schema.ts';
 import { generatedFiles } from './files.ts';
-import { WORLDS } from './worlds.ts';
+import { WORLDS } from './worlds/index.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 

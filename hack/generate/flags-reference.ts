@@ -1,6 +1,6 @@
 import { defaultOf, type Flag, type Program } from '../../pkg/operator/config/flag.ts';
 import { flagsWith, IGNORED_FLAGS } from '../../pkg/operator/config/flags.ts';
-import { WORLD_FLAGS } from '../../pkg/worlds/flags.ts';
+import { WORLD_FLAGS } from '../../pkg/worlds/index.ts';
 import { formatDuration } from '../../pkg/apis/duration.ts';
 import { table } from './table.ts';
 

@@ -29,7 +29,7 @@ import { unmanagedNodeMetrics } from '../../pkg/controllers/safety/unmanaged-nod
 import { servedDriverMetrics } from '../../pkg/base/metrics/served-driver.ts';
 import { createRegistry } from '../../pkg/base/metrics/registry.ts';
 import { table } from './table.ts';
-import { WORLDS } from './worlds.ts';
+import { WORLDS } from './worlds/index.ts';
 
 const INTRODUCTION = `# Metrics
 

@@ -1,5 +1,5 @@
 import { allRoleFiles } from '../../pkg/operator/preflight/permissions.ts';
-import { WORLDS } from '../../pkg/worlds/index.ts';
+import { WORLDS } from '../../pkg/worlds/served.ts';
 import type { Grant, Role, RoleFile } from '../../pkg/operator/preflight/roles/role.ts';
 import { formatted, PROSE } from './format.ts';
 import { table } from './table.ts';

@@ -13,9 +13,9 @@ import { ConfiguredDrivers } from '../driver/drivers.ts';
 import { silentLogger } from '../base/log/logger.ts';
 import type { Operator } from '../operator/operator.ts';
 import { secureRandom } from '../base/random/random.ts';
-import { WORLDS } from '../worlds/index.ts';
+import { WORLDS } from '../worlds/served.ts';
 import { controllers } from './index.ts';
-import { WORLD_FLAGS } from '../worlds/flags.ts';
+import { WORLD_FLAGS } from '../worlds/index.ts';
 import { singleTarget } from '../kube/targets/targets.ts';
 
 const OF_OTHERS = WORLD_FLAGS.flatMap(controllersIn);

@@ -8,7 +8,7 @@ import { optionalMember } from '../apis/optional-member.ts';
 import { explain } from '../controllers/machine/explain/explain.ts';
 import { conditionOf } from '../work/reconcile/conditions.ts';
 import { type Attention, attentionOf } from './attention.ts';
-import { explanationOf, type DescribedExplanation } from './described-explanation.ts';
+import { explanationOf, type DescribedExplanation } from './describe/described-explanation.ts';
 import { progressOf, rolloutOf, troublesOf } from './rollout.ts';
 import { trouble, type Trouble } from './trouble.ts';
 import { isPreserved } from '../controllers/machine-facts/preserved.ts';

@@ -2,7 +2,7 @@ import type { Attention } from '../fleet/attention.ts';
 import type { MachineWork } from '../fleet/machine-work.ts';
 import type { ExhaustedClass, OpenDrain, WaitingRetry } from '../health/work-in-progress.ts';
 import type { PendingAlert } from '../fleet/alerts.ts';
-import type { DescribedExplanation } from '../fleet/described-explanation.ts';
+import type { DescribedExplanation } from '../fleet/describe/described-explanation.ts';
 
 /*
  * What the page shows, as it is sent to the browser. Times are RFC 3339; keys are `NAMESPACE/NAME`. There is nothing in it of Secrets, of

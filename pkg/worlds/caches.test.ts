@@ -5,9 +5,9 @@ import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE } from './ironcore/contr
 import { alsoReadBy } from '../operator/caches.ts';
 import { OWN_KINDS } from '../operator/cached/own.ts';
 import { TARGET_KINDS } from '../operator/cached/target.ts';
-import { WORLDS } from './index.ts';
+import { WORLDS } from './served.ts';
 import { configFrom } from '../operator/config/config.ts';
-import { WORLD_FLAGS } from './flags.ts';
+import { WORLD_FLAGS } from './index.ts';
 
 const { volumeAttachments } = TARGET_KINDS;
 const TABLES = [OWN_KINDS, ...WORLDS.map(({ kinds }) => kinds), { volumeAttachments }];

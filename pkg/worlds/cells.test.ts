@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { configFrom } from '../operator/config/config.ts';
-import { WORLD_FLAGS } from './flags.ts';
+import { WORLD_FLAGS } from './index.ts';
 
 const BASE = { cells: 'shoot', 'cell-kubeconfig-secret': 'kubeconfig', 'control-kubeconfig': 'file' };
 

@@ -1,7 +1,10 @@
-import type { ServedWorld } from '../controllers/world.ts';
-import { CLUSTER_API } from './cluster-api/world.ts';
-import { IRONCORE } from './ironcore/world.ts';
-import { MIRANTIS } from './mirantis/world.ts';
+import { CLUSTER_API_LISTED } from './cluster-api/listed.ts';
+import { IRONCORE_LISTED } from './ironcore/listed.ts';
+import type { ListedWorld } from './listed-world.ts';
+import { MIRANTIS_LISTED } from './mirantis/listed.ts';
 
-/** All APIs that are served beside ours. */
-export const WORLDS: readonly ServedWorld[] = [MIRANTIS, CLUSTER_API, IRONCORE];
+/** All APIs that are served beside ours: no other list has them. */
+export const LISTED_WORLDS: readonly ListedWorld[] = [MIRANTIS_LISTED, CLUSTER_API_LISTED, IRONCORE_LISTED];
+
+/** What they have on the command line. */
+export const WORLD_FLAGS = LISTED_WORLDS.map(({ flags }) => flags);

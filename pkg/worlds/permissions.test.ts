@@ -10,9 +10,9 @@ import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE } from './ironcore/contr
 import { describeMissing } from '../operator/preflight/missing-grants.ts';
 import { type Permission, permissionsOf as permissionsWith } from '../operator/preflight/permissions.ts';
 import type { Workload } from '../operator/preflight/workload.ts';
-import { WORLDS } from './index.ts';
+import { WORLDS } from './served.ts';
 import { configFrom } from '../operator/config/config.ts';
-import { WORLD_FLAGS } from './flags.ts';
+import { WORLD_FLAGS } from './index.ts';
 
 const permissionsOf = (workload: Workload): readonly Permission[] => permissionsWith(workload, WORLDS);
 

@@ -10,8 +10,8 @@ import { controllers } from '../../pkg/controllers/index.ts';
 import type { ServedWorld } from '../../pkg/controllers/world.ts';
 import type { OperatorHooks } from '../../pkg/operator/manager-process.ts';
 import { Operator } from '../../pkg/operator/operator.ts';
-import { WORLDS } from '../../pkg/worlds/index.ts';
-import { WORLD_FLAGS } from '../../pkg/worlds/flags.ts';
+import { WORLDS } from '../../pkg/worlds/served.ts';
+import { WORLD_FLAGS } from '../../pkg/worlds/index.ts';
 
 /** How a manager is run. */
 export interface RunOptions {

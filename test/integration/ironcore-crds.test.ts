@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Api, ApiAnswer } from '../../hack/control-plane/api.ts';
 import { applyManifests, parseManifests, readManifests } from '../../hack/control-plane/apply.ts';
 import { startControlPlane, type ControlPlane } from '../../hack/control-plane/control-plane.ts';
-import { WORLDS } from '../../hack/generate/worlds.ts';
+import { WORLDS } from '../../hack/generate/worlds/index.ts';
 import type { IronCoreMachine } from '../../pkg/worlds/ironcore/api/machine.ts';
 import type { IronCoreMachineClass } from '../../pkg/worlds/ironcore/api/machine-class.ts';
 import type { IronCoreMachinePool } from '../../pkg/worlds/ironcore/api/machine-pool.ts';

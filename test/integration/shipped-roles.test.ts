@@ -7,14 +7,14 @@ import type { Api } from '../../hack/control-plane/api.ts';
 import { applyManifests, parseManifests, readManifests } from '../../hack/control-plane/apply.ts';
 import { AccessReviewer } from '../../pkg/kube/client/access-review.ts';
 import { permissionsOf } from '../../pkg/operator/preflight/permissions.ts';
-import { WORLDS } from '../../pkg/worlds/index.ts';
+import { WORLDS } from '../../pkg/worlds/served.ts';
 import { review } from '../../pkg/operator/preflight/refused.ts';
 import { connect, namespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { KubeSession } from './kube-session.ts';
 import { allows, asMachinist, grant, moveTo } from './shipped-roles.ts';
 import { configFrom } from '../../pkg/operator/config/config.ts';
-import { WORLD_FLAGS } from '../../pkg/worlds/flags.ts';
+import { WORLD_FLAGS } from '../../pkg/worlds/index.ts';
 
 const DEPLOY = join(import.meta.dirname, '../../deploy');
 const AUTOSCALER = join(DEPLOY, 'autoscaler');

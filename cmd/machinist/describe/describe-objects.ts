@@ -13,7 +13,8 @@ import type { DescribeOptions } from './command.ts';
 import { DESCRIBED_KINDS, describedKind, type ReadWork } from './described-kinds.ts';
 import { describeGone } from './gone.ts';
 import { readWork } from './read-work.ts';
-import { type DescribedKind, printDescription, type PrintedDescription } from './print-description.ts';
+import type { DescribedKind } from '../../../pkg/fleet/describe/described-kind.ts';
+import { printDescription, type PrintedDescription } from './print-description.ts';
 
 /** How many objects are read at once. */
 const AT_ONCE = 10;

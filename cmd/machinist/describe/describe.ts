@@ -1,14 +1,14 @@
 import { machines, machineDeployments, machineSets } from '../../../pkg/kube/client/resource.ts';
 import type { WorkInProgress } from '../../../pkg/health/work-in-progress.ts';
 import { describe, type Description } from './description.ts';
-import type { DescribedKind } from './print-description.ts';
+import type { DescribedKind } from '../../../pkg/fleet/describe/described-kind.ts';
 import { renderDescription } from './render.ts';
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../pkg/apis/meta.ts';
 import type { Reader } from '../../../pkg/kube/client/client.ts';
 import { workOfMachine } from '../../../pkg/fleet/machine-work.ts';
 import { describedCell } from './described-cell.ts';
-import { isAnswer } from './read-named.ts';
+import { isAnswer } from '../../../pkg/fleet/describe/read-named.ts';
 
 /** `all`: what the processes of the manager do. */
 export function describedMachine(all: Promise<readonly WorkInProgress[]>): DescribedKind<Machine, Description> {

@@ -1,8 +1,7 @@
 import type { WorkInProgress } from '../../../pkg/health/work-in-progress.ts';
-import { clusterAPIClusters, clusterAPIMachines } from '../../../pkg/worlds/cluster-api/api/resources.ts';
-import { ironCoreMachines } from '../../../pkg/worlds/ironcore/api/resources.ts';
+import { LISTED_WORLDS } from '../../../pkg/worlds/index.ts';
 import { type KindName, MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, MACHINE_SET, NODE, ofWorld } from '../kinds.ts';
-import type { DescribedKind } from './print-description.ts';
+import type { DescribedKind } from '../../../pkg/fleet/describe/described-kind.ts';
 
 /** What the manager does, read once, when it is first asked for. */
 export type ReadWork = () => Promise<readonly WorkInProgress[]>;
@@ -18,15 +17,9 @@ const OTHERS: ReadonlyMap<KindName, LoadDescribed> = new Map<KindName, LoadDescr
   [MACHINE_SET, async (work) => (await import('./machine-owner.ts')).describedMachineSet(work())],
   [MACHINE_CLASS, async () => (await import('./machine-class.ts')).describedMachineClass],
   [NODE, loadMachine],
-  [ofWorld('ironcore', ironCoreMachines), async () => (await import('./ironcore-machine.ts')).describedIronCoreMachine],
-  [
-    ofWorld('cluster-api', clusterAPIMachines),
-    async () => (await import('./cluster-api-machine.ts')).describedClusterAPIMachine,
-  ],
-  [
-    ofWorld('cluster-api', clusterAPIClusters),
-    async () => (await import('./cluster-api-cluster.ts')).describedClusterAPICluster,
-  ],
+  ...LISTED_WORLDS.flatMap(({ name, described }) =>
+    described.map(({ resource, load }): [KindName, LoadDescribed] => [ofWorld(name, resource), load]),
+  ),
 ]);
 
 /** What can be described. */

@@ -3,10 +3,15 @@ import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../pkg/apis/meta.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
 import type { DescribedCell } from './described-cell.ts';
-import { describedCondition, eventsOf, type DescribedCondition, type DescribedEvent } from './described.ts';
+import {
+  describedCondition,
+  eventsOf,
+  type DescribedCondition,
+  type DescribedEvent,
+} from '../../../pkg/fleet/describe/described.ts';
 import { explain } from '../../../pkg/controllers/machine/explain/explain.ts';
 import { optionalMember } from '../../../pkg/apis/optional-member.ts';
-import { explanationOf, type DescribedExplanation } from '../../../pkg/fleet/described-explanation.ts';
+import { explanationOf, type DescribedExplanation } from '../../../pkg/fleet/describe/described-explanation.ts';
 import type { MachineWork } from '../../../pkg/fleet/machine-work.ts';
 
 /** What `machinist describe machine` tells; printed as it is with `-o json`. */

@@ -6,10 +6,10 @@ import type { Resource } from '../../../pkg/apis/resource.ts';
 import { optionalMember } from '../../../pkg/apis/optional-member.ts';
 import { ageOf } from '../../../pkg/fleet/age.ts';
 import type { CommandCluster } from '../command-cluster.ts';
-import { type DescribedEvent, eventsOf } from './described.ts';
-import { eventLines, fieldLines } from './layout.ts';
+import { type DescribedEvent, eventsOf } from '../../../pkg/fleet/describe/described.ts';
+import { eventLines, fieldLines } from '../../../pkg/fleet/describe/layout.ts';
 import type { PrintedDescription } from './print-description.ts';
-import { isAnswer } from './read-named.ts';
+import { isAnswer } from '../../../pkg/fleet/describe/read-named.ts';
 
 /** What Events still tell of an object that no longer exists; printed as it is with `-o json`. */
 export interface GoneDescription {

@@ -3,9 +3,9 @@ import { MACHINE_FINALIZER } from '../../../pkg/apis/machine/v1alpha1/labels.ts'
 import type { MachineClass, SecretReference } from '../../../pkg/apis/machine/v1alpha1/machine-class.ts';
 import { machineClasses, machines } from '../../../pkg/kube/client/resource.ts';
 import { optionalMember } from '../../../pkg/apis/optional-member.ts';
-import { type DescribedEvent, eventsOf } from './described.ts';
-import { eventLines, fieldLines } from './layout.ts';
-import type { DescribedKind } from './print-description.ts';
+import { type DescribedEvent, eventsOf } from '../../../pkg/fleet/describe/described.ts';
+import { eventLines, fieldLines } from '../../../pkg/fleet/describe/layout.ts';
+import type { DescribedKind } from '../../../pkg/fleet/describe/described-kind.ts';
 
 /** What `machinist describe` tells of a MachineClass; printed as it is with `-o json`. */
 interface ClassDescription {

@@ -9,9 +9,14 @@ import type { WorkInProgress } from '../../../pkg/health/work-in-progress.ts';
 import { treeOf, type TreeNode } from '../../../pkg/fleet/tree.ts';
 import { renderTree } from '../tree/render.ts';
 import { cellText, type DescribedCell, describedCell } from './described-cell.ts';
-import { describedCondition, type DescribedCondition, type DescribedEvent, eventsOf } from './described.ts';
-import { conditionLines, eventLines, fieldLines } from './layout.ts';
-import type { DescribedKind } from './print-description.ts';
+import {
+  describedCondition,
+  type DescribedCondition,
+  type DescribedEvent,
+  eventsOf,
+} from '../../../pkg/fleet/describe/described.ts';
+import { conditionLines, eventLines, fieldLines } from '../../../pkg/fleet/describe/layout.ts';
+import type { DescribedKind } from '../../../pkg/fleet/describe/described-kind.ts';
 
 /** What `machinist describe` tells of a MachineDeployment or a MachineSet; printed as it is with `-o json`. */
 interface OwnerDescription {

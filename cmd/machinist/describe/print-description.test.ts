@@ -7,7 +7,8 @@ import { ApiError } from '../../../pkg/kube/client/errors.ts';
 import { machines } from '../../../pkg/kube/client/resource.ts';
 import type { CommandCluster } from '../command-cluster.ts';
 import { describe, type Description } from './description.ts';
-import { type DescribedKind, printDescription } from './print-description.ts';
+import type { DescribedKind } from '../../../pkg/fleet/describe/described-kind.ts';
+import { printDescription } from './print-description.ts';
 import { renderDescription } from './render.ts';
 
 const KIND: DescribedKind<Machine, Description> = {

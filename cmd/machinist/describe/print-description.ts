@@ -1,18 +1,10 @@
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
+import type { DescribedKind } from '../../../pkg/fleet/describe/described-kind.ts';
 import type { ObjectRef, Reader } from '../../../pkg/kube/client/client.ts';
 import { ApiError } from '../../../pkg/kube/client/errors.ts';
 import { events } from '../../../pkg/kube/client/resource.ts';
-import type { Resource } from '../../../pkg/apis/resource.ts';
 import type { CommandCluster } from '../command-cluster.ts';
-
-/** What describes a kind; without types, any. */
-export interface DescribedKind<T extends KubeObject = KubeObject, Description = unknown> {
-  readonly resource: Resource<T>;
-  /** What is read beside the object and its Events, and what is made of all of it as it was at `nowMs`. */
-  describe(reader: Reader, object: T, told: readonly Event[], nowMs: () => number): Promise<Description>;
-  render(description: Description, nowMs: number): string;
-}
 
 /** An object as it is described to people and to programs. */
 export interface PrintedDescription {

@@ -2,7 +2,13 @@ import { fromTimestamp } from '../../../pkg/base/clock/clock.ts';
 import { ageOf } from '../../../pkg/fleet/age.ts';
 import { humanDuration } from '../../../pkg/fleet/human-duration.ts';
 import type { MachineWork } from '../../../pkg/fleet/machine-work.ts';
-import { conditionLines, eventLines, explanationFields, type Field, fieldLines } from './layout.ts';
+import {
+  conditionLines,
+  eventLines,
+  explanationFields,
+  type Field,
+  fieldLines,
+} from '../../../pkg/fleet/describe/layout.ts';
 import { cellText } from './described-cell.ts';
 import type { Description } from './description.ts';
 

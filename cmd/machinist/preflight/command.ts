@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 
 import { withFlags } from '../../../pkg/operator/config/command-line.ts';
-import { WORLD_FLAGS } from '../../../pkg/worlds/flags.ts';
+import { WORLD_FLAGS } from '../../../pkg/worlds/index.ts';
 
 /** What `preflight` takes besides the flags of `machinist run`. */
 export interface PreflightOptions {

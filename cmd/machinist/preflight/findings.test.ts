@@ -4,7 +4,7 @@ import type { MachineClass } from '../../../pkg/apis/machine/v1alpha1/machine-cl
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Lease } from '../../../pkg/apis/wire.ts';
 import { type Permission, permissionsOf } from '../../../pkg/operator/preflight/permissions.ts';
-import { WORLDS } from '../../../pkg/worlds/index.ts';
+import { WORLDS } from '../../../pkg/worlds/served.ts';
 import {
   classFindings,
   clockFinding,
@@ -27,7 +27,7 @@ import {
 } from './findings.ts';
 import { renderFindings, renderJSON } from './render.ts';
 import { configFrom } from '../../../pkg/operator/config/config.ts';
-import { WORLD_FLAGS } from '../../../pkg/worlds/flags.ts';
+import { WORLD_FLAGS } from '../../../pkg/worlds/index.ts';
 
 const error = { error: 'connection refused' };
 const NOW = Date.parse('2026-01-01T00:00:00Z');

@@ -13,7 +13,7 @@ import { missingByFile } from '../../../pkg/operator/preflight/missing-grants.ts
 import type { Permission } from '../../../pkg/operator/preflight/permissions.ts';
 import type { NeededKind } from '../../../pkg/operator/world.ts';
 import { MIN_MACHINES } from '../../../pkg/controllers/machine-facts/nodes-in-target.ts';
-import { WORLDS } from '../../../pkg/worlds/index.ts';
+import { WORLDS } from '../../../pkg/worlds/served.ts';
 import { versionsOf } from '../../../pkg/kube/client/resource.ts';
 import { humanDuration } from '../../../pkg/fleet/human-duration.ts';
 

@@ -24,7 +24,7 @@ import { cellEndpoint } from '../../../pkg/operator/cells/cell-kubeconfig.ts';
 import { type CellsConfig, CellSettingsError } from '../../../pkg/operator/config/cells.ts';
 import { cellPermissions, type Permission } from '../../../pkg/operator/preflight/permissions.ts';
 import { refusedOf } from '../../../pkg/operator/preflight/refused.ts';
-import { WORLDS } from '../../../pkg/worlds/index.ts';
+import { WORLDS } from '../../../pkg/worlds/served.ts';
 import { isRenewed } from '../manager-leases.ts';
 import { find, read, TIMEOUT_MS } from './ask.ts';
 import {

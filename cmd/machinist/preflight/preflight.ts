@@ -22,7 +22,7 @@ import { createRegistry } from '../../../pkg/base/metrics/registry.ts';
 import { type ClusterAccess, type Clusters, openClusters } from '../../../pkg/operator/clusters.ts';
 import { type Schema, unknownFields } from '../../../pkg/operator/preflight/known-fields.ts';
 import { type Permission, permissionsOf } from '../../../pkg/operator/preflight/permissions.ts';
-import { WORLDS } from '../../../pkg/worlds/index.ts';
+import { WORLDS } from '../../../pkg/worlds/served.ts';
 import { workloadOf } from '../../../pkg/operator/preflight/workload.ts';
 import { refusedOf } from '../../../pkg/operator/preflight/refused.ts';
 import { MACHINE_LEASE, servesOwnKinds } from '../../../pkg/kube/leader/names.ts';

@@ -12,7 +12,7 @@ import type { MachineSet } from '../../../pkg/apis/machine/v1alpha1/machine-set.
 import { controllerOf } from '../../../pkg/apis/meta.ts';
 import { ageOf } from '../../../pkg/fleet/age.ts';
 import { CommandError } from '../command-error.ts';
-import { alignedLines } from '../describe/layout.ts';
+import { alignedLines } from '../../../pkg/fleet/describe/layout.ts';
 import { shown } from './target.ts';
 
 /** Why a revision was made, if anyone who made it said so. */

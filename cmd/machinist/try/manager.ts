@@ -18,11 +18,11 @@ import { createLogger, type Logger } from '../../../pkg/base/log/logger.ts';
 import { createRegistry } from '../../../pkg/base/metrics/registry.ts';
 import { servedDriverMetrics } from '../../../pkg/base/metrics/served-driver.ts';
 import { Operator } from '../../../pkg/operator/operator.ts';
-import { WORLDS } from '../../../pkg/worlds/index.ts';
+import { WORLDS } from '../../../pkg/worlds/served.ts';
 import { CommandError } from '../command-error.ts';
 import { version } from '../version.ts';
 import { NAMESPACE } from './objects.ts';
-import { WORLD_FLAGS } from '../../../pkg/worlds/flags.ts';
+import { WORLD_FLAGS } from '../../../pkg/worlds/index.ts';
 
 /** Without the one that marks Nodes which no Machine has: those of the cluster are none of our business. */
 const CONTROLLERS = 'machine-deployment,machine-set,safety.overshoot,machine,machine-class,secret,safety.orphan-vms';

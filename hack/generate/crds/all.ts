@@ -1,4 +1,4 @@
-import { WORLDS } from '../worlds.ts';
+import { WORLDS } from '../worlds/index.ts';
 import { customResourceDefinition, fileName, toYaml } from './definition.ts';
 import { machine } from './machine.ts';
 import { machineClass } from './machine-class.ts';

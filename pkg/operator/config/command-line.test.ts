@@ -3,7 +3,7 @@ import { Command, CommanderError } from 'commander';
 
 import { usageExitCode, normalizeFlags, type ParsedCommandLine, withFlags } from './command-line.ts';
 import type { Program } from './flag.ts';
-import { WORLD_FLAGS } from '../../worlds/flags.ts';
+import { WORLD_FLAGS } from '../../worlds/index.ts';
 
 /** Parses `argv` as `program` would; what it printed on refusal is in the error. */
 async function parse(argv: readonly string[], program: Program = 'machinist run'): Promise<ParsedCommandLine> {

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { CLUSTER_API_FLAGS } from '../../worlds/cluster-api/controllers/flags.ts';
 import { IRONCORE_FLAGS } from '../../worlds/ironcore/controllers/flags.ts';
-import { WORLD_FLAGS } from '../../worlds/flags.ts';
+import { WORLD_FLAGS } from '../../worlds/index.ts';
 import { type Config, configFrom as readConfig } from './config.ts';
 import { OWN_CONTROLLERS } from './controllers.ts';
 import { controllersIn } from './flag-section.ts';

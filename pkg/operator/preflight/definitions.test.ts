@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 
 import * as own from '../../kube/client/resource.ts';
-import { WORLDS } from '../../worlds/index.ts';
+import { WORLDS } from '../../worlds/served.ts';
 import { definitionFile } from './definitions.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');

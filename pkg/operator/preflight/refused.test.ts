@@ -5,7 +5,7 @@ import { ApiError } from '../../kube/client/errors.ts';
 import { type Permission, permissionsOf } from './permissions.ts';
 import { refusedOf, review } from './refused.ts';
 import { configFrom } from '../config/config.ts';
-import { WORLD_FLAGS } from '../../worlds/flags.ts';
+import { WORLD_FLAGS } from '../../worlds/index.ts';
 
 const permissions = permissionsOf(
   {

@@ -7,7 +7,7 @@ import type { Simulation } from '../../../packages/providers/sim/simulation.ts';
 import type { ServedWorld } from '../../../pkg/controllers/world.ts';
 import type { Endpoint } from '../../../pkg/kube/client/endpoint.ts';
 import { hexOf } from '../../../pkg/base/random/random.ts';
-import { WORLDS } from '../../../pkg/worlds/index.ts';
+import { WORLDS } from '../../../pkg/worlds/served.ts';
 import type { APIRequest, SimulatedAPIServer } from '../api-server/api-server.ts';
 import { type RequestFault, SimulatedConnection } from './network.ts';
 import type { DriverProcess } from './driver-process.ts';

@@ -17,7 +17,7 @@ import type { OperatorOptions } from '../../../pkg/operator/manager-process.ts';
 import { Operator } from '../../../pkg/operator/operator.ts';
 import type { Random } from '../../../pkg/base/random/random.ts';
 import type { VirtualClock } from './virtual-clock.ts';
-import { WORLD_FLAGS } from '../../../pkg/worlds/flags.ts';
+import { WORLD_FLAGS } from '../../../pkg/worlds/index.ts';
 
 /** Connections to a server, and how many of their requests have not ended. */
 export type Connection = Dispatcher & { readonly open: number };

@@ -7,7 +7,7 @@ import { isBeingDeleted } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { conditionOf } from '../../../work/reconcile/conditions.ts';
 import { notReconciled, sentence } from './explain.ts';
-import type { GivenExplanation } from '../../../fleet/described-explanation.ts';
+import type { GivenExplanation } from '../../../fleet/describe/described-explanation.ts';
 
 /** What is known beside a Cluster; unknown: who asks may not read it. */
 export interface AroundCluster {

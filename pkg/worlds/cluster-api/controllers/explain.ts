@@ -5,7 +5,7 @@ import type { ClusterAPIMachine, ClusterAPIMachineStatus } from '../api/machine.
 import { hasFinalizer } from '../../../apis/finalizers.ts';
 import { isBeingDeleted, type KubeObject } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
-import type { GivenExplanation } from '../../../fleet/described-explanation.ts';
+import type { GivenExplanation } from '../../../fleet/describe/described-explanation.ts';
 
 /** What is known of the Cluster that a Machine names: it, that there is none of its name, or nothing. */
 export type ClusterLookup = ClusterAPICluster | 'missing' | 'unknown';

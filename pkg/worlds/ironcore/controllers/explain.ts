@@ -6,7 +6,7 @@ import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { IRONCORE_SCHEDULER_LEASE } from './leases.ts';
 import { conditionOf } from '../../../work/reconcile/conditions.ts';
 import { scheduledCondition } from './scheduled-condition.ts';
-import type { GivenExplanation } from '../../../fleet/described-explanation.ts';
+import type { GivenExplanation } from '../../../fleet/describe/described-explanation.ts';
 
 /** What is known of the pool that a Machine has: it, that there is none of its name, or nothing. */
 export type CachedPool = IronCoreMachinePool | 'missing' | 'unknown';

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 
-import type { ClusterAPIMachine } from '../../../pkg/worlds/cluster-api/api/machine.ts';
-import type { ClusterLookup } from '../../../pkg/worlds/cluster-api/controllers/explain.ts';
-import { clusterAPIDescription, renderClusterAPI } from './cluster-api-machine.ts';
+import type { ClusterAPIMachine } from '../api/machine.ts';
+import type { ClusterLookup } from '../controllers/explain.ts';
+import { clusterAPIDescription, renderClusterAPI } from './machine.ts';
 
 const THEN = '2026-01-01T00:00:00Z';
 const NOW_MS = Date.parse('2026-01-01T00:10:00Z');

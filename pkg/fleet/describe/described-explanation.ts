@@ -1,5 +1,5 @@
-import { optionalMember } from '../apis/optional-member.ts';
-import { toTimestamp } from '../base/clock/clock.ts';
+import { optionalMember } from '../../apis/optional-member.ts';
+import { toTimestamp } from '../../base/clock/clock.ts';
 
 /** What is said of an object when somebody asks. */
 export interface GivenExplanation {

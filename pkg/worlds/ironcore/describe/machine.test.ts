@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
-import type { IronCoreMachine } from '../../../pkg/worlds/ironcore/api/machine.ts';
-import { ironCoreDescription, renderIronCore } from './ironcore-machine.ts';
+import type { IronCoreMachine } from '../api/machine.ts';
+import { ironCoreDescription, renderIronCore } from './machine.ts';
 
 const NOW = Date.parse('2026-01-01T00:10:00Z');
 const EARLIER = '2026-01-01T00:09:00Z';

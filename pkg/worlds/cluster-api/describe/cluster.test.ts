@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 
-import type { ClusterAPICluster } from '../../../pkg/worlds/cluster-api/api/cluster.ts';
-import type { AroundCluster } from '../../../pkg/worlds/cluster-api/controllers/explain-cluster.ts';
-import type { Reader } from '../../../pkg/kube/client/client.ts';
-import { aroundCluster, clusterDescription, renderCluster } from './cluster-api-cluster.ts';
+import type { ClusterAPICluster } from '../api/cluster.ts';
+import type { AroundCluster } from '../controllers/explain-cluster.ts';
+import type { Reader } from '../../../kube/client/client.ts';
+import { aroundCluster, clusterDescription, renderCluster } from './cluster.ts';
 
 const THEN = '2026-01-01T00:00:00Z';
 const NOW_MS = Date.parse('2026-01-01T00:10:00Z');

@@ -1,14 +1,25 @@
-import type { AttachmentStatus, IronCoreMachine } from '../../../pkg/worlds/ironcore/api/machine.ts';
-import type { Event } from '../../../pkg/apis/wire.ts';
-import { explainIronCoreMachine, type CachedPool } from '../../../pkg/worlds/ironcore/controllers/explain.ts';
-import { ironCoreMachinePools, ironCoreMachines } from '../../../pkg/worlds/ironcore/api/resources.ts';
-import { optionalMember } from '../../../pkg/apis/optional-member.ts';
-import { ageOf } from '../../../pkg/fleet/age.ts';
-import { explanationOf, type DescribedExplanation } from '../../../pkg/fleet/described-explanation.ts';
-import { describedCondition, eventsOf, type DescribedCondition, type DescribedEvent } from './described.ts';
-import { readNamed } from './read-named.ts';
-import { conditionLines, eventLines, explanationFields, fieldLines, tableLines } from './layout.ts';
-import type { DescribedKind } from './print-description.ts';
+import type { AttachmentStatus, IronCoreMachine } from '../api/machine.ts';
+import type { Event } from '../../../apis/wire.ts';
+import { explainIronCoreMachine, type CachedPool } from '../controllers/explain.ts';
+import { ironCoreMachinePools, ironCoreMachines } from '../api/resources.ts';
+import { optionalMember } from '../../../apis/optional-member.ts';
+import { ageOf } from '../../../fleet/age.ts';
+import { explanationOf, type DescribedExplanation } from '../../../fleet/describe/described-explanation.ts';
+import {
+  describedCondition,
+  eventsOf,
+  type DescribedCondition,
+  type DescribedEvent,
+} from '../../../fleet/describe/described.ts';
+import { readNamed } from '../../../fleet/describe/read-named.ts';
+import {
+  conditionLines,
+  eventLines,
+  explanationFields,
+  fieldLines,
+  tableLines,
+} from '../../../fleet/describe/layout.ts';
+import type { DescribedKind } from '../../../fleet/describe/described-kind.ts';
 
 /** A volume or a network interface of a Machine of IronCore. */
 export interface DescribedAttachment {

@@ -1,5 +1,5 @@
-import type { Event } from '../../../pkg/apis/wire.ts';
-import { optionalMember } from '../../../pkg/apis/optional-member.ts';
+import type { Event } from '../../apis/wire.ts';
+import { optionalMember } from '../../apis/optional-member.ts';
 
 /** One condition. Times are RFC 3339, absent where nobody recorded them. */
 export interface DescribedCondition {

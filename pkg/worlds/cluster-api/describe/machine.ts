@@ -1,19 +1,21 @@
-import type { ContractReference } from '../../../pkg/worlds/cluster-api/api/contract.ts';
+import type { ContractReference } from '../api/contract.ts';
+import { CLUSTER_API_PRE_DRAIN_HOOK_PREFIX, CLUSTER_API_PRE_TERMINATE_HOOK_PREFIX } from '../api/keys.ts';
+import type { ClusterAPIMachine } from '../api/machine.ts';
+import type { Event } from '../../../apis/wire.ts';
+import { hookNamesOf } from '../controllers/deletion/hooks.ts';
+import { explainClusterAPIMachine, type ClusterLookup } from '../controllers/explain.ts';
+import { clusterAPIClusters, clusterAPIMachines } from '../api/resources.ts';
+import { optionalMember } from '../../../apis/optional-member.ts';
+import { explanationOf, type DescribedExplanation } from '../../../fleet/describe/described-explanation.ts';
 import {
-  CLUSTER_API_PRE_DRAIN_HOOK_PREFIX,
-  CLUSTER_API_PRE_TERMINATE_HOOK_PREFIX,
-} from '../../../pkg/worlds/cluster-api/api/keys.ts';
-import type { ClusterAPIMachine } from '../../../pkg/worlds/cluster-api/api/machine.ts';
-import type { Event } from '../../../pkg/apis/wire.ts';
-import { hookNamesOf } from '../../../pkg/worlds/cluster-api/controllers/deletion/hooks.ts';
-import { explainClusterAPIMachine, type ClusterLookup } from '../../../pkg/worlds/cluster-api/controllers/explain.ts';
-import { clusterAPIClusters, clusterAPIMachines } from '../../../pkg/worlds/cluster-api/api/resources.ts';
-import { optionalMember } from '../../../pkg/apis/optional-member.ts';
-import { explanationOf, type DescribedExplanation } from '../../../pkg/fleet/described-explanation.ts';
-import { describedCondition, eventsOf, type DescribedCondition, type DescribedEvent } from './described.ts';
-import { readNamed } from './read-named.ts';
-import { conditionLines, eventLines, explanationFields, fieldLines } from './layout.ts';
-import type { DescribedKind } from './print-description.ts';
+  describedCondition,
+  eventsOf,
+  type DescribedCondition,
+  type DescribedEvent,
+} from '../../../fleet/describe/described.ts';
+import { readNamed } from '../../../fleet/describe/read-named.ts';
+import { conditionLines, eventLines, explanationFields, fieldLines } from '../../../fleet/describe/layout.ts';
+import type { DescribedKind } from '../../../fleet/describe/described-kind.ts';
 
 /** What `machinist describe cluster-api-machine` tells; printed as it is with `-o json`. */
 export interface ClusterAPIDescription extends DescribedExplanation {

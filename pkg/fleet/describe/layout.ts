@@ -1,5 +1,5 @@
-import { ageOf } from '../../../pkg/fleet/age.ts';
-import type { DescribedExplanation } from '../../../pkg/fleet/described-explanation.ts';
+import { ageOf } from '../age.ts';
+import type { DescribedExplanation } from './described-explanation.ts';
 import type { DescribedCondition, DescribedEvent } from './described.ts';
 
 export type Field = readonly [label: string, value: string | undefined];

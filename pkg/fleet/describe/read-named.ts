@@ -1,7 +1,7 @@
-import type { KubeObject } from '../../../pkg/apis/meta.ts';
-import type { ObjectRef, Reader } from '../../../pkg/kube/client/client.ts';
-import { ApiError, isNotFound } from '../../../pkg/kube/client/errors.ts';
-import type { Resource } from '../../../pkg/apis/resource.ts';
+import type { KubeObject } from '../../apis/meta.ts';
+import type { ObjectRef, Reader } from '../../kube/client/client.ts';
+import { ApiError, isNotFound } from '../../kube/client/errors.ts';
+import type { Resource } from '../../apis/resource.ts';
 
 /**
  * What an object names; `missing`: there is none. `unknown`: it names nothing, or who asks may not read it, and is told of the object all

@@ -1,22 +1,30 @@
-import type { ClusterAPICluster } from '../../../pkg/worlds/cluster-api/api/cluster.ts';
-import { conditionOf as findCondition } from '../../../pkg/work/reconcile/conditions.ts';
-import type { ContractReference } from '../../../pkg/worlds/cluster-api/api/contract.ts';
-import { HAD_KUBECONFIG_ANNOTATION, KUBECONFIG_SECRET_SUFFIX } from '../../../pkg/worlds/cluster-api/api/keys.ts';
-import type { ClusterAPIMachine } from '../../../pkg/worlds/cluster-api/api/machine.ts';
-import type { Event } from '../../../pkg/apis/wire.ts';
+import type { ClusterAPICluster } from '../api/cluster.ts';
+import { conditionOf as findCondition } from '../../../work/reconcile/conditions.ts';
+import type { ContractReference } from '../api/contract.ts';
+import { HAD_KUBECONFIG_ANNOTATION, KUBECONFIG_SECRET_SUFFIX } from '../api/keys.ts';
+import type { ClusterAPIMachine } from '../api/machine.ts';
+import type { Event } from '../../../apis/wire.ts';
+import { explainClusterAPICluster, type AroundCluster } from '../controllers/explain-cluster.ts';
+import type { Reader } from '../../../kube/client/client.ts';
+import { secrets } from '../../../kube/client/resource.ts';
+import { clusterAPIClusters, clusterAPIMachines } from '../api/resources.ts';
+import { optionalMember } from '../../../apis/optional-member.ts';
+import { explanationOf, type DescribedExplanation } from '../../../fleet/describe/described-explanation.ts';
 import {
-  explainClusterAPICluster,
-  type AroundCluster,
-} from '../../../pkg/worlds/cluster-api/controllers/explain-cluster.ts';
-import type { Reader } from '../../../pkg/kube/client/client.ts';
-import { secrets } from '../../../pkg/kube/client/resource.ts';
-import { clusterAPIClusters, clusterAPIMachines } from '../../../pkg/worlds/cluster-api/api/resources.ts';
-import { optionalMember } from '../../../pkg/apis/optional-member.ts';
-import { explanationOf, type DescribedExplanation } from '../../../pkg/fleet/described-explanation.ts';
-import { describedCondition, eventsOf, type DescribedCondition, type DescribedEvent } from './described.ts';
-import { isAnswer, readNamed } from './read-named.ts';
-import { conditionLines, eventLines, explanationFields, fieldLines, tableLines } from './layout.ts';
-import type { DescribedKind } from './print-description.ts';
+  describedCondition,
+  eventsOf,
+  type DescribedCondition,
+  type DescribedEvent,
+} from '../../../fleet/describe/described.ts';
+import { isAnswer, readNamed } from '../../../fleet/describe/read-named.ts';
+import {
+  conditionLines,
+  eventLines,
+  explanationFields,
+  fieldLines,
+  tableLines,
+} from '../../../fleet/describe/layout.ts';
+import type { DescribedKind } from '../../../fleet/describe/described-kind.ts';
 
 /** What `machinist describe cluster-api-cluster` tells; printed as it is with `-o json`. */
 export interface ClusterDescription extends DescribedExplanation {
