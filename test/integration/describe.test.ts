@@ -93,6 +93,7 @@ describe('machinist describe', () => {
 
     const deleted = await run('mcc', 'class-1');
     const ofNode = await run(`node/${name}`);
+    const ofNodes = await run('nodes', '-o', 'name');
     const noNode = await run('node/none');
 
     expect(kept.stdout).toMatch(
@@ -104,6 +105,7 @@ describe('machinist describe', () => {
       /\nDeletion: +\S+Z\nWaiting For: +1 Machine to be deleted, whose VMs are found with this class\n/,
     );
     expect(ofNode).toMatchObject({ code: 0, stdout: expect.stringMatching(new RegExp(`^Name: +${name}\\n`)) });
+    expect(ofNodes).toMatchObject({ code: 0, stdout: `machine.machine.sapcloud.io/${name}\n` });
     expect(noNode).toEqual({
       code: 1,
       stdout: '',

@@ -103,13 +103,14 @@ async function machinesOn(cluster: CommandCluster, node: string): Promise<readon
   return names.map((name) => ({ kind: MACHINE, ref: { namespace, name } }));
 }
 
-/** All objects of a kind that the options select. Throws CommandError when there is none. */
+/** All objects of a kind that the options select; of all Nodes their Machines. Throws CommandError when there is none. */
 async function select(
   cluster: CommandCluster,
-  kind: KindName,
+  named: KindName,
   { allNamespaces = false, selector }: DescribeOptions,
 ): Promise<readonly Meant[]> {
-  const { items } = await cluster.reader.list((kind === NODE ? MACHINE : kind).resource, {
+  const kind = named === NODE ? MACHINE : named;
+  const { items } = await cluster.reader.list(kind.resource, {
     ...(allNamespaces ? {} : { namespace: cluster.namespace }),
     ...(selector === undefined ? {} : { labelSelector: selector }),
     metadataOnly: true,
