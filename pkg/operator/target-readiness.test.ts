@@ -54,7 +54,7 @@ function start({ hasOutage = false, longestMs }: { hasOutage?: boolean; longestM
     answer: () => answer.resolve(),
     hasBegun: () => hasBegun,
     /** Of this cluster, or of another one. */
-    outage(cluster: string) {
+    outage: (cluster: string): void => {
       if (cluster === TARGET) state = { outage: {} };
       for (const listener of listeners) listener({ cluster, isOver: false } as Parameters<OnOutage>[0]);
     },

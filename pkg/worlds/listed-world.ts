@@ -10,7 +10,7 @@ export interface ListedWorld {
   readonly name: string;
   readonly flags: FlagSection;
   /** Loads its controllers. */
-  load(): Promise<ServedWorld>;
+  readonly load: () => Promise<ServedWorld>;
   /** Its kinds that `machinist describe` explains. */
   readonly described: readonly ListedKind[];
 }
@@ -18,5 +18,5 @@ export interface ListedWorld {
 /** A kind, and what loads what describes it. */
 interface ListedKind {
   readonly resource: Resource<KubeObject>;
-  load(): Promise<DescribedKind>;
+  readonly load: () => Promise<DescribedKind>;
 }

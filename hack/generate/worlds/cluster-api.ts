@@ -3,7 +3,7 @@ import * as clusterAPITags from '../../../pkg/worlds/cluster-api/driver/tags.ts'
 import { clusterAPICluster, clusterAPIMachine, machineDrainRule } from '../crds/cluster-api.ts';
 import type { GeneratedWorld } from './generated-world.ts';
 
-export default {
+export const CLUSTER_API_GENERATED: GeneratedWorld = {
   definitions: [clusterAPICluster, clusterAPIMachine, machineDrainRule],
   tags: {
     file: 'pkg/worlds/cluster-api/driver/tags.ts',
@@ -15,4 +15,4 @@ export default {
     module: clusterAPIKeys,
     only: ['NODE_CLUSTER_ANNOTATION', 'HAD_KUBECONFIG_ANNOTATION', 'HAD_CONTROL_PLANE_ANNOTATION', 'DELETION_HOOK'],
   },
-} satisfies GeneratedWorld;
+};

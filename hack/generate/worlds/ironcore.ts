@@ -15,7 +15,7 @@ For their use, see [Machines of IronCore](../operations/ironcore.md).
 Times are RFC 3339. If your version of IronCore differs, its own definitions apply.
 `;
 
-export default {
+export const IRONCORE_GENERATED: GeneratedWorld = {
   definitions: [
     ironCoreMachine,
     ironCoreMachineClass,
@@ -32,4 +32,4 @@ export default {
   },
   metrics: ironCoreMetrics,
   bounds: { pool: 'one for each --ironcore-pool' },
-} satisfies GeneratedWorld;
+};

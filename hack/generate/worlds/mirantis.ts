@@ -3,4 +3,4 @@ import { clusterMachine } from '../crds/cluster-machine.ts';
 import { machinePool } from '../crds/machine-pool.ts';
 import type { GeneratedWorld } from './generated-world.ts';
 
-export default { definitions: [cloudCluster, clusterMachine, machinePool] } satisfies GeneratedWorld;
+export const MIRANTIS_GENERATED: GeneratedWorld = { definitions: [cloudCluster, clusterMachine, machinePool] };
