@@ -55,5 +55,6 @@ export function refOf({ metadata, spec }: Node): NodeRef {
 
 /** The node that the autoscaler makes up for an instance without one. */
 export function placeholder(id: string): NodeRef {
-  return { name: id, providerID: id, labels: {}, annotations: {} };
+  const annotations = { 'k8s.io/cluster-autoscaler/fake-node-reason': 'unregistered' };
+  return { name: id, providerID: id, labels: {}, annotations };
 }

@@ -91,6 +91,12 @@ describe('membership', () => {
       want: 'creating',
     },
     { what: 'a Node that is gone, by its providerID', providerId: 'cloud:///gone', name: 'node-gone', want: 'gone' },
+    {
+      what: 'a Node that is gone, by a providerID of another form',
+      providerId: 'cloud:///zone-1/gone',
+      name: 'node-gone',
+      want: 'gone',
+    },
     { what: 'a placeholder', providerId: 'requested://creating', name: 'requested://creating', want: 'creating' },
     { what: 'a placeholder of a Machine that has joined', providerId: 'requested://joined', name: 'x', want: 'joined' },
     { what: 'a placeholder of a Machine that is gone', providerId: 'requested://no', name: 'x', want: undefined },

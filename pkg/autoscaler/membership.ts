@@ -1,7 +1,8 @@
-import { NODE_LABEL } from '../apis/machine/v1alpha1/labels.ts';
+import { MACHINE_NAME_LABEL, NODE_LABEL } from '../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../apis/machine/v1alpha1/machine-set.ts';
+import { isSameVM } from '../apis/machine/v1alpha1/same-vm.ts';
 import { controllerOf, keyBeside, type KubeObject } from '../apis/meta.ts';
 import type { Node } from '../apis/wire.ts';
 import type { Lister } from '../kube/cache/lister.ts';
@@ -15,6 +16,9 @@ export interface NodeIdentifier {
   /** `spec.providerID`, or the id of an instance. */
   readonly providerId: string;
   readonly name: string;
+  /** As the client has seen them, which may be minutes ago. */
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 export interface MembershipDeps {
@@ -49,13 +53,20 @@ export class Membership {
     // Of several that claim one VM only the Node's name can tell.
     if (ofVM.length > 1) return ofVM.find(({ metadata }) => metadata.labels?.[NODE_LABEL] === name);
     if (ofVM.length > 0 || node !== undefined || name === '') return ofVM[0];
-    // The Node is gone, and its Machine has not noticed.
-    return machines.byIndex('node', name).find(({ spec }) => providerId === '' || (spec?.providerID ?? '') === '');
+    // The Node is gone, and its Machine has not noticed. The id was the Node's, which may have another form than the Machine's.
+    return machines.byIndex('node', name).find(({ spec }) => isSameVM(providerId, spec?.providerID) !== false);
   }
 
   /** Whether there is such a Node, of a Machine or not. */
   isNode({ providerId, name }: NodeIdentifier): boolean {
     return this.#nodeNamed(providerId, name) !== undefined;
+  }
+
+  /** Whether the client has seen the Node when it showed another Machine than this one, which has its name, or its VM, since then. */
+  wasOfAnother(seen: NodeIdentifier, machine: Machine): boolean {
+    const showed = seen.labels?.[MACHINE_NAME_LABEL] ?? '';
+    if (showed === '' || showed === machine.metadata.name) return false;
+    return this.#nodeNamed(seen.providerId, seen.name)?.metadata.labels?.[MACHINE_NAME_LABEL] !== showed;
   }
 
   deploymentOf(machine: Machine): MachineDeployment | undefined {

@@ -27,6 +27,12 @@ export const AUTOSCALER: readonly Mutation[] = [
     why: 'By an old list the autoscaler takes back what a rollout makes, and a working Machine goes for the size.',
   },
   {
+    in: 'deletionTargetOf',
+    from: ' || named.annotations?.[FAKE_NODE_ANNOTATION] !== undefined',
+    to: '',
+    why: 'An autoscaler that watches another cluster deletes all machines, as it sees none of their Nodes.',
+  },
+  {
     in: 'owedBy',
     from: ': toCome)',
     to: ': limits.unavailable)',

@@ -16,13 +16,13 @@ const node = (name: string): DeletionTarget => ({
   node: `node-${name}`,
   kind: 'machine',
   machine: name,
-  isPlaceholder: false,
+  isUnregistered: false,
 });
 const placeholder = (name: string): DeletionTarget => ({
   node: `requested://${name}`,
   kind: 'machine',
   machine: name,
-  isPlaceholder: true,
+  isUnregistered: true,
 });
 const missing = (place: number): DeletionTarget => ({
   node: `requested://deployment-1#x-${place}`,

@@ -18,9 +18,12 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import type { Membership, NodeIdentifier } from '../membership.ts';
 import { parsePlaceholder } from '../placeholder.ts';
 
-/** What a node that the autoscaler wants gone stands for; `node` is what the autoscaler calls it. */
+/**
+ * What a node that the autoscaler wants gone stands for; `node` is what the autoscaler calls it, and of a Machine that `isUnregistered` it
+ * sees no Node.
+ */
 export type DeletionTarget = { readonly node: string } & (
-  | { readonly kind: 'machine'; readonly machine: string; readonly isPlaceholder: boolean }
+  | { readonly kind: 'machine'; readonly machine: string; readonly isUnregistered: boolean }
   /** A replica without a Machine, by the name of its place. */
   | { readonly kind: 'missing'; readonly place: string }
   /** Of another group, or of a Machine without one. */
@@ -32,6 +35,9 @@ export type DeletionTarget = { readonly node: string } & (
   /** There is neither such a Machine, nor such a Node or place: what was asked for is done. */
   | { readonly kind: 'gone' }
 );
+
+/** What the autoscaler makes up for an instance of which it sees no Node has this annotation. */
+const FAKE_NODE_ANNOTATION = 'k8s.io/cluster-autoscaler/fake-node-reason';
 
 export interface Deletion extends GroupChange {
   /** The places that are taken back. */
@@ -59,7 +65,8 @@ export function deletionOf(
  * | a Machine that is gone, on its way out, or listed already      | done: after an error the autoscaler would use its Node again |
  * | a Machine that has failed, or is preserved                     | done: its set replaces it, or somebody looks at it |
  * | a Machine that has lost its Node                               | left: its health timeout decides. FAILED_PRECONDITION when nothing else is asked for |
- * | a Machine without Node, for which one has joined meanwhile     | FAILED_PRECONDITION: the autoscaler's list was old, the Machine is well |
+ * | a Machine without Node as the autoscaler sees it, that has one | FAILED_PRECONDITION: its list was old, or it watches another cluster; the Machine is well |
+ * | an earlier Machine, whose Node's name or VM another one has    | done: the other one is not meant |
  * | a Machine with a Node, while a rollout has still to choose     | FAILED_PRECONDITION: the rollout is about to replace it, or others for it |
  * | one without Node, or no Machine, in place of which one with a Node would go | FAILED_PRECONDITION: a rollout makes it beyond the size, or for one that it has removed |
  * | a replica whose Machine comes when those before it are gone    | FAILED_PRECONDITION: a rollout of type Recreate would end with fewer |
@@ -80,7 +87,8 @@ export function decideDeletion(
   if (asked.length === 0 && named.length > 0) return notNow(describeLost(namesOf(named)));
 
   const refusals = asked.map((one) => refusalOf(one, state, group)).filter((refusal) => refusal !== undefined);
-  const [refusal] = refusals.toSorted((a, b) => a.code - b.code); // what makes no sense at all comes first
+  // What makes no sense at all comes first. Of several the same is told in whatever order they are named: each text is an Event of its own.
+  const [refusal] = refusals.toSorted((a, b) => a.code - b.code || (a.message < b.message ? -1 : 1));
   if (refusal !== undefined) return refusal;
 
   const machines = namesOf(asked).filter((name) => isToGo(name, state));
@@ -142,12 +150,14 @@ function refusalOf(asked: DeletionTarget, state: GroupState, group: NodeGroup): 
   }
   if (kind !== 'machine' || !isToGo(asked.machine, state)) return undefined;
   const { hasNode = false } = state.members.get(asked.machine) ?? {};
-  if (asked.isPlaceholder && hasNode) {
+  if (asked.isUnregistered && hasNode) {
     return notNow(
-      `the node of machine ${asked.machine} has joined in the meantime: list the nodes of group ${group.id} again`,
+      parsePlaceholder(node) === undefined
+        ? `the node of machine ${asked.machine} has joined, and the autoscaler does not see it: check that the autoscaler's kubeconfig is that of the cluster with this node`
+        : `the node of machine ${asked.machine} has joined in the meantime: list the nodes of group ${group.id} again`,
     );
   }
-  if (!asked.isPlaceholder && state.rollout === 'choosing') {
+  if (!asked.isUnregistered && state.rollout === 'choosing') {
     return notNow(
       `a rollout of group ${group.id} is in progress, which replaces its nodes: wait until it has deleted the last old one`,
     );
@@ -157,11 +167,11 @@ function refusalOf(asked: DeletionTarget, state: GroupState, group: NodeGroup): 
 
 /** The autoscaler knows it as one without a Node, as it is; it had one, which may come back. */
 function isLost(asked: DeletionTarget, state: GroupState): boolean {
-  if (asked.kind !== 'machine' || !asked.isPlaceholder || !isToGo(asked.machine, state)) return false;
+  if (asked.kind !== 'machine' || !asked.isUnregistered || !isToGo(asked.machine, state)) return false;
   return state.members.get(asked.machine)?.isLost === true;
 }
 
-/** The same for the same ones: the autoscaler names them in another order in each loop, and each text is an Event of its own. */
+/** The same for the same ones: the autoscaler names them in another order in each loop. */
 function describeLost(machines: readonly string[]): string {
   const [first = '', ...others] = machines.toSorted();
   return others.length === 0
@@ -206,6 +216,8 @@ export function deletionTargetOf(
 
   const machine = membership.machineOf(named);
   if (machine === undefined) return { node, kind: membership.isNode(named) ? 'unmanaged' : 'gone' };
+  if (membership.wasOfAnother(named, machine)) return { node, kind: 'gone' };
   if (membership.deploymentOf(machine)?.metadata.uid !== metadata.uid) return { node, kind: 'foreign' };
-  return { node, kind: 'machine', machine: machine.metadata.name, isPlaceholder: placeholder !== undefined };
+  const isUnregistered = placeholder !== undefined || named.annotations?.[FAKE_NODE_ANNOTATION] !== undefined;
+  return { node, kind: 'machine', machine: machine.metadata.name, isUnregistered };
 }

@@ -4,6 +4,7 @@ import { machine, machineDeployment, machineSet, node } from '../../../test/buil
 import { ReplicasWorld } from '../../../test/fakes/replicas-world.ts';
 import { membershipOf } from '../../../test/node-group.ts';
 import { controllerReference } from '../../work/reconcile/ownership.ts';
+import { MACHINE_NAME_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import type { NodeIdentifier } from '../membership.ts';
 import { deletionTargetOf } from './delete-nodes.ts';
@@ -51,7 +52,9 @@ const deps = new ReplicasWorld({
   ],
 });
 
-const found = (called: string, isPlaceholder = false) => ({ kind: 'machine', machine: called, isPlaceholder });
+/** What the autoscaler makes up for an instance without a Node has this annotation. */
+const UNREGISTERED = { 'k8s.io/cluster-autoscaler/fake-node-reason': 'unregistered' };
+const found = (called: string, isUnregistered = false) => ({ kind: 'machine', machine: called, isUnregistered });
 
 test.each<{ title: string; named: NodeIdentifier; want: object }>([
   { title: 'a Node', named: { name: 'node-joined', providerId: 'sim:///joined' }, want: found('joined') },
@@ -73,9 +76,14 @@ test.each<{ title: string; named: NodeIdentifier; want: object }>([
     want: { kind: 'foreign' },
   },
   {
-    title: 'a VM by its id',
-    named: { name: 'sim:///joined', providerId: 'sim:///joined' },
-    want: found('joined'),
+    title: 'an instance of which it sees no Node, by its id',
+    named: { name: 'sim:///joined', providerId: 'sim:///joined', annotations: UNREGISTERED },
+    want: found('joined', true),
+  },
+  {
+    title: 'an instance whose Node vanished before it has seen so',
+    named: { name: 'sim:///lost', providerId: 'sim:///lost', annotations: UNREGISTERED },
+    want: found('lost', true),
   },
   {
     title: 'a Node by the name that its VM had before',
@@ -168,3 +176,27 @@ test('of a group that was deleted and made anew under the same name the Machines
 
   expect(asked).toEqual({ node: 'node-joined', kind: 'foreign' });
 });
+
+test.each([
+  { title: 'which has its name and its VM', providerID: 'metal:///7', now: 'second', want: { kind: 'gone' } },
+  { title: 'which has its name', providerID: '', now: 'second', want: { kind: 'gone' } },
+  { title: 'whose Node has not joined', providerID: 'metal:///7', now: undefined, want: { kind: 'gone' } },
+  { title: 'whose Node shows the earlier one yet', providerID: 'metal:///7', now: 'first', want: found('second') },
+])(
+  'the autoscaler asks for a Node of an earlier Machine, and finds another one $title',
+  ({ providerID, now, want }) => {
+    const joined = node(({ metadata, spec }) => {
+      Object.assign(metadata, { name: 'server-7', labels: { [MACHINE_NAME_LABEL]: now } });
+      spec.providerID = providerID;
+    });
+    const world = new ReplicasWorld({
+      deployments: [deployment],
+      sets: [own],
+      machines: [of(own, 'second', 'server-7', providerID)],
+      nodes: now === undefined ? [] : [joined],
+    });
+    const named = { name: 'server-7', providerId: providerID, labels: { [MACHINE_NAME_LABEL]: 'first' } };
+
+    expect(deletionTargetOf(membershipOf(world), deployment, named, [])).toMatchObject(want);
+  },
+);

@@ -28,12 +28,15 @@ import type { ExternalGrpcNode } from '../gen/clusterautoscaler/cloudprovider/v1
 import { RunningChanges } from '../running-changes.ts';
 import { mutations, type Mutations } from './index.ts';
 
+/** What the autoscaler names a Machine by: its Node, its placeholder, or the id of an instance of which it sees no Node. */
+type NamedBy = 'node' | 'placeholder' | 'instance';
+
 /** What can happen next; numbers choose among what is there. */
 type Event =
   /** The autoscaler calls, and waits for no answer to its calls before. */
   | { readonly do: 'increase'; readonly delta: number }
   | { readonly do: 'decrease'; readonly delta: number }
-  | { readonly do: 'delete'; readonly which: readonly number[]; readonly isPlaceholder: boolean }
+  | { readonly do: 'delete'; readonly which: readonly number[]; readonly by: NamedBy }
   /** A replica without a Machine. */
   | { readonly do: 'cancel'; readonly index: number }
   /** The same call as one before, as after an answer that it did not get. */
@@ -59,7 +62,7 @@ const happening: fc.Arbitrary<Event> = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant('delete' as const),
       which: fc.array(which, { minLength: 1, maxLength: 3 }),
-      isPlaceholder: fc.boolean(),
+      by: fc.constantFrom<NamedBy>('node', 'placeholder', 'instance'),
     }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('cancel' as const), index: fc.nat(2) }) },
@@ -354,7 +357,7 @@ class History {
     const before = namesListed(this.#server);
     Object.assign(this.#server.metadata.annotations, metadata.annotations);
     const names = [...namesListed(this.#server)].filter((name) => !before.has(name));
-    const isUnasked = call?.event.do !== 'delete' || call.event.isPlaceholder;
+    const isUnasked = call?.event.do !== 'delete' || call.event.by !== 'node';
     for (const name of names) {
       must(
         this.#machines.get(name)?.metadata.deletionTimestamp === undefined || !before.has(name),
@@ -440,16 +443,21 @@ class History {
 
 /** What the autoscaler calls them. */
 function nodesOf(event: Extract<Event, { do: 'delete' | 'cancel' }>, machines: readonly string[]): ExternalGrpcNode[] {
-  const named = (providerId: string, name: string): ExternalGrpcNode => ({
+  const named = (providerId: string, name: string, annotations = {}): ExternalGrpcNode => ({
     providerId,
     name,
     labels: {},
-    annotations: {},
+    annotations,
   });
-  if (event.do === 'cancel') return machines.map((place) => named(missingPlaceholder(GROUP.id, place), ''));
-  return machines.map((name) =>
-    event.isPlaceholder ? named(placeholderOf(name), placeholderOf(name)) : named('', name),
-  );
+  const unseen = (id: string): ExternalGrpcNode =>
+    named(id, id, { 'k8s.io/cluster-autoscaler/fake-node-reason': 'unregistered' });
+  if (event.do === 'cancel') return machines.map((place) => unseen(missingPlaceholder(GROUP.id, place)));
+  const nodes = {
+    node: (name: string) => named('', name),
+    placeholder: (name: string) => unseen(placeholderOf(name)),
+    instance: (name: string) => unseen(`sim:///${name}`),
+  } as const satisfies Record<NamedBy, unknown>;
+  return machines.map(nodes[event.by]);
 }
 
 function pick<T>(list: readonly T[], index: number): T | undefined {

@@ -270,6 +270,18 @@ describe('before it is written', () => {
     expect(scene.writes).toEqual([]);
   });
 
+  test('Machines whose Nodes the autoscaler does not see, as those of another cluster, are kept', async () => {
+    const scene = new Scene();
+    const annotations = { 'k8s.io/cluster-autoscaler/fake-node-reason': 'unregistered' };
+    const unseen = ['sim:///m-1', 'sim:///m-0'].map((id) => ({ providerId: id, name: id, labels: {}, annotations }));
+
+    await expect(scene.mutations.delete(GROUP, unseen, scene.call)).rejects.toMatchObject({
+      code: Status.FAILED_PRECONDITION,
+      details: expect.stringMatching(/^the node of machine m-0 has joined, and the autoscaler does not see it: /),
+    });
+    expect(scene.writes).toEqual([]);
+  });
+
   test.each([{ leftMs: 500 }, { leftMs: -1 }])(
     'there must be time for an answer: $leftMs ms are too few',
     async ({ leftMs }) => {
