@@ -343,6 +343,19 @@ describe('the instances of a group', () => {
       expect(told({ replicas: 4, machines })).toEqual(['requested://instead fails']);
     });
 
+    test('show no error that would cost a Machine that works: one that runs keeps its replica, also if its Node is not seen', () => {
+      const unseen = {
+        machine: built((m) => {
+          Object.assign(m.metadata, { name: 'unseen', creationTimestamp: '2025-12-30T00:00:00Z' });
+        }),
+        node: undefined,
+      };
+      const machines = [joined(0), joined(1), unseen, failing('surge', 1)];
+
+      expect(told({ replicas: 3, machines })).toEqual(['requested://surge']);
+      expect(told({ replicas: 4, machines })).toEqual(['requested://unseen', 'requested://surge fails']);
+    });
+
     test('show no error of what is made for Machines that are gone already', () => {
       const machines = [joined(0), joined(1), failing('instead', 1)];
 

@@ -7,7 +7,7 @@ import { isBeingCreated } from '../controllers/machine-facts/status.ts';
 import { isFailed, isTerminating } from '../controllers/replicas/machine-state.ts';
 import type { DriverCode } from '../driver/error.ts';
 import { truncated } from '../kube/events/combined-message.ts';
-import { hasLostNode } from './mutations/group-state.ts';
+import { hasJoined, hasLostNode } from './mutations/group-state.ts';
 import { missingPlaceholder, placeholderOf } from './placeholder.ts';
 import { isPreserved } from '../controllers/machine-facts/preserved.ts';
 
@@ -134,7 +134,7 @@ function createdMsOf({ metadata }: Machine): number {
 function reportedErrors(facts: GroupFacts): ReadonlyMap<string, InstanceError> {
   const { replicas, min, owed, machines, ambiguous, nowMs } = facts;
   const hasNode = ({ machine, node }: NodeOfMachine): boolean =>
-    node !== undefined || ambiguous.has(machine.metadata.name) || hasLostNode(machine);
+    node !== undefined || ambiguous.has(machine.metadata.name) || hasJoined(machine);
   const failed = machines.flatMap((each) => {
     const { machine } = each;
     const error = creationError(machine) ?? lateError(machine, facts);

@@ -63,7 +63,7 @@ export const AUTOSCALER: readonly Mutation[] = [
     why: 'An increase whose answer was lost happens twice.',
   },
   {
-    in: 'hasNode',
+    in: 'hasJoined',
     from: "phaseOf(machine) === 'Running' || phaseOf(machine) === 'Available'",
     to: 'false',
     why: 'A Machine that runs is taken for one that has not come while the cache of Nodes is behind.',

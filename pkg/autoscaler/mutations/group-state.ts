@@ -136,10 +136,13 @@ export function hasLostNode(machine: Machine): boolean {
   return phase === 'Unknown' || (showsNode(machine) && phase !== 'Running' && phase !== 'Failed');
 }
 
-/** One that runs has a Node, even if the cache of Nodes does not show it yet. */
+/** By its own account: one that runs has a Node, even if the cache of Nodes does not show it, or nobody can tell that it is its own. */
+export function hasJoined(machine: Machine): boolean {
+  return phaseOf(machine) === 'Running' || phaseOf(machine) === 'Available' || hasLostNode(machine);
+}
+
 function hasNode(sight: Pick<GroupSources, 'targets' | 'machines'>, machine: Machine): boolean {
-  const isUp = phaseOf(machine) === 'Running' || phaseOf(machine) === 'Available';
-  return isUp || hasLostNode(machine) || isSeen(sight, machine);
+  return hasJoined(machine) || isSeen(sight, machine);
 }
 
 function isSeen({ targets, machines }: Pick<GroupSources, 'targets' | 'machines'>, machine: Machine): boolean {
