@@ -107,6 +107,14 @@ describe('the instance of a Machine', () => {
       want: { id: 'cloud:///1', state: 'running' },
     },
     {
+      what: 'that was preserved, and has its replica until it is replaced',
+      machine: built((m) => {
+        m.status.currentStatus = { phase: 'Failed', preserveExpiryTime: '2025-12-31T00:00:00Z' };
+      }),
+      node: ofNode('cloud:///1'),
+      want: { id: 'cloud:///1', state: 'running' },
+    },
+    {
       what: 'that is preserved without a Node',
       machine: built(preserved),
       node: undefined,

@@ -4,12 +4,11 @@ import { phaseOf, showsNode } from '../apis/machine/v1alpha1/defaults.ts';
 import { formatDuration } from '../apis/duration.ts';
 import { fromTimestamp } from '../base/clock/clock.ts';
 import { isBeingCreated } from '../controllers/machine-facts/status.ts';
-import { isFailed, isTerminating } from '../controllers/replicas/machine-state.ts';
+import { isTerminating } from '../controllers/replicas/machine-state.ts';
 import type { DriverCode } from '../driver/error.ts';
 import { truncated } from '../kube/events/combined-message.ts';
-import { hasJoined, hasLostNode } from './mutations/group-state.ts';
+import { hasJoined, hasLostNode, isKeptForInspection, isReplacedBySet } from './mutations/group-state.ts';
 import { missingPlaceholder, placeholderOf } from './placeholder.ts';
-import { isPreserved } from '../controllers/machine-facts/preserved.ts';
 
 export type InstanceState = 'running' | 'creating' | 'deleting';
 
@@ -85,7 +84,7 @@ const INCURABLE: ReadonlySet<string> = new Set<DriverCode>([
  * | has no Node, ResourceExhausted, and can be deleted | placeholder       | creating | out-of-resources: others are tried now |
  * | has no Node, a failure that lasts, can be deleted  | placeholder       | creating | other: others are tried now            |
  * | has never had a Node, waited long, can be deleted  | placeholder       | creating | other: others are tried now            |
- * | is going, chosen to go, or failed and not preserved| as above          | deleting |                                        |
+ * | is going, chosen to go, or failed, never preserved | as above          | deleting |                                        |
  * | has no Node, and is more than the size asks for    | is left out: taken back, it would cost one that has a Node            |
  * | does not exist yet                                 | of its place      | creating |                                        |
  */
@@ -106,7 +105,7 @@ function surplusOf(
   { replicas, nowMs }: Pick<GroupFacts, 'replicas' | 'nowMs'>,
 ): ReadonlySet<string> {
   const expected = staying
-    .filter(({ machine, node }) => node === undefined && !isPreserved(machine, nowMs))
+    .filter(({ machine, node }) => node === undefined && !isKeptForInspection(machine, nowMs))
     .map(({ machine }) => machine);
   const surplus = Math.min(expected.length, Math.max(0, staying.length - replicas));
   return new Set(
@@ -138,12 +137,12 @@ function reportedErrors(facts: GroupFacts): ReadonlyMap<string, InstanceError> {
   const failed = machines.flatMap((each) => {
     const { machine } = each;
     const error = creationError(machine) ?? lateError(machine, facts);
-    const isKept = hasNode(each) || isLeaving(machine, facts) || isPreserved(machine, nowMs);
+    const isKept = hasNode(each) || isLeaving(machine, facts) || isKeptForInspection(machine, nowMs);
     if (isKept || error === undefined) return [];
     return [{ machine, error }];
   });
   const youngest = failed.toSorted((a, b) => youngestFirst(a.machine, b.machine));
-  const staying = machines.filter((each) => hasNode(each) || isPreserved(each.machine, nowMs));
+  const staying = machines.filter((each) => hasNode(each) || isKeptForInspection(each.machine, nowMs));
   const needed = staying.filter(({ machine }) => !isLeaving(machine, facts)).length + owed;
   const removable = Math.max(0, replicas - Math.max(min, needed));
   return new Map(youngest.slice(0, removable).map(({ machine, error }) => [machine.metadata.name, error]));
@@ -152,7 +151,7 @@ function reportedErrors(facts: GroupFacts): ReadonlyMap<string, InstanceError> {
 /** Whether a Machine counts for no replica any more, or will not for long. */
 function isLeaving(machine: Machine, { chosen, nowMs }: Pick<GroupFacts, 'chosen' | 'nowMs'>): boolean {
   if (isTerminating(machine) || chosen.has(machine.metadata.name)) return true;
-  return isFailed(machine) && !isPreserved(machine, nowMs);
+  return isReplacedBySet(machine, nowMs);
 }
 
 function instanceOf(
