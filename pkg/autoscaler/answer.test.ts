@@ -6,12 +6,15 @@ import { ApiError } from '../kube/client/errors.ts';
 import { createRegistry } from '../base/metrics/registry.ts';
 import { silentLogger, type LogFields } from '../base/log/logger.ts';
 import { answering, errorFor, authenticationErrorOf, whyUnavailable, namesOf } from './answer.ts';
+import { CloudProviderDefinition } from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
+import type { RpcName } from './grpc-server.ts';
 import { autoscalerMetrics } from './metrics.ts';
 import { ServerError, Status } from 'nice-grpc';
 import type { Rpcs } from './rpcs.ts';
 import { RunningChanges } from './running-changes.ts';
 
 const LEASE = 'ns/machine-controller-manager';
+const METHODS = Object.keys(CloudProviderDefinition.methods) as RpcName[];
 
 describe('whether calls are answered', () => {
   const outage = { cluster: 'target', sinceMs: 0, why: 'connect ECONNREFUSED' };
@@ -81,6 +84,34 @@ describe('what a client is told of an error', () => {
 
   test('that its time was over', () => {
     expect(errorFor(new Error('aborted'), AbortSignal.abort(), '')).toMatchObject({ code: Status.DEADLINE_EXCEEDED });
+  });
+});
+
+describe('in an outage', () => {
+  const codeOf = async (method: RpcName, isElsewhere: boolean) => {
+    const answer = answering({
+      rpcs: Object.fromEntries(METHODS.map((one) => [one, () => ({})])) as unknown as Rpcs,
+      clientNames: undefined,
+      unavailable: () => ({ reason: 'no API server', isElsewhere }),
+      drop: () => undefined,
+      roleFile: 'deploy/rbac/control.yaml',
+      metrics: autoscalerMetrics(createRegistry(), () => []),
+      clock: new FakeClock(),
+      log: silentLogger,
+    });
+    const { signal } = new AbortController();
+    const call = { address: '10.0.0.1:1', certificate: undefined, signal, leftMs: () => Infinity };
+    const outcome = await answer(method, {}, call);
+    return 'code' in outcome ? outcome.code : Status.OK;
+  };
+
+  test.each(METHODS)('%s is answered if an error would be taken for an answer', async (method) => {
+    const isAnswered = ['nodeGroups', 'nodeGroupForNode', 'gPULabel', 'getAvailableGPUTypes', 'cleanup'].includes(
+      method,
+    );
+
+    expect(await codeOf(method, false)).toBe(isAnswered ? Status.OK : Status.UNAVAILABLE);
+    expect(await codeOf(method, true)).toBe(Status.UNAVAILABLE);
   });
 });
 

@@ -67,8 +67,17 @@ const CHANGES: ReadonlySet<RpcName> = new Set([
   'nodeGroupDecreaseTargetSize',
 ]);
 
-/** Those that an outage does not touch: without an answer a client would take it that there are no groups. */
-const FROM_MEMORY: ReadonlySet<RpcName> = new Set(['nodeGroups', 'gPULabel', 'getAvailableGPUTypes', 'cleanup']);
+/**
+ * Those that an outage does not touch: without an answer a client would take it that there are no groups, and one that has started would never
+ * remove the taints that it had left on Nodes, because it asks for their groups once, before its first refresh.
+ */
+const FROM_MEMORY: ReadonlySet<RpcName> = new Set([
+  'nodeGroups',
+  'nodeGroupForNode',
+  'gPULabel',
+  'getAvailableGPUTypes',
+  'cleanup',
+]);
 
 /** One alternative name as Node writes it: what could be taken for another one is quoted as in JSON. */
 const ALTERNATIVE = /([A-Za-z ]+):("(?:\\.|[^"\\])*"|[^,"]*)(?:, |$)/gy;
