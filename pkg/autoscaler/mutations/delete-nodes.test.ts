@@ -75,10 +75,43 @@ test.each<{
     want: { replicas: 3, machines: [] },
   },
   {
-    title: 'one that is preserved',
+    title: 'one that is preserved, the Node of which the autoscaler would leave with its taint',
     also: one((m) => void (m.status.currentStatus.preserveExpiryTime = LATER)),
     asked: [node('x')],
+    want: { code: FAILED_PRECONDITION, message: expect.stringContaining('machine x is preserved: to delete it, end') },
+  },
+  {
+    title: 'one that has failed and is preserved',
+    also: one((m) => void (m.status.currentStatus = { phase: 'Failed', preserveExpiryTime: LATER })),
+    asked: [node('x')],
+    want: { code: FAILED_PRECONDITION },
+  },
+  {
+    title: 'one that is preserved without a Node',
+    also: one((m) => void (m.status.currentStatus.preserveExpiryTime = LATER)),
+    asked: [placeholder('x')],
     want: { replicas: 3, machines: [] },
+  },
+  {
+    title: 'one that is preserved, and is being deleted',
+    also: one((m) => {
+      m.metadata.deletionTimestamp = LATER;
+      m.status.currentStatus.preserveExpiryTime = LATER;
+    }),
+    asked: [node('x')],
+    want: { replicas: 3, machines: [] },
+  },
+  {
+    title: 'one that is preserved, and listed',
+    also: one((m) => void (m.status.currentStatus.preserveExpiryTime = LATER)),
+    list: 'x',
+    asked: [node('x')],
+    want: { replicas: 3, machines: [] },
+  },
+  {
+    title: 'a Node that another Machine has by now',
+    asked: [{ node: 'server-7', kind: 'another' }],
+    want: { code: FAILED_PRECONDITION, message: expect.stringContaining('node server-7 belongs to another machine') },
   },
   {
     title: 'one that has failed and was preserved',

@@ -1,6 +1,7 @@
 import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { namesListed } from '../../controllers/machine-deployment/scaling/scaler-handoff.ts';
 import { isTerminating } from '../../controllers/replicas/machine-state.ts';
+import { isPreserved } from '../../controllers/machine-facts/preserved.ts';
 import type { NodeGroup } from '../groups.ts';
 import {
   belowMinimum,
@@ -14,6 +15,7 @@ import {
   type Refusal,
 } from './decision.ts';
 import { isKeptForInspection, isReplacedBySet, neededBy, type GroupState } from './group-state.ts';
+import { PRESERVE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { Membership, NodeIdentifier } from '../membership.ts';
 import { parsePlaceholder } from '../placeholder.ts';
@@ -30,6 +32,8 @@ export type DeletionTarget = { readonly node: string } & (
   | { readonly kind: 'foreign' }
   /** It has neither id nor name. */
   | { readonly kind: 'nameless' }
+  /** A Node that was another Machine's when the autoscaler looked at it. */
+  | { readonly kind: 'another' }
   /** A Node that no Machine has become. */
   | { readonly kind: 'unmanaged' }
   /** There is neither such a Machine, nor such a Node or place: what was asked for is done. */
@@ -63,10 +67,11 @@ export function deletionOf(
  * | a node that stands for                                         | then |
  * |---|---|
  * | a Machine that is gone, on its way out, or listed already      | done: after an error the autoscaler would use its Node again |
- * | a Machine that has failed, or is preserved                     | done: its set replaces it, or somebody looks at it |
+ * | a Machine that has failed, or is preserved without a Node      | done: its set replaces it, or somebody looks at it |
+ * | a Machine that is preserved, and has a Node                    | FAILED_PRECONDITION: the autoscaler takes its taint from a Node only after an error |
  * | a Machine that has lost its Node                               | left: its health timeout decides. FAILED_PRECONDITION when nothing else is asked for |
  * | a Machine without Node as the autoscaler sees it, that has one | FAILED_PRECONDITION: its list was old, or it watches another cluster; the Machine is well |
- * | an earlier Machine, whose Node's name or VM another one has    | done: the other one is not meant |
+ * | an earlier Machine, whose Node's name or VM another one has    | FAILED_PRECONDITION: the other one is not meant, and may have its Node, with a taint |
  * | a Machine with a Node, while a rollout has still to choose     | FAILED_PRECONDITION: the rollout is about to replace it, or others for it |
  * | one without Node, or no Machine, in place of which one with a Node would go | FAILED_PRECONDITION: a rollout makes it beyond the size, or for one that it has removed |
  * | a replica whose Machine comes when those before it are gone    | FAILED_PRECONDITION: a rollout of type Recreate would end with fewer |
@@ -143,12 +148,20 @@ function refusalOf(asked: DeletionTarget, state: GroupState, group: NodeGroup): 
     return invalidArgument(`node ${node} is not in group ${group.id}: delete it through its own group`);
   if (kind === 'unmanaged')
     return invalidArgument(`node ${node} does not belong to a machine: delete it manually, or keep it`);
+  if (kind === 'another')
+    return notNow(`node ${node} belongs to another machine by now: list the nodes of group ${group.id} again`);
   if (kind === 'missing' && state.missing > 0 && isMakingRoom(state)) {
     return notNow(
       `a rollout of group ${group.id} is in progress, which creates machines only after old ones are gone: wait until it is complete`,
     );
   }
-  if (kind !== 'machine' || !isToGo(asked.machine, state)) return undefined;
+  if (kind !== 'machine') return undefined;
+  if (!asked.isUnregistered && staysPreserved(asked.machine, state)) {
+    return notNow(
+      `machine ${asked.machine} is preserved: to delete it, end its preservation (annotation ${PRESERVE_ANNOTATION})`,
+    );
+  }
+  if (!isToGo(asked.machine, state)) return undefined;
   const { hasNode = false } = state.members.get(asked.machine) ?? {};
   if (asked.isUnregistered && hasNode) {
     return notNow(
@@ -163,6 +176,13 @@ function refusalOf(asked: DeletionTarget, state: GroupState, group: NodeGroup): 
     );
   }
   return undefined;
+}
+
+/** Preserved, and not on its way out all the same. */
+function staysPreserved(name: string, { deployment, members, nowMs }: GroupState): boolean {
+  const { machine } = members.get(name) ?? {};
+  if (machine === undefined || isTerminating(machine) || namesListed(deployment).has(name)) return false;
+  return isPreserved(machine, nowMs);
 }
 
 /** The autoscaler knows it as one without a Node, as it is; it had one, which may come back. */
@@ -216,7 +236,7 @@ export function deletionTargetOf(
 
   const machine = membership.machineOf(named);
   if (machine === undefined) return { node, kind: membership.isNode(named) ? 'unmanaged' : 'gone' };
-  if (membership.wasOfAnother(named, machine)) return { node, kind: 'gone' };
+  if (membership.wasOfAnother(named, machine)) return { node, kind: 'another' };
   if (membership.deploymentOf(machine)?.metadata.uid !== metadata.uid) return { node, kind: 'foreign' };
   const isUnregistered = placeholder !== undefined || named.annotations?.[FAKE_NODE_ANNOTATION] !== undefined;
   return { node, kind: 'machine', machine: machine.metadata.name, isUnregistered };

@@ -178,9 +178,9 @@ test('of a group that was deleted and made anew under the same name the Machines
 });
 
 test.each([
-  { title: 'which has its name and its VM', providerID: 'metal:///7', now: 'second', want: { kind: 'gone' } },
-  { title: 'which has its name', providerID: '', now: 'second', want: { kind: 'gone' } },
-  { title: 'whose Node has not joined', providerID: 'metal:///7', now: undefined, want: { kind: 'gone' } },
+  { title: 'which has its name and its VM', providerID: 'metal:///7', now: 'second', want: { kind: 'another' } },
+  { title: 'which has its name', providerID: '', now: 'second', want: { kind: 'another' } },
+  { title: 'whose Node has not joined', providerID: 'metal:///7', now: undefined, want: { kind: 'another' } },
   { title: 'whose Node shows the earlier one yet', providerID: 'metal:///7', now: 'first', want: found('second') },
 ])(
   'the autoscaler asks for a Node of an earlier Machine, and finds another one $title',
