@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 
-import { HELP_HINT, type ParsedCommandLine, withFlags } from '../../pkg/operator/config/command-line.ts';
+import { HELP_HINT, withFlags } from '../../pkg/operator/config/command-line.ts';
+import type { Program } from '../../pkg/operator/config/flag.ts';
 import { parseCommand } from '../parse-command.ts';
 import { answerCompletion, COMPLETE, completionCommand } from './completion/command.ts';
 import { deleteCommand } from './delete/command.ts';
@@ -27,7 +28,7 @@ export function machinistProgram(): Command {
     .showHelpAfterError(HELP_HINT)
     .exitOverride();
 
-  withFlags(program.command('run').description('Run the controllers.'), 'machinist run', WORLD_FLAGS, run);
+  withControllers(program.command('run').description('Run the controllers.'), 'machinist run');
   program.addCommand(preflightCommand().copyInheritedSettings(program));
   for (const command of [
     rolloutCommand(),
@@ -60,14 +61,16 @@ export async function runProgram(
   name: 'machine-controller-manager' | 'machine-controller',
   argv: readonly string[],
 ): Promise<void> {
-  await parseCommand(
-    withFlags(new Command(name).version(version(), '--version').exitOverride(), name, WORLD_FLAGS, run),
-    argv,
-  );
+  await parseCommand(withControllers(new Command(name).version(version(), '--version').exitOverride(), name), argv);
 }
 
-/** The controllers are loaded when the command line has been understood, so that help and mistakes are answered at once. */
-async function run(parsed: ParsedCommandLine): Promise<void> {
-  const manager = await import('./run.ts');
-  await manager.run(parsed);
+/**
+ * Has `command` run the controllers by the flags of `program`. They are loaded when the command line has been understood, so that help and
+ * mistakes are answered at once.
+ */
+function withControllers(command: Command, program: Program): Command {
+  return withFlags(command, program, WORLD_FLAGS, async (parsed) => {
+    const { run } = await import('./run.ts');
+    await run(parsed);
+  });
 }

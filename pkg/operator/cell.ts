@@ -77,7 +77,7 @@ export function cellOfFlags(process: ManagerProcess): Cell {
     ofControl,
     caches: addCaches(ofControl, { process: caching, worlds }),
     openCache: (resource, options) => ofControl.open(resource, options),
-    elect: (lease, recorder) => createElection(lease, recorder, process.election),
+    elect: (lease, recorder) => createElection(lease, recorder, process),
   };
 }
 

@@ -22,7 +22,6 @@ import { ClusterIdentity } from './cluster-identity.ts';
 import { type ClusterAccess, type Clusters, openClusters } from './clusters.ts';
 import type { Config } from './config/config.ts';
 import type { DriverHooks } from './drivers.ts';
-import type { ElectionOptions, GateOptions } from './election.ts';
 import { type OperatorMetrics, operatorMetrics } from './metrics.ts';
 import { roleFiles } from './preflight/permissions.ts';
 import { type HostProcess, Lifecycle } from './process/lifecycle.ts';
@@ -162,26 +161,6 @@ export class ManagerProcess {
     const { random, metrics, outages, held } = this;
     const { clock, log, hooks } = this.options;
     return { clock, random, log, metrics: metrics.kube, outages, held, freeze: hooks?.freezeCached ?? false };
-  }
-
-  /** How a gate is made. */
-  get gate(): GateOptions {
-    const { clock, config } = this.options;
-    return { clock, outages: this.outages, metrics: this.metrics.gate, graceMs: config.safety.graceMs };
-  }
-
-  /** How leaderships are fought for; one that is lost ends the process. */
-  get election(): ElectionOptions {
-    const { identity, clock, log, config } = this.options;
-    const lost = (reason: string): void => this.lifecycle.fatal(reason);
-    return {
-      elector: { identity, clock, random: this.random, log, metrics: this.metrics.leader, lost },
-      transport: this.clusters.control.transport,
-      namespace: config.leader.namespace,
-      leader: config.leader,
-      thread: this.thread,
-      gate: this.gate,
-    };
   }
 }
 

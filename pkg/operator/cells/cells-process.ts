@@ -120,7 +120,7 @@ export class CellsProcess {
       claims: () => this.#claimsOf(CELL_TARGET_LABEL, undefined, NEVER),
     });
     const claimLeases = new ClaimLeases({
-      leases: leaseClientOf(process.election),
+      leases: leaseClientOf(process),
       isNeeded: (lease) => needs.isNeeded(lease),
     });
     this.#claims = new TargetClaims({
@@ -309,9 +309,9 @@ export class CellsProcess {
 
   /** Throws ApiError. */
   async #claimsOf(label: string, namespace: string | undefined, signal: AbortSignal): Promise<readonly Lease[]> {
-    const { clusters, election } = this.#process;
+    const { clusters, options } = this.#process;
     const labelSelector = namespace === undefined ? label : `${label}=${namespace}`;
-    const how = { namespace: election.namespace, labelSelector, signal };
+    const how = { namespace: options.config.leader.namespace, labelSelector, signal };
     return (await clusters.control.reader.list(leases, how)).items;
   }
 

@@ -163,10 +163,8 @@ export class Shards implements Member {
       [CELL_REVISION_LABEL]: this.#revision,
       [CELL_TARGET_SERVER_LABEL]: this.#target,
     };
-    const { election } = process;
     // Nobody else can hold it: it says nothing about who leads.
-    const elector = { ...election.elector, metrics: UNCOUNTED };
-    this.#membership = createElection(name, recorder, { ...election, elector, labels });
+    this.#membership = createElection(name, recorder, process, { labels, metrics: UNCOUNTED });
     await this.#membership.elector?.acquire(signal);
     this.#running = this.#keepSettling();
   }
@@ -240,7 +238,7 @@ export class Shards implements Member {
 
   #apply(index: number): void {
     const { process, recorder } = this.#options;
-    const { fence, elector } = createElection(shardLeaseName(index), recorder, process.election);
+    const { fence, elector } = createElection(shardLeaseName(index), recorder, process);
     const candidacy: Candidacy = {
       stop: new AbortController(),
       shard: { index, fence, elector },
@@ -290,7 +288,7 @@ export class Shards implements Member {
     const { log } = process.options;
     if (this.holding(0) === undefined) return;
     for (const lease of this.#replicas.abandoned) {
-      await leaseClientOf(process.election)
+      await leaseClientOf(process)
         .delete(lease, { signal: this.#stopping.signal })
         .catch((err: unknown) =>
           log.debug({ lease: lease.metadata.name, err }, 'could not delete the Lease of a replica'),
