@@ -12,6 +12,8 @@ const MINUTE_MS = 60_000;
 const PROGRESS_MS = 90 * MINUTE_MS;
 /** Within this time after its deletion nothing is left of a pool. */
 const END_MS = 60 * MINUTE_MS;
+/** What users did in an outage is seen, and what a restore has undone is said, within this time of its end: nothing is destroyed for a minute. */
+const AFTER_OUTAGE_MS = 2 * MINUTE_MS;
 /** After this time of rest nothing is written any more: a Node that came in place of another is kept from the autoscaler for 10 minutes. */
 const REST_MS = 16 * MINUTE_MS;
 /** Timers and requests of a process that has nothing to do: 16 and 10 were seen, watches, Leases and periods among them. */
@@ -239,16 +241,21 @@ export class Life {
   /** In calm everything becomes as asked for. */
   async #settle(when: string): Promise<boolean> {
     const population = this.#population;
-    const fromMs = this.#world.time.elapsedMs;
+    const { time, processes } = this.#world;
+    const fromMs = time.elapsedMs;
+    let quietFromMs = fromMs;
     population.expectProgress(PROGRESS_MS);
-    await this.#advanceBySteps(PROGRESS_MS, () => population.isAsAsked());
+    await this.#advanceBySteps(PROGRESS_MS, () => {
+      if (processes.running.some(({ hasOutage }) => hasOutage)) quietFromMs = time.elapsedMs + AFTER_OUTAGE_MS;
+      return time.elapsedMs >= quietFromMs && population.isAsAsked();
+    });
     if (this.#isOver) return false;
     if (!population.isAsAsked()) {
       const within = `${PROGRESS_MS / MINUTE_MS} minutes`;
       population.ledger.find(`${when} the pool is not as asked for within ${within}: ${population.shown()}`);
       return false;
     }
-    this.#world.trace.add(`as asked for ${when}, after ${this.#world.time.elapsedMs - fromMs} ms`);
+    this.#world.trace.add(`as asked for ${when}, after ${time.elapsedMs - fromMs} ms`);
     population.settle();
     return true;
   }

@@ -64,6 +64,7 @@ export class SimulatedProcess {
   answer: RpcHandler | undefined;
   /** The cells that it manages; undefined: it manages the namespace of its flags. */
   cells: Cells | undefined;
+  #operator: Operator | undefined;
   readonly #host: Host;
   readonly #connections: readonly Connection[];
 
@@ -72,6 +73,14 @@ export class SimulatedProcess {
     this.clock = clock;
     this.#host = host;
     this.#connections = connections;
+  }
+
+  /** Whether it waits for the end of an outage, of any cluster. */
+  get hasOutage(): boolean {
+    const cells = [...(this.cells?.running.values() ?? [])];
+    return [this.#operator?.outages ?? [], ...cells.map(({ outages }) => outages.current())].some(
+      (one) => one.length > 0,
+    );
   }
 
   /** Timers and requests that it waits for. */
@@ -121,6 +130,7 @@ export class SimulatedProcess {
     }
     const operator = await Operator.open(options);
     const started = new SimulatedProcess(identity, clock, host, connections);
+    started.#operator = operator;
     const listen: ListenForAutoscalers = ({ answer }) => {
       started.answer = answer;
       const close = (): Promise<void> => {

@@ -81,10 +81,17 @@ class MirantisMachines implements Population {
     for (const front of this.#fronts)
       if (valueOf(front)['maintenance'] === true) this.#setValue(front, { maintenance: false });
     this.#maintainCluster(false);
-    const staying = this.#fronts.filter(
-      (front) => front.metadata.deletionTimestamp === undefined && valueOf(front)['delete'] !== true,
-    );
-    if (staying.length === 0) this.#make(seededRandom(this.#made, 'a place for pods'));
+    this.#makePlace();
+  }
+
+  /** Pods of a Machine that is to go need another one; its Node may have been deleted in an outage, of which the program hears later. */
+  #makePlace(): void {
+    const isStaying = (front: ClusterMachine): boolean => {
+      if (front.metadata.deletionTimestamp !== undefined || valueOf(front)['delete'] === true) return false;
+      const ours = oursOf(this.#world, front);
+      return ours === undefined || !isBeingDeleted(ours);
+    };
+    if (!this.#fronts.some(isStaying)) this.#make(seededRandom(this.#made, 'a place for pods'));
   }
 
   expectProgress(withinMs: number): void {
@@ -189,6 +196,7 @@ class MirantisMachines implements Population {
 
   /** Nobody replaces a single Machine that has failed, and pods on a VM that is gone never leave by themselves. */
   #followRunbooks(): void {
+    this.#makePlace();
     const vms = new Set(this.#world.cloud.all().map(({ providerID }) => providerID));
     for (const front of this.#singles) {
       const ours = oursOf(this.#world, front);
