@@ -45,7 +45,7 @@ import { observeAgain, type Observed } from '../observed.ts';
 import { resizeSets } from '../scaling/resize.ts';
 import { shrinkOldSets } from '../rollout/rolling.ts';
 import { AGAIN, createSet, finishRollout, markNodesOfRollout, type RolloutDeps } from '../rollout/rollout.ts';
-import { EMPTY_SET, setToGrow, type Resizes, type SetFacts } from '../sets/set-facts.ts';
+import { EMPTY_SET, setToGrow, withoutRaises, type SetFacts } from '../sets/set-facts.ts';
 import { grownSize } from '../scaling/size-rule.ts';
 import type { DeploymentPass } from '../step.ts';
 
@@ -271,17 +271,6 @@ function sideOf(deps: RolloutDeps, observed: Observed, set: MachineSet, facts: S
 
 function isActive({ facts }: Side): boolean {
   return facts.size > 0 || facts.existing > 0;
-}
-
-/** What the overshoot safety holds back. */
-function withoutRaises(
-  sizes: Resizes,
-  { newSet, oldSets }: { readonly newSet: SetFacts | undefined; readonly oldSets: readonly SetFacts[] },
-  isFrozen: boolean,
-): Resizes {
-  if (!isFrozen) return sizes;
-  const before = new Map([...oldSets, ...(newSet === undefined ? [] : [newSet])].map(({ name, size }) => [name, size]));
-  return new Map([...sizes].filter(([name, size]) => size <= (before.get(name) ?? 0)));
 }
 
 /** An old set must not make up for the Machines that move on. */

@@ -24,6 +24,10 @@ const IN_PLACE = {
   type: 'InPlaceUpdate',
   inPlaceUpdate: { maxSurge: 0, maxUnavailable: 1, orchestrationType: 'Manual' },
 } as const;
+const SURGING_IN_PLACE = {
+  type: 'InPlaceUpdate',
+  inPlaceUpdate: { maxSurge: 2, maxUnavailable: 0, orchestrationType: 'Auto' },
+} as const;
 /** Of which no set can be created. */
 const UNMADE = { class: { kind: 'MachineClass', name: 'class-9' } };
 
@@ -95,6 +99,14 @@ class Refused {
     return told;
   }
 
+  /** Somebody wants so many replicas now. */
+  want(replicas: number): void {
+    const now = this.deps.machineDeployments.get('default/deployment-1');
+    if (now === undefined) return;
+    const metadata = { ...now.metadata, resourceVersion: `9${now.metadata.resourceVersion ?? ''}` };
+    this.deps.machineDeployments.put({ ...now, metadata, spec: { ...now.spec, replicas } });
+  }
+
   async passes(count: number): Promise<void> {
     for (let passes = 0; passes < count; passes += 1) await this.deps.pass();
   }
@@ -162,6 +174,14 @@ describe('while a rollback is refused,', () => {
     { sizes: [3, 2], replicas: 4, to: [3, 2], why: 'keep that' },
     { sizes: [3, 5], replicas: 3, to: [3, 2], why: 'keep no more of it than the surge' },
     { sizes: [2, 3], replicas: 3, works: 'both', to: [2, 3], why: 'keep what the rollback would bring back' },
+    {
+      sizes: [2, 3],
+      replicas: 3,
+      works: 'both',
+      strategy: SURGING_IN_PLACE,
+      to: [2, 3],
+      why: 'keep that in place, too',
+    },
   ] as const)('sets of $sizes become $to for $replicas replicas: they $why', async (row) => {
     const { sizes } = row;
     const works = 'works' in row ? row.works : undefined;
@@ -261,9 +281,29 @@ describe('while a rollback is refused,', () => {
   });
 
   test.each([
+    { sizes: [3, 3], raised: 5, lowered: 4, to: [2, 2], why: 'beyond that' },
+    { sizes: [3, 2], raised: 5, lowered: 4, to: [2, 2], why: 'as much' },
+    { sizes: [2, 2], raised: 5, lowered: 3, to: [2, 1], why: 'less' },
+  ] as const)('a Recreate of $sizes gives up what was wanted for a while: it has $why', async (row) => {
+    const { sizes } = row;
+    const scene = new Refused({
+      sizes,
+      change: ({ spec }) => void Object.assign(spec, { replicas: row.raised, strategy: RECREATE }),
+      machines: [...running('old', sizes[0]), ...running('new', sizes[1])],
+    });
+
+    await scene.passes(3);
+    const raised = scene.sizes;
+    scene.want(row.lowered);
+    await scene.passes(3);
+
+    expect([raised, scene.sizes]).toEqual([sizes, row.to]);
+  });
+
+  test.each([
     { what: 'its new set exists', template: undefined },
     { what: 'its new set is refused, too', template: UNMADE },
-  ])('one that waits for its turn says so, where $what', async ({ template }) => {
+  ])('one that waits for its turn says so until that has come, where $what', async ({ template }) => {
     const scene = new Refused({
       sizes: [3, 0],
       change: (d) => {
@@ -281,8 +321,11 @@ describe('while a rollback is refused,', () => {
     scene.deps.machineDeployments.put(first);
 
     const told = await scene.told('Progressing', 120_000);
+    scene.deps.machineDeployments.remove('default/first');
+    const afterwards = await scene.told('Progressing', 120_000);
 
     expect(new Set(told.slice(3))).toEqual(new Set(['WaitingForUpdateOrder']));
+    expect(afterwards).not.toContain('WaitingForUpdateOrder');
   });
 });
 

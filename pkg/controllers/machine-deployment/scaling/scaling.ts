@@ -13,6 +13,8 @@ export interface ScalingFacts {
   readonly isPaused: boolean;
   /** Held back by the overshoot safety: no set is raised, but to what it has, which creates nothing. */
   readonly isFrozen: boolean;
+  /** The new template is to be rolled back from: that its set has all takes nothing of the others. */
+  readonly isRollingBack?: boolean;
 }
 
 export function scalingFactsOf({
@@ -54,7 +56,7 @@ export function isScalingEvent({ newSet, oldSets, limits }: ScalingFacts): boole
  * | active sets | what happens |
  * |---|---|
  * | none or one | it gets all replicas; during a rollout an old one is not raised, the new set grows instead |
- * | several, the new one has all | the old ones go to 0 |
+ * | several, the new one has all | the old ones go to 0, unless it is to be rolled back from |
  * | several, more wanted | the new set gets the difference, at most up to the replicas |
  * | several, fewer wanted | first go replicas without a Machine, then unavailable Machines; then each gives up its share, the largest what rounding leaves; in place, the oldest set does |
  *
@@ -93,9 +95,10 @@ function scaleOnly({ newSet, oldSets, limits, isPaused }: ScalingFacts, active?:
   return new Map([[target.name, size]]);
 }
 
-function spread({ newSet, oldSets, strategy, limits, isPaused }: ScalingFacts, active: readonly SetFacts[]): Resizes {
+function spread(facts: ScalingFacts, active: readonly SetFacts[]): Resizes {
+  const { newSet, oldSets, strategy, limits, isPaused, isRollingBack = false } = facts;
   const { replicas, surge } = limits;
-  if (newSet !== undefined && isSaturated(newSet, replicas)) {
+  if (newSet !== undefined && !isRollingBack && isSaturated(newSet, replicas)) {
     return new Map(active.filter((set) => set !== newSet).map(({ name }) => [name, 0]));
   }
   if (strategy === 'Recreate') return new Map();

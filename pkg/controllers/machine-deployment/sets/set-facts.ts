@@ -70,6 +70,17 @@ export const EMPTY_SET: SetFacts = {
 /** New sizes by name of the set; what is not named keeps its size. */
 export type Resizes = ReadonlyMap<string, number>;
 
+/** What is left of new sizes while no set may be raised, as the overshoot safety holds it back. */
+export function withoutRaises(
+  sizes: Resizes,
+  { newSet, oldSets }: { readonly newSet: SetFacts | undefined; readonly oldSets: readonly SetFacts[] },
+  isHeld: boolean,
+): Resizes {
+  if (!isHeld) return sizes;
+  const before = new Map([...oldSets, ...(newSet === undefined ? [] : [newSet])].map(({ name, size }) => [name, size]));
+  return new Map([...sizes].filter(([name, size]) => size <= (before.get(name) ?? 0)));
+}
+
 interface Role {
   /** It has another template, so that its Machines are replaced. */
   readonly isReplaced: boolean;
