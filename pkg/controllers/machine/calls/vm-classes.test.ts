@@ -142,6 +142,41 @@ describe('a machine whose class changes during its creation', () => {
     expect(world.otherDriver.calls).toEqual([]);
   });
 
+  test.each([
+    { what: 'succeeds', error: undefined },
+    { what: 'succeeds before it is back', error: undefined, isLate: true },
+    { what: 'has no answer', error: new DriverError('Unavailable', 'connection lost', { unanswered: true }) },
+  ])('keeps its former class if it is not shown for a while during a CreateMachine call that $what', async (row) => {
+    const { error, isLate = false } = row;
+    const world = start();
+    const answer = Promise.withResolvers<void>();
+    const create = world.driver.create.bind(world.driver);
+    world.driver.create = async (request) => {
+      await answer.promise;
+      const made = await create(request);
+      if (error !== undefined) throw error;
+      return made;
+    };
+    await passes(world);
+
+    world.controller.forget(current(world));
+    world.activities.forgetAll(KEY);
+    if (isLate) answer.resolve();
+    await world.settle();
+    edit(world, name('class-2'));
+    await passes(world);
+    answer.resolve();
+    await passes(world);
+    world.clock.advance(10 * MINUTE);
+    await passes(world);
+
+    expect(current(world)).toMatchObject({
+      metadata: { annotations: { [VM_CLASS_ANNOTATION]: 'class-1' } },
+      spec: { providerID: 'sim:///m-1' },
+    });
+    expect(world.otherDriver.calls).toEqual([]);
+  });
+
   test('asks for no VM of the class that it no longer names when the call gets its turn', async () => {
     const world = start();
     const answer = Promise.withResolvers<void>();

@@ -133,6 +133,8 @@ async function findOrCreate(
     : wholeTimeoutMs(creationTimeoutMs);
   const vm = await driver
     .create({ machine, machineClass, secretData: data }, signal, timeoutMs)
+    // Its Machine may have been forgotten meanwhile, because it was not shown for a while.
+    .finally(() => deps.vmClasses.requested(machine, className))
     .catch((err: unknown) => {
       if (DriverError.hasCode(err, 'InvalidArgument')) deps.vmClasses.refused(machine);
       throw err;
