@@ -43,6 +43,24 @@ describe('a failure on the wire', () => {
   });
 
   test.each([
+    { told: { providerID: 'sim:///1' }, vm: { providerId: 'sim:///1', nodeName: '' } },
+    { told: { nodeName: 'm-1' }, vm: { providerId: '', nodeName: 'm-1' } },
+  ])('tells $told alone when that is all that was known', ({ told, vm }) => {
+    const failure = overTheWire(new DriverError('Uninitialized', 'not yet'));
+
+    expect(fromFailure(failure, { ...vm, addresses: [], capacity: {} }).result).toEqual(told);
+  });
+
+  test.each([Number.NaN, Infinity, -Infinity, 1e300])(
+    'has no time to wait for when a driver says %p ms',
+    (retryAfterMs) => {
+      const err = new DriverError('ResourceExhausted', 'too many requests', { retryAfterMs });
+
+      expect(fromFailure(overTheWire(err))).toMatchObject({ code: 'ResourceExhausted', retryAfterMs: undefined });
+    },
+  );
+
+  test.each([
     {
       what: 'an exception that is no DriverError',
       failure: toFailure(new TypeError('x is undefined')),

@@ -24,10 +24,15 @@ export function toFailure(err: unknown): Failure {
     code: numberOf(err.code),
     message: err.detail,
     lastKnownState: err.lastKnownState ?? '',
-    retryAfter: err.retryAfterMs === undefined ? undefined : toDuration(err.retryAfterMs),
+    retryAfter: isWait(err.retryAfterMs) ? toDuration(err.retryAfterMs) : undefined,
     terminal: err.terminal,
     fencingToken: err.highestToken ?? 0n,
   };
+}
+
+/** Whether anybody can wait for so long: what a provider has said may have been read as NaN. */
+function isWait(ms: number | undefined): ms is number {
+  return Math.abs(ms ?? Number.NaN) <= Number.MAX_SAFE_INTEGER;
 }
 
 /** What a failure on the wire means here. A code that this version does not know, or OK in a failure, is Unknown. */
@@ -38,8 +43,16 @@ export function fromFailure(failure: Failure, vm?: VirtualMachine): DriverError 
     ...(failure.lastKnownState === '' ? {} : { lastKnownState: failure.lastKnownState }),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     ...(failure.fencingToken === 0n ? {} : { highestToken: failure.fencingToken }),
-    ...(vm === undefined ? {} : { result: { providerID: vm.providerId, nodeName: vm.nodeName } }),
+    ...(vm === undefined ? {} : { result: toldOf(vm) }),
   });
+}
+
+/** What is empty was not told: what is known stands. */
+function toldOf({ providerId, nodeName }: VirtualMachine): NonNullable<DriverError['result']> {
+  return {
+    ...(providerId === '' ? {} : { providerID: providerId }),
+    ...(nodeName === '' ? {} : { nodeName }),
+  };
 }
 
 /** Number of a code on the wire; the order of DRIVER_CODES is that of the contract. */

@@ -27,3 +27,10 @@ test('what a driver leaves out against its types is no text on the wire, and not
     machineName: '',
   });
 });
+
+test('a driver that leaves out the addresses of a VM has told none', () => {
+  expect(toVirtualMachine({ providerID: 'sim:///m-1', nodeName: 'm-1' })).toMatchObject({
+    providerId: 'sim:///m-1',
+    addresses: [],
+  });
+});

@@ -104,18 +104,21 @@ function fromMachineClass(machineClass: wire.MachineClass): MachineClass {
   };
 }
 
-export function toVirtualMachine(vm: VirtualMachine): wire.VirtualMachine {
+/** What a driver answers, which may be without what its types ask for, or have null for it, as its provider has answered it. */
+type Answered<T> = { readonly [K in keyof T]?: T[K] | null | undefined };
+
+export function toVirtualMachine(vm: Answered<VirtualMachine>): wire.VirtualMachine {
   const capacity = Object.entries(vm.capacity ?? {}).filter(([, quantity]) => textOf(quantity) !== '');
   return {
     providerId: textOf(vm.providerID),
     nodeName: textOf(vm.nodeName),
-    addresses: vm.addresses.map(({ type, address }) => ({ type: textOf(type), address: textOf(address) })),
+    addresses: (vm.addresses ?? []).map(({ type, address }) => ({ type: textOf(type), address: textOf(address) })),
     capacity: Object.fromEntries(capacity),
   };
 }
 
-/** Drivers may answer what their provider has answered: null is no text, and not the word. */
-function textOf(text: string | null | undefined): string {
+/** What is left out is no text on the wire, and neither is null: not the words. */
+export function textOf(text: string | null | undefined): string {
   return text ?? '';
 }
 
@@ -124,14 +127,14 @@ export function fromVirtualMachine(vm: wire.VirtualMachine): VirtualMachine {
   return { providerID, nodeName, addresses, ...(Object.keys(capacity).length === 0 ? {} : { capacity }) };
 }
 
-export function toListedMachine(vm: ListedMachine): wire.ListedMachine {
+export function toListedMachine(vm: Answered<ListedMachine>): wire.ListedMachine {
   return {
     providerId: textOf(vm.providerID),
     machineName: textOf(vm.machineName),
-    machineUid: vm.machineUID ?? '',
-    machineNamespace: vm.machineNamespace ?? '',
-    state: vm.state ?? '',
-    deletion: vm.deletion ?? '',
+    machineUid: textOf(vm.machineUID),
+    machineNamespace: textOf(vm.machineNamespace),
+    state: textOf(vm.state),
+    deletion: textOf(vm.deletion),
   };
 }
 
@@ -146,15 +149,15 @@ export function fromListedMachine(vm: wire.ListedMachine): ListedMachine {
   };
 }
 
-export function toCapabilities(capabilities: Capabilities): wire.GetCapabilitiesResponse {
+export function toCapabilities(capabilities: Answered<Capabilities>): wire.GetCapabilitiesResponse {
   const { contractVersion, name, idempotentCreate, listScope, methods } = capabilities;
   return {
     failure: undefined,
-    contractVersion,
-    name,
-    idempotentCreate,
+    contractVersion: textOf(contractVersion),
+    name: textOf(name),
+    idempotentCreate: idempotentCreate ?? false,
     listScope: listScope === 'cluster' ? 2 : 1, // LIST_SCOPE_CLUSTER, LIST_SCOPE_CLASS
-    optionalMethods: [...methods],
+    optionalMethods: [...(methods ?? [])],
   };
 }
 

@@ -15,6 +15,7 @@ import {
   fromClassRequest,
   fromMachineRequest,
   fromVolumeSpec,
+  textOf,
   toCapabilities,
   toListedMachine,
   toVirtualMachine,
@@ -49,12 +50,23 @@ export const EMPTY_ANSWER: AnyAnswer = {
   volumeIds: [],
 };
 
+const NO_CAPABILITIES: wire.GetCapabilitiesResponse = {
+  failure: undefined,
+  contractVersion: '',
+  name: '',
+  optionalMethods: [],
+  idempotentCreate: false,
+  listScope: 0,
+};
+
+const UNEXPECTED = 'driver threw an unexpected error';
+
 /**
  * Serves a Driver under the contract: translates messages, cuts lists into pages, refuses old fencing tokens before the
  * driver is called, aborts `call.signal` at the deadline, and puts what the driver throws into `failure`.
  */
 export function driverService(deps: ServiceDeps): ServiceImplementation<wire.DriverServiceDefinition> {
-  const { driver, fencing } = deps;
+  const { driver, fencing, log } = deps;
   /** The request of a mutation, once its fencing token has been accepted. */
   const admitted = async (request: wire.GetMachineStatusRequest, call: DriverCall): Promise<MachineRequest> => {
     const decodedRequest = decoded(fromMachineRequest, request);
@@ -66,32 +78,37 @@ export function driverService(deps: ServiceDeps): ServiceImplementation<wire.Dri
       if (!contractVersions.includes(CONTRACT_VERSION)) {
         const offered = contractVersions.join(', ');
         const message = `this driver uses contract version ${CONTRACT_VERSION}, but the caller requested ${offered}`;
-        const failure = toFailure(new DriverError('FailedPrecondition', message));
-        return { failure, contractVersion: '', name: '', optionalMethods: [], idempotentCreate: false, listScope: 0 };
+        return { ...NO_CAPABILITIES, failure: toFailure(new DriverError('FailedPrecondition', message)) };
       }
-      return toCapabilities(await driver.capabilities(signal));
+      try {
+        return toCapabilities(saidBy(await driver.capabilities(signal)));
+      } catch (err) {
+        signal.throwIfAborted();
+        if (!(err instanceof DriverError)) log.error({ err, method: 'GetCapabilities' }, UNEXPECTED);
+        return { ...NO_CAPABILITIES, failure: toFailure(err) };
+      }
     },
 
     createMachine: (request, context) =>
       answer(deps, 'CreateMachine', request, context, async (call) => {
-        const created = await driver.createMachine(await admitted(request, call), call);
-        return { vm: toVirtualMachine(created), lastKnownState: created.lastKnownState ?? '' };
+        const created = saidBy(await driver.createMachine(await admitted(request, call), call));
+        return { vm: toVirtualMachine(created), lastKnownState: textOf(created.lastKnownState) };
       }),
 
     initializeMachine: (request, context) =>
       answer(deps, 'InitializeMachine', request, context, async (call) => ({
-        vm: toVirtualMachine(await driver.initializeMachine(await admitted(request, call), call)),
+        vm: toVirtualMachine(saidBy(await driver.initializeMachine(await admitted(request, call), call))),
       })),
 
     getMachineStatus: (request, context) =>
       answer(deps, 'GetMachineStatus', request, context, async (call) => ({
-        vm: toVirtualMachine(await driver.getMachineStatus(decoded(fromMachineRequest, request), call)),
+        vm: toVirtualMachine(saidBy(await driver.getMachineStatus(decoded(fromMachineRequest, request), call))),
       })),
 
     deleteMachine: (request, context) =>
       answer(deps, 'DeleteMachine', request, context, async (call) => {
-        const deleted = await driver.deleteMachine(await admitted(request, call), call);
-        return { lastKnownState: deleted.lastKnownState ?? '' };
+        const deleted = saidBy(await driver.deleteMachine(await admitted(request, call), call));
+        return { lastKnownState: textOf(deleted.lastKnownState) };
       }),
 
     listMachines: (request, context) =>
@@ -103,7 +120,8 @@ export function driverService(deps: ServiceDeps): ServiceImplementation<wire.Dri
     getVolumeIDs: (request, context) =>
       answer(deps, 'GetVolumeIDs', request, context, async (call) => {
         const specs = decoded((encoded) => encoded.map(fromVolumeSpec), request.volumeSpecs);
-        return { volumeIds: [...(await driver.getVolumeIDs(specs, call))] };
+        const ids: readonly (string | null | undefined)[] = await driver.getVolumeIDs(specs, call);
+        return { volumeIds: ids.map(textOf).filter((id) => id !== '') };
       }),
   };
 }
@@ -151,19 +169,23 @@ async function carryOut<R extends object>(
         `${method} was cancelled`,
       );
     }
-    if (!(err instanceof DriverError)) log.error({ err, method }, 'driver threw an unexpected error');
+    if (!(err instanceof DriverError)) log.error({ err, method }, UNEXPECTED);
     return failedAnswer(err);
   } finally {
     cancel();
   }
 }
 
+/** What a driver answers; one whose call has succeeded need not say anything. */
+function saidBy<T extends object>(said: T | null | undefined): Partial<T> {
+  return said ?? {};
+}
+
 /** The answer of a call that failed, with what was known of the VM then. */
 export function failedAnswer(err: unknown): AnyAnswer {
   const failed = { ...EMPTY_ANSWER, failure: toFailure(err) };
   if (!(err instanceof DriverError) || err.result === undefined) return failed;
-  const { providerID: providerId = '', nodeName = '' } = err.result;
-  return { ...failed, vm: { providerId, nodeName, addresses: [], capacity: {} } };
+  return { ...failed, vm: toVirtualMachine(saidBy(err.result)) };
 }
 
 /**
@@ -175,6 +197,10 @@ function pageOf(
   pageSize: number,
   pageToken: string,
 ): { machines: wire.ListedMachine[]; nextPageToken: string } {
+  const withoutID = machines.map(toListedMachine).find(({ providerId }) => providerId === '');
+  // It would be on no page, as if it were not there.
+  if (withoutID !== undefined)
+    throw new DriverError('Internal', `ListMachines returned no provider ID for machine ${withoutID.machineName}`);
   const rest = machines
     .filter((vm) => vm.providerID > pageToken)
     .toSorted((a, b) => (a.providerID < b.providerID ? -1 : 1));
