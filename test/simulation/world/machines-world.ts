@@ -40,6 +40,7 @@ import { askerAt, targetAt } from './target-address.ts';
 import { Trace } from './trace.ts';
 import { cleanTokens } from './token-cleaner.ts';
 import { VirtualClock, VirtualTime } from './virtual-clock.ts';
+import { Way } from './way.ts';
 import { SeededWeather } from './weather.ts';
 import { Workload, type WorkloadOptions } from './workload.ts';
 
@@ -132,6 +133,8 @@ export class MachinesWorld implements AsyncDisposable {
   /** Of the processes' ways to the API servers, of a cell to its target cluster; that of the kubelets is always fine. */
   readonly weather: SeededWeather;
   readonly servers: Servers;
+  /** That of the processes to its target cluster, where it has one. */
+  readonly targetWay: Way;
   /** Of each server. */
   readonly pasts: Readonly<Record<ClusterName, Past>>;
   /** The program. */
@@ -195,6 +198,8 @@ export class MachinesWorld implements AsyncDisposable {
       others: random('other writers'),
       caches: random('old caches'),
     });
+    const commonWay = this.sharesTarget ? of?.targetWay : undefined;
+    this.targetWay = commonWay ?? new Way(this.weather, () => this.time.elapsedMs);
     const control = of?.servers.control ?? this.#server(random('control cluster'));
     const isOwn = hasTarget && !this.sharesTarget;
     const target = isOwn ? this.#server(random('target cluster')) : (of?.servers.target ?? control);
@@ -210,14 +215,10 @@ export class MachinesWorld implements AsyncDisposable {
     this.processes = of?.processes ?? this.#openProcesses();
   }
 
-  /** Whether no request reaches the control cluster. */
-  get isControlDown(): boolean {
-    return (this.#options.cell?.of ?? this).weather.isDown;
-  }
-
-  /** Since when no request reaches one of its clusters; Infinity: all are reached. */
-  get downSinceMs(): number {
-    return Math.min(this.weather.downSinceMs, this.#options.cell?.of.weather.downSinceMs ?? Infinity);
+  /** Since when no request reaches one of its clusters; Infinity: it is reached. */
+  downSinceMs(cluster: ClusterName): number {
+    const { cell, hasTarget } = this.#options;
+    return cluster === 'target' && hasTarget ? this.targetWay.downSinceMs : (cell?.of ?? this).weather.downSinceMs;
   }
 
   /** Whether there are Nodes of others in its target cluster. */
@@ -266,11 +267,12 @@ export class MachinesWorld implements AsyncDisposable {
   #reach(host: string): Reached {
     const target = targetAt(host);
     if (target !== undefined) {
-      const { servers, pasts, weather } = this.#cellNamed(target);
-      return { server: servers.target, past: pasts.target, weather };
+      const { servers, pasts, targetWay } = this.#cellNamed(target);
+      return { server: servers.target, past: pasts.target, weather: targetWay };
     }
     const name = host === 'target' ? 'target' : 'control';
-    return { server: this.servers[name], past: this.pasts[name], weather: this.weather };
+    const weather = name === 'target' ? this.targetWay : this.weather;
+    return { server: this.servers[name], past: this.pasts[name], weather };
   }
 
   #cellNamed(name: string): MachinesWorld {

@@ -9,6 +9,7 @@ import type { Endpoint } from '../../../pkg/kube/client/endpoint.ts';
 import { hexOf } from '../../../pkg/base/random/random.ts';
 import { WORLDS } from '../../../pkg/worlds/served.ts';
 import type { APIRequest, SimulatedAPIServer } from '../api-server/api-server.ts';
+import type { StoredObject } from '../api-server/stored-object.ts';
 import { type RequestFault, SimulatedConnection } from './network.ts';
 import type { DriverProcess } from './driver-process.ts';
 import type { Past } from './past.ts';
@@ -38,6 +39,10 @@ export interface ProcessRequest {
   readonly method: string;
   readonly path: string;
   readonly sentAtMs: number;
+  /** What it says; undefined of calls of drivers. */
+  readonly body?: unknown;
+  /** The object that it changes, as it is stored when it arrives. */
+  readonly before?: StoredObject | undefined;
 }
 
 /**
@@ -198,18 +203,22 @@ export class Processes {
       told: (text) => trace.add(`${name} log ${text}`),
       openDispatcher: (address) => {
         const to = new URL(address).hostname;
+        const reached = reach(to);
+        // Of the request that arrives, until its answer is known, which is before anything else happens.
+        let before: StoredObject | undefined;
         return new SimulatedConnection({
           time,
           clock,
-          ...reach(to),
+          ...reached,
           observer: {
             asked: (request) => {
               this.requests += 1;
+              before = isChange(request) ? storedAt(reached.server, request) : undefined;
               this.#countInSecond();
               return this.#strike(clock, `${request.method} ${request.path}`, isChange(request));
             },
             answered: (request, code, fate, sentAtMs) =>
-              this.#answered({ name, identity, to }, request, { code, fate, sentAtMs }),
+              this.#answered({ name, identity, to }, request, { code, fate, sentAtMs, before }),
           },
         });
       },
@@ -265,17 +274,33 @@ export class Processes {
   #answered(
     { name, identity, to }: { readonly name: string; readonly identity: string; readonly to: string },
     { method, path, body, cachedAt }: APIRequest,
-    { code, fate, sentAtMs }: { readonly code: number; readonly fate: RequestFault; readonly sentAtMs: number },
+    { code, fate, sentAtMs, before }: Answered,
   ): void {
     if (isChange({ method, path })) {
       if (code >= 200 && code < 300) this.writes += 1;
-      this.#tell({ identity, to, method, path, sentAtMs });
+      this.#tell({ identity, to, method, path, sentAtMs, body, before });
     }
     const sent = body === undefined ? '' : ` ${JSON.stringify(body)}`;
     const where = targetAt(to) === undefined ? '' : `//${to}`;
     const age = cachedAt === undefined ? '' : ` as of ${cachedAt}`;
     this.#parts.trace.add(`${name} ${method} ${where}${path}${sent} ${code} ${fate}${age}`);
   }
+}
+
+/** What became of a request. */
+interface Answered {
+  readonly code: number;
+  readonly fate: RequestFault;
+  readonly sentAtMs: number;
+  readonly before: StoredObject | undefined;
+}
+
+/** The object that a request names; undefined where it makes one, and of one that is not there. */
+function storedAt(server: SimulatedAPIServer, { method, path }: APIRequest): StoredObject | undefined {
+  if (method === 'POST') return undefined;
+  const [of = ''] = path.split('?', 1);
+  const answer = server.handle({ method: 'GET', path: of.replace(/\/(status|scale)$/, '') });
+  return 'body' in answer && answer.code === 200 ? (answer.body as StoredObject) : undefined;
 }
 
 /** Whether processes with these flags manage many namespaces. */

@@ -4,6 +4,7 @@ import type { ClusterAPIMachine } from '../../../../pkg/worlds/cluster-api/api/m
 import { fromTimestamp } from '../../../../pkg/base/clock/clock.ts';
 import type { Kind } from '../../api-server/kinds.ts';
 import type { StoredObject } from '../../api-server/stored-object.ts';
+import { watchCutOff } from '../../world/cut-off.ts';
 import { Health } from '../../world/health.ts';
 import { Leaders } from '../../world/leaders.ts';
 import type { MachinesWorld } from '../../world/machines-world.ts';
@@ -45,6 +46,7 @@ export class MachineLedger {
       else this.#noteMachine(object, previous);
     });
     const leaders = new Leaders(world, (what) => this.find(what));
+    watchCutOff(world, (what) => this.find(what));
     world.processes.onRequest((request) => {
       if (!world.concerns(request)) return;
       const { identity, method, path, sentAtMs } = request;

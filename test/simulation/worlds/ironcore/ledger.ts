@@ -12,6 +12,7 @@ import { deletionNoteOf } from '../../../../pkg/worlds/ironcore/controllers/mach
 import { runtimeIDOf } from '../../../../pkg/worlds/ironcore/controllers/machine/runtime-id.ts';
 import type { RuntimeMachine } from '../../../../pkg/worlds/ironcore/runtime/runtime.ts';
 import { IRONCORE_POOLS_LEASE } from '../../../../pkg/worlds/ironcore/controllers/leases.ts';
+import { watchCutOff } from '../../world/cut-off.ts';
 import { Leaders } from '../../world/leaders.ts';
 import type { MachinesWorld } from '../../world/machines-world.ts';
 import { isOf, objectsOf } from './kinds.ts';
@@ -72,6 +73,7 @@ export class IronCoreLedger {
     for (const pool of objectsOf(world, 'machinepools')) this.#notePool(pool);
     runtimes.onAct((act) => this.#lookAtAct(act));
     this.#leaders = new Leaders(world, (what) => this.find(what));
+    watchCutOff(world, (what) => this.find(what));
     world.processes.onRequest(({ identity, method, path, sentAtMs }) => {
       if (this.#leaders.hadLost(identity, sentAtMs))
         this.find(`${identity} asked for a change after another process led: ${method} ${path}`);

@@ -10,6 +10,7 @@ import { type ClusterMachine, MIRANTIS_POOL_LABEL } from '../../../../pkg/worlds
 import type { MachinePool } from '../../../../pkg/worlds/mirantis/api/pool.ts';
 import type { SimVM } from '../../../../packages/providers/sim/vm.ts';
 import { Bounds } from '../../world/bounds.ts';
+import { watchCutOff } from '../../world/cut-off.ts';
 import { Health } from '../../world/health.ts';
 import { Leaders } from '../../world/leaders.ts';
 import type { MachinesWorld } from '../../world/machines-world.ts';
@@ -64,6 +65,7 @@ export class MirantisLedger {
       else this.#lookAtMachine(object as unknown as Machine, previous as unknown as Machine);
     });
     const leaders = new Leaders(world, (what) => this.find(what));
+    watchCutOff(world, (what) => this.find(what));
     world.processes.onRequest(({ identity, method, path, sentAtMs }) => {
       if (leaders.hadLost(identity, sentAtMs))
         this.find(`${identity} asked for a change after another process led: ${method} ${path}`);
