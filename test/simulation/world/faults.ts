@@ -17,6 +17,8 @@ export interface FaultPlan {
   readonly pause: number;
   /** Of each step, that the API servers cannot be reached for a while. */
   readonly outage: number;
+  /** Of each step, that a target cluster, and no other one, cannot be reached for a while. */
+  readonly targetOutage: number;
   /** Of each step, that the control cluster is set back to a backup. */
   readonly setBack: number;
   /** Of each step, that the clock of the host jumps. */
@@ -76,6 +78,7 @@ export const FAULT_KINDS = [
   'death',
   'pause',
   'outage',
+  'targetOutage',
   'setBack',
   'jump',
   'driverRestart',
@@ -101,7 +104,7 @@ const MOST_DELAY_MS = 115_000;
 const HONEST: ReadonlySet<string> = new Set(['fail', 'fail-after', 'late', 'hang']);
 
 /** What is drawn before that of which each has numbers of its own. */
-interface Drawn extends Omit<FaultPlan, 'rates' | 'encounter' | 'driverRestart' | 'renamed'> {
+interface Drawn extends Omit<FaultPlan, 'rates' | 'encounter' | 'driverRestart' | 'renamed' | 'targetOutage'> {
   readonly rates: Omit<FaultRates, 'refused403' | 'conflict409' | 'oldReads'>;
 }
 
@@ -139,6 +142,12 @@ export function drawDriverRestarts(random: Random, without: readonly FaultKind[]
 export function drawRenamed(random: Random, without: readonly FaultKind[] = []): number {
   const drawn = random() < 0.25 ? random() * 0.2 : 0;
   return without.includes('renamed') ? 0 : drawn;
+}
+
+/** How often a target cluster alone cannot be reached. */
+export function drawTargetOutages(random: Random, without: readonly FaultKind[] = []): number {
+  const drawn = random() < 0.5 ? 0.05 + random() * 0.25 : 0;
+  return without.includes('targetOutage') ? 0 : drawn;
 }
 
 /** Rule by which VMs show that nobody waits for any more: within the time that a driver has for that. */

@@ -468,8 +468,9 @@ export class Ledger {
     if (vm === undefined) return;
     // Its kubelet has registered under another name, and still works: this is only what was its Node.
     if (nodeNameOf(vm) !== name) return;
-    // That other name the Machine does not know, so that nothing keeps what users delete.
-    if (this.#world.isActing && machine.metadata.labels?.['node'] !== name) return;
+    // That other name the Machine does not know, and a cluster that does not answer cannot be told, so that nothing keeps what users delete.
+    const isKnown = machine.metadata.labels?.['node'] === name;
+    if (this.#world.isActing && !(isKnown && this.#world.downSinceMs('target') === Infinity)) return;
     this.find(`Node ${name} was deleted although nobody deleted its Machine ${machine.metadata.name}`);
   }
 

@@ -24,6 +24,8 @@ const JUMP_MS = 3_600_000;
 /** How long a driver is away at most while it is started again, and how long after a call has begun it ends at most. */
 const DRIVER_AWAY_MS = 60_000;
 const DRIVER_CALL_MS = 60_000;
+/** How long a target cluster alone is away at most: longer than it takes until its outage is known. */
+const TARGET_AWAY_MS = 300_000;
 /** Of each step, that a backup is taken. */
 const BACKUP_RATE = 0.08;
 /** What concerns all places. */
@@ -46,7 +48,8 @@ type Streams = Readonly<
     | 'driverRestart'
     | 'renamed'
     | 'backup'
-    | 'outage',
+    | 'outage'
+    | 'targetOutage',
     Random
   >
 >;
@@ -86,6 +89,7 @@ export class Life {
       renamed: stream('renamed hosts'),
       backup: stream('backup'),
       outage: stream('outage'),
+      targetOutage: stream('targets out of reach now'),
     };
   }
 
@@ -123,7 +127,8 @@ export class Life {
     this.#world.processes.pause = undefined;
     weather.rates = FINE;
     weather.isDown = false;
-    for (const { simulation, driverProcess } of cells) {
+    for (const { simulation, driverProcess, targetWay } of cells) {
+      targetWay.restore();
       simulation.faults.set([]);
       driverProcess.atNextCall = undefined;
     }
@@ -170,7 +175,18 @@ export class Life {
         weather.isDown = false;
       });
     }
+    if (this.#streams.targetOutage() < plan.targetOutage) this.#cutOffTarget(clouds);
     await this.#advance(time() * 2 * plan.stepMs);
+  }
+
+  /** The target cluster of one of these places; a common one is not that of one place. */
+  #cutOffTarget(places: readonly MachinesWorld[]): void {
+    const { targetOutage: random } = this.#streams;
+    const { targetWay, sharesTarget, namespace } = oneOf(random, places);
+    const forMs = random() * TARGET_AWAY_MS;
+    if (sharesTarget && places.length === 1) return;
+    this.#world.trace.add(`the target cluster of ${namespace} cannot be reached for ${Math.round(forMs)} ms`);
+    targetWay.cutOff(forMs);
   }
 
   /** A user acts between a request of the process and its answer, or soon after that. */

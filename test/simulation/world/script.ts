@@ -8,6 +8,7 @@ import {
   drawForbidden,
   drawOldReads,
   drawRenamed,
+  drawTargetOutages,
   drawPlan,
   type FaultKind,
   type FaultPlan,
@@ -144,7 +145,7 @@ function podsOf(random: Random): MachinesWorldOptions['pods'] {
 
 function phasesOf(
   seed: number,
-  { isHonest = false, idempotentCreate }: MachinesWorldOptions,
+  { isHonest = false, idempotentCreate, hasTarget = false }: MachinesWorldOptions,
   { world = 'machines', phases = Infinity, steps = Infinity, without = [] }: ScriptLimits,
 ): Phase[] {
   const kind: WorldKind = WORLDS[world];
@@ -166,6 +167,7 @@ function phasesOf(
       encounter,
       driverRestart: drawDriverRestarts(restarts, limits.without),
       renamed: drawRenamed(renamed, limits.without),
+      targetOutage: drawTargetOutages(targetOutages, hasTargets ? limits.without : ['targetOutage']),
       driver: [...drawn.driver, ...delayed, ...drawCodes(codes, provider, limits.without)],
       acts: [...new Set([...drawn.acts, ...kind.usual, ...others()])],
     };
@@ -179,6 +181,9 @@ function phasesOf(
   const caches = seededRandom(seed, 'old reads');
   const conflicts = seededRandom(seed, 'conflicts');
   const renamed = seededRandom(seed, 'renamed');
+  const targetOutages = seededRandom(seed, 'targets out of reach');
+  // Where there are several places, each has one.
+  const hasTargets = hasTarget || kind.parts === true;
   const forbids = seededRandom(seed, 'forbidden verbs');
   const random = seededRandom(seed, 'plan');
   const count = Math.min(integerIn(random, 1, 3), phases);

@@ -381,7 +381,7 @@ export const IRONCORE: WorldKind = {
     'removeFinalizer',
   ],
   usual: ['make', 'deleteMachine'],
-  without: ['driverRestart', 'renamed'],
+  without: ['driverRestart', 'renamed', 'targetOutage'],
   adapt: ({ otherNodeIDs: _otherNodeIDs, pods: _pods, ...options }) => ({
     ...options,
     hasTarget: false,
