@@ -166,6 +166,21 @@ test('replicas that an autoscaler has chosen are those of the pool', async () =>
   expect([world.pool?.spec?.replicas, world.deployment?.spec.replicas]).toEqual([1, 1]);
 });
 
+test('a pool that is scaled down needs proof that the control cluster is alive, and one that is scaled up does not', async () => {
+  const world = await withMember();
+
+  for (const replicas of [4, 1]) {
+    world.edit({}, { replicas });
+    await world.rest();
+  }
+
+  const written = world.client.writes.filter(({ what }) => what.startsWith('machinedeployments/'));
+  expect(written.slice(-2).map(({ intent, body }) => [intent, body])).toMatchObject([
+    ['change', { spec: { replicas: 4 } }],
+    ['destroy', { spec: { replicas: 1 } }],
+  ]);
+});
+
 // promise: front-end-mirantis/wrong-pool-changes-nothing
 test('what is wrong is told, changes nothing, and is made good by correcting it', async () => {
   const world = await withMember();

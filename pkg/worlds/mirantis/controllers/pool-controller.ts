@@ -158,7 +158,8 @@ export class MirantisPoolController {
     });
     if (change !== undefined) {
       const patch = mergePatchIfUnchanged(ours, change);
-      await writer.patch('change', machineDeployments, refOf(ours), patch, { signal });
+      const isLoss = (change.spec?.replicas ?? Infinity) < (ours.spec.replicas ?? 0);
+      await writer.patch(isLoss ? 'destroy' : 'change', machineDeployments, refOf(ours), patch, { signal });
     }
     return { problems, ...(problems.length > 0 && { again: checkAgain('settings of the Cluster') }) };
   }
