@@ -10,6 +10,12 @@ export const GATE: readonly Mutation[] = [
   },
   {
     in: 'LeaderGate.admit',
+    from: '[...new Set([CONTROL, ...concerned])]',
+    to: 'concerned',
+    why: 'A drain goes on while the control cluster does not answer.',
+  },
+  {
+    in: 'LeaderGate.admit',
     from: '(fence.openSinceMs ?? Infinity) <= admittedSinceMs ? fence.remainingMs : 0',
     to: 'fence.remainingMs + 1',
     why: 'A request is sent after leadership has ended while it waited for a connection.',

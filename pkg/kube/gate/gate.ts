@@ -43,6 +43,6 @@ export class GateClosedError extends Error {
 
 /** Asked before every API write and every driver mutation; there is no way around it. */
 export interface Gate {
-  /** Admits one mutation that concerns `clusters`, or throws GateClosedError. May probe a cluster first. */
+  /** Admits one mutation that concerns `clusters`, and the control cluster, or throws GateClosedError. May probe a cluster first. */
   admit(intent: Intent, clusters: readonly Cluster[], signal: AbortSignal): Promise<Admission>;
 }

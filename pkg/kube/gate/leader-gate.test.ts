@@ -142,6 +142,23 @@ describe('admission', () => {
     expect(await outcome(gate.admit(intent, clusters, never))).toBe(want);
   });
 
+  test.each([
+    { intent: 'report', want: 'admitted' },
+    { intent: 'create', want: 'outage control' },
+    { intent: 'change', want: 'outage control' },
+    { intent: 'destroy', want: 'outage control' },
+  ] as const)(
+    'in an outage of the control cluster, which says what for, $intent on the target is $want',
+    async ({ intent, want }) => {
+      const { gate, control, pass } = await start();
+      control.up = false;
+
+      await pass(PERIOD + TIMEOUT + SECOND);
+
+      expect(await outcome(gate.admit(intent, ['target'], never))).toBe(want);
+    },
+  );
+
   test('refuses what concerns a cluster that is not probed, except reports', async () => {
     const { gate } = await start();
 
@@ -202,6 +219,16 @@ describe('proof of life', () => {
     expect(await outcome(gate.admit('destroy', BOTH, never))).toBe('unproven target');
     expect(await outcome(gate.admit('change', BOTH, never))).toBe('admitted');
     expect(outages.state('target')?.outage).toBeUndefined();
+  });
+
+  test('when the control cluster has just gone, nothing is destroyed in the target either', async () => {
+    const { gate, control, outages, pass } = await start();
+    await pass(TIMEOUT + SECOND);
+    outages.sawLife('target');
+    control.up = false;
+
+    expect(await outcome(gate.admit('destroy', ['target'], never))).toBe('unproven control');
+    expect(await outcome(gate.admit('change', ['target'], never))).toBe('admitted');
   });
 
   test('a failed probe closes destroy at once, whatever the watches still deliver', async () => {

@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock/clock.ts';
 import type { GateMetrics } from '../../base/metrics/gate.ts';
 import type { Fence } from './fence.ts';
 import type { Outages } from './outages.ts';
-import { GateClosedError } from './gate.ts';
+import { CONTROL, GateClosedError } from './gate.ts';
 import type { Admission, Cluster, Gate, GateClosedReason, Intent } from './gate.ts';
 import { coveredMs } from './blind-times.ts';
 
@@ -31,7 +31,8 @@ export interface LeaderGateDeps {
 
 /**
  * The gate of one leadership: its own fence, and the outages of all clusters. Whatever is to pass waits while it is in doubt whether
- * a cluster goes on where it was, and is refused when that lasts.
+ * a cluster goes on where it was, and is refused when that lasts. Whatever cluster is changed, that is for what the control cluster says:
+ * it is always concerned.
  *
  * | intent         | fence | during outage  | proof of life                              |
  * |----------------|-------|----------------|--------------------------------------------|
@@ -48,8 +49,9 @@ export class LeaderGate implements Gate, Trust {
     this.#deps = deps;
   }
 
-  async admit(intent: Intent, clusters: readonly Cluster[], signal: AbortSignal): Promise<Admission> {
+  async admit(intent: Intent, concerned: readonly Cluster[], signal: AbortSignal): Promise<Admission> {
     const { fence } = this.#deps;
+    const clusters = [...new Set([CONTROL, ...concerned])];
     this.#requireOpenFence(intent);
     if (intent !== 'report') {
       this.#requireNoOutage(intent, clusters);
