@@ -25,6 +25,7 @@ const VM_LEFT = /has gone before its VM|belongs to no Machine|left: .* VMs/;
 const STUCK = /not as asked for within|left: /;
 const FORGOTTEN = /was only forgotten/;
 const LED = /another process led|took Lease/;
+const UNANSWERED = /had not answered for/;
 const WITH_ITS_NODE = /^Machine .* was deleted with its Node/;
 const VM_DELETED = /^VM .* was deleted although/;
 
@@ -44,6 +45,7 @@ const losesSight = ({ phases }: Script): boolean =>
   phases.some(({ plan: { act, rates } }) => act > 0.2 && rates.answerLost > OFTEN && rates.watchLagMs > 4_000);
 const pauses = happens(({ pause }) => pause);
 const outages = happens(({ outage }) => outage);
+const targetOutages = happens(({ targetOutage }) => targetOutage);
 /** A leader that has ended, or is cut off, is followed soon. */
 const hasShortLeases = ({ world }: Script): boolean => !('leader-elect-lease-duration' in (world.flags ?? {}));
 const setBacks = happens(({ setBack }) => setBack);
@@ -105,6 +107,13 @@ const forgetsSome = ({ phases }: Script): boolean =>
 /** A restore forgets what users have made meanwhile. */
 const forgets = ({ phases }: Script): boolean =>
   phases.some(({ plan }) => plan.setBack > 0.05 && plan.act > 0.2 && plan.acts.includes('make'));
+
+const OUTAGES_IGNORED: KnownDefect['change'] = {
+  in: 'LeaderGate.admit',
+  from: "this.#requireOpenFence(intent); if (intent !== 'report')",
+  to: "this.#requireOpenFence(intent); if (intent === 'destroy') intent = 'report'; if (intent !== 'report')",
+  why: 'What destroys something is let through while a cluster does not answer.',
+};
 
 /** Defects that worlds find. */
 export const KNOWN_DEFECTS: readonly KnownDefect[] = [
@@ -206,6 +215,30 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     },
     mayShow: setBacks,
     shows: /was only forgotten|nobody|not as asked for/,
+  },
+  {
+    name: 'outages-ignored',
+    change: OUTAGES_IGNORED,
+    mayShow: all(targetOutages, acts),
+    shows: UNANSWERED,
+  },
+  {
+    name: 'cell-outages-ignored',
+    change: OUTAGES_IGNORED,
+    world: 'cells',
+    mayShow: all(targetOutages, acts),
+    shows: UNANSWERED,
+  },
+  {
+    name: 'changed-in-outages',
+    change: {
+      in: 'LeaderGate.admit',
+      from: "this.#requireOpenFence(intent); if (intent !== 'report')",
+      to: "this.#requireOpenFence(intent); if (intent === 'destroy')",
+      why: 'What only changes something is let through during an outage.',
+    },
+    mayShow: all(targetOutages, acts),
+    shows: UNANSWERED,
   },
   {
     name: 'marks-never-settled',
