@@ -177,6 +177,29 @@ describe('a machine whose class changes during its creation', () => {
     expect(world.otherDriver.calls).toEqual([]);
   });
 
+  test('is deleted with its former class if its CreateMachine call has ended while it was not shown', async () => {
+    const world = start();
+    const answer = Promise.withResolvers<void>();
+    const create = world.driver.create.bind(world.driver);
+    world.driver.create = async (request) => {
+      await answer.promise;
+      return await create(request);
+    };
+    await passes(world);
+    world.controller.forget(current(world));
+    world.activities.forgetAll(KEY);
+    answer.resolve();
+    await world.settle();
+
+    edit(world, name('class-2'));
+    edit(world, goes);
+    await passes(world, 'deletion');
+
+    expect(world.machines.get(KEY)).toBeUndefined();
+    expect(world.driver.vms.size).toBe(0);
+    expect(world.otherDriver.calls).toEqual([]);
+  });
+
   test('asks for no VM of the class that it no longer names when the call gets its turn', async () => {
     const world = start();
     const answer = Promise.withResolvers<void>();

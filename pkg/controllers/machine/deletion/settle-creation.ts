@@ -31,7 +31,8 @@ export const settleCreation = (deps: Deps): MachineStep => ({
     }
     const creation = activities.get(uid, 'create');
     if (creation?.state === 'done' && creation.result !== undefined) takeOver(deps, ctx, creation.result);
-    if (creation !== undefined) deps.vmClasses.record(machine);
+    // Also of a call that has ended while its Machine was not shown, and of which nothing else is left.
+    if (creation !== undefined || providerIDOf(machine) === '') deps.vmClasses.record(machine);
     if (creation?.state === 'failed') deps.unanswered.ended(machine, creation.error, creation.settledAtMs);
     if (creation?.state === 'done') deps.unanswered.told(machine, creation.result?.how, creation.settledAtMs);
     pass.afterWrite(() => {
