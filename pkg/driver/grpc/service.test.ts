@@ -58,6 +58,20 @@ test('a driver that cannot tell the id of a VM together with a failure has told 
   expect(failure && fromFailure(failure, vm).result).toEqual({});
 });
 
+test('a driver that tells all that its provider has said of a VM together with a failure has told of its id and name', async () => {
+  const service = await serviceOf({
+    getMachineStatus: () => {
+      const result = { providerID: 'test:///1', nodeName: 'm-1', addresses: { private: [] }, capacity: 'small' };
+      throw new DriverError('Uninitialized', 'not yet', { result });
+    },
+  });
+
+  const { failure, vm } = received(GetMachineStatusResponse, await service.getMachineStatus(request, context));
+
+  expect(failure).toMatchObject({ code: 17, message: 'not yet' });
+  expect(vm).toEqual({ ...NOTHING, providerId: 'test:///1', nodeName: 'm-1' });
+});
+
 test('a driver that answers nothing has deleted and initialized a VM, and has none', async () => {
   const service = await serviceOf({
     createMachine: () => undefined,
@@ -125,8 +139,11 @@ test.each([undefined, null, ''])(
   },
 );
 
-test('a driver that has no id for a volume leaves it out', async () => {
-  const service = await serviceOf({ getVolumeIDs: () => [undefined, 'vol-1', null] });
+test.each([
+  { what: 'a list', ids: [undefined, 'vol-1', null] },
+  { what: 'a set', ids: new Set(['vol-1']) },
+])('a driver that has no id for a volume leaves it out, of $what', async ({ ids }) => {
+  const service = await serviceOf({ getVolumeIDs: () => ids });
 
   const answer = await service.getVolumeIDs({ call: toCall(callOf()), volumeSpecs: [] }, context);
 

@@ -120,8 +120,8 @@ export function driverService(deps: ServiceDeps): ServiceImplementation<wire.Dri
     getVolumeIDs: (request, context) =>
       answer(deps, 'GetVolumeIDs', request, context, async (call) => {
         const specs = decoded((encoded) => encoded.map(fromVolumeSpec), request.volumeSpecs);
-        const ids: readonly (string | null | undefined)[] = await driver.getVolumeIDs(specs, call);
-        return { volumeIds: ids.map(textOf).filter((id) => id !== '') };
+        const ids: Iterable<string | null | undefined> = await driver.getVolumeIDs(specs, call);
+        return { volumeIds: Array.from(ids, textOf).filter((id) => id !== '') };
       }),
   };
 }
@@ -185,7 +185,9 @@ function saidBy<T extends object>(said: T | null | undefined): Partial<T> {
 export function failedAnswer(err: unknown): AnyAnswer {
   const failed = { ...EMPTY_ANSWER, failure: toFailure(err) };
   if (!(err instanceof DriverError) || err.result === undefined) return failed;
-  return { ...failed, vm: toVirtualMachine(saidBy(err.result)) };
+  // Nothing else of it: what a provider has told may be there whole, in its own form.
+  const { providerID, nodeName } = saidBy(err.result);
+  return { ...failed, vm: toVirtualMachine({ providerID, nodeName }) };
 }
 
 /**
