@@ -88,9 +88,9 @@ describe('what a client is told of an error', () => {
 });
 
 describe('in an outage', () => {
-  const codeOf = async (method: RpcName, isElsewhere: boolean) => {
+  const codeOf = async (method: RpcName, isElsewhere: boolean, reply: object = {}) => {
     const answer = answering({
-      rpcs: Object.fromEntries(METHODS.map((one) => [one, () => ({})])) as unknown as Rpcs,
+      rpcs: Object.fromEntries(METHODS.map((one) => [one, () => reply])) as unknown as Rpcs,
       clientNames: undefined,
       unavailable: () => ({ reason: 'no API server', isElsewhere }),
       drop: () => undefined,
@@ -112,6 +112,11 @@ describe('in an outage', () => {
 
     expect(await codeOf(method, false)).toBe(isAnswered ? Status.OK : Status.UNAVAILABLE);
     expect(await codeOf(method, true)).toBe(Status.UNAVAILABLE);
+  });
+
+  test('that a Node is in no group is not answered: its Machine may be one that is known when the Nodes are read', async () => {
+    expect(await codeOf('nodeGroupForNode', false, { nodeGroup: { id: '' } })).toBe(Status.UNAVAILABLE);
+    expect(await codeOf('nodeGroupForNode', false, { nodeGroup: { id: 'pool' } })).toBe(Status.OK);
   });
 });
 

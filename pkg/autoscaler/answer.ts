@@ -172,12 +172,19 @@ async function outcomeOf<M extends RpcName>(
       throw new ServerError(Status.UNAVAILABLE, unavailable.reason);
     }
     const rpc = deps.rpcs[method] as (r: RpcRequest<M>, c: RpcCall) => RpcReply<M> | Promise<RpcReply<M>>;
-    return { reply: await rpc.call(deps.rpcs, request, call) };
+    const reply = await rpc.call(deps.rpcs, request, call);
+    if (unavailable !== undefined && isOfNoGroup(reply)) throw new ServerError(Status.UNAVAILABLE, unavailable.reason);
+    return { reply };
   } catch (err) {
     const { code, details } = errorFor(err, call.signal, deps.roleFile);
     if (code === Status.INTERNAL) deps.log.error({ method, err }, 'failed to answer an autoscaler');
     return { code, message: details };
   }
+}
+
+/** That a Node is in no group, which holds only if all Nodes were read: after a start in an outage of their cluster none was. */
+function isOfNoGroup(reply: object): boolean {
+  return 'nodeGroup' in reply && (reply.nodeGroup as { readonly id?: string } | undefined)?.id === '';
 }
 
 /** What a client is told of an error; `roleFile` grants what the API server may refuse. */

@@ -104,6 +104,12 @@ describe('membership', () => {
     { what: 'a Node of nobody', providerId: 'cloud:///x', name: 'alone', want: undefined },
     { what: 'another VM under the name of a Node', providerId: 'cloud:///other', name: 'node-1', want: undefined },
     {
+      what: 'another Node under the name of one that is there, as of another cluster, whose id ends alike',
+      providerId: 'cloud:///zone-2/1',
+      name: 'node-1',
+      want: undefined,
+    },
+    {
       what: 'another VM under the name of a Node that is gone',
       providerId: 'cloud:///other',
       name: 'node-gone',

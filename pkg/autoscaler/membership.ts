@@ -39,7 +39,7 @@ export class Membership {
 
   /** The Machine of a Node, which may be gone already, or of a placeholder; undefined when it is nobody's. */
   machineOf({ providerId, name }: NodeIdentifier): Machine | undefined {
-    const { machines } = this.#deps;
+    const { machines, nodes } = this.#deps;
     const placeholder = parsePlaceholder(providerId) ?? parsePlaceholder(name);
     if (placeholder !== undefined)
       return placeholder.kind === 'machine' ? machines.byIndex('name', placeholder.machine)[0] : undefined;
@@ -53,6 +53,8 @@ export class Membership {
     // Of several that claim one VM only the Node's name can tell.
     if (ofVM.length > 1) return ofVM.find(({ metadata }) => metadata.labels?.[NODE_LABEL] === name);
     if (ofVM.length > 0 || node !== undefined || name === '') return ofVM[0];
+    // Another one has the name: the Node that is meant was an earlier one, or is in a cluster that counts its servers in the same way.
+    if (nodes.get(name) !== undefined) return undefined;
     // The Node is gone, and its Machine has not noticed. The id was the Node's, which may have another form than the Machine's.
     return machines.byIndex('node', name).find(({ spec }) => isSameVM(providerId, spec?.providerID) !== false);
   }

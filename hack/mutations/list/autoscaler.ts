@@ -33,6 +33,12 @@ export const AUTOSCALER: readonly Mutation[] = [
     why: 'An autoscaler that watches another cluster deletes all machines, as it sees none of their Nodes.',
   },
   {
+    in: 'Membership.machineOf',
+    from: 'nodes.get(name) !== undefined',
+    to: 'false',
+    why: 'An autoscaler of another cluster deletes a healthy Machine whose Node has the name of a Node there, as servers that are counted do.',
+  },
+  {
     in: 'owedBy',
     from: ': toCome)',
     to: ': limits.unavailable)',

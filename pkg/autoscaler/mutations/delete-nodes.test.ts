@@ -210,6 +210,21 @@ test.each<{
   expect(decideDeletion(groupState(3, members, options), nodeGroup(), asked)).toMatchObject(want);
 });
 
+test('whichever of those that it does not see the autoscaler names, it is told the same: each text is an Event of its own', () => {
+  const unseen = (name: string): DeletionTarget => ({
+    ...node(name),
+    kind: 'machine',
+    machine: name,
+    isUnregistered: true,
+  });
+  const told = [[unseen('a'), unseen('b')], [unseen('c'), unseen('b')], [unseen('c')]].map((asked) =>
+    decideDeletion(groupState(3, THREE), nodeGroup(), asked),
+  );
+
+  expect(told).toEqual(told.map(() => ({ code: FAILED_PRECONDITION, message: expect.any(String) })));
+  expect(new Set(told.map((refusal) => isRefusal(refusal) && refusal.message)).size).toBe(1);
+});
+
 test.each<{ title: string; replicas: number; asked: DeletionTarget[]; min?: number; list?: string; want: object }>([
   { title: 'one', replicas: 5, asked: [missing(1)], want: { replicas: 4, machines: [], places: ['x-1'] } },
   {

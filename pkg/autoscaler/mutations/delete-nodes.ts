@@ -166,7 +166,8 @@ function refusalOf(asked: DeletionTarget, state: GroupState, group: NodeGroup): 
   if (asked.isUnregistered && hasNode) {
     return notNow(
       parsePlaceholder(node) === undefined
-        ? `the node of machine ${asked.machine} has joined, and the autoscaler does not see it: check that the autoscaler's kubeconfig is that of the cluster with this node`
+        ? // No word of the Machine: of many, the autoscaler names others in each loop.
+          `nodes of group ${group.id} have joined, and the autoscaler does not see them: check that the autoscaler's kubeconfig is that of the cluster with these nodes`
         : `the node of machine ${asked.machine} has joined in the meantime: list the nodes of group ${group.id} again`,
     );
   }

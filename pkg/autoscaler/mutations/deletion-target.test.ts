@@ -67,6 +67,11 @@ test.each<{ title: string; named: NodeIdentifier; want: object }>([
     named: { name: 'node-joined', providerId: 'sim:///before' },
     want: { kind: 'gone' },
   },
+  {
+    title: 'a Node of another cluster, of the same name and an id that ends alike',
+    named: { name: 'node-joined', providerId: 'sim:///elsewhere/joined' },
+    want: { kind: 'gone' },
+  },
   { title: 'a Node of nobody', named: { name: 'stranger', providerId: 'sim:///x' }, want: { kind: 'unmanaged' } },
   { title: 'nothing', named: { name: '', providerId: '' }, want: { kind: 'nameless' } },
   { title: 'no Node', named: { name: 'gone', providerId: 'sim:///gone' }, want: { kind: 'gone' } },

@@ -277,7 +277,7 @@ describe('before it is written', () => {
 
     await expect(scene.mutations.delete(GROUP, unseen, scene.call)).rejects.toMatchObject({
       code: Status.FAILED_PRECONDITION,
-      details: expect.stringMatching(/^the node of machine m-0 has joined, and the autoscaler does not see it: /),
+      details: expect.stringMatching(/^nodes of group \S+ have joined, and the autoscaler does not see them: /),
     });
     expect(scene.writes).toEqual([]);
   });
