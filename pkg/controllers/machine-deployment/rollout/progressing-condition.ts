@@ -71,6 +71,13 @@ export function orderProgress(deployment: MachineDeployment, hold: string | unde
   return holdProgress(deployment, hold, WAITING_FOR_ORDER, ORDER_REACHED);
 }
 
+/** The deadline of a rollout whose turn came while its rollback was refused counts from when that is accepted. Undefined of any other. */
+export function rolledBackProgress(deployment: MachineDeployment): ProgressingUpdate | undefined {
+  const current = progressingOf(deployment);
+  if (current?.reason !== ORDER_REACHED) return undefined;
+  return { status: 'Unknown', reason: ORDER_REACHED, message: 'Rollout continues', refresh: true };
+}
+
 /** What is said of a rollout that stands still because of machines in maintenance, and when they hold it up no more. */
 export function maintenanceProgress(
   deployment: MachineDeployment,

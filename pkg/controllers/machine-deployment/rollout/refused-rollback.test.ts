@@ -46,6 +46,7 @@ const NAMES = ['older', 'old', 'new'];
 
 class Refused {
   readonly deps: DeploymentWorld;
+  isAccepted = false;
   readonly #names: readonly string[];
 
   constructor({ sizes, change = () => undefined, code = 422, before = 3, machines = [] }: Scene) {
@@ -72,7 +73,7 @@ class Refused {
     this.deps = new DeploymentWorld(owner, { sets, machines });
     const patch = this.deps.client.patch.bind(this.deps.client);
     this.deps.client.patch = async (...args) => {
-      if (JSON.stringify(args[3].body).includes('rollbackTo'))
+      if (!this.isAccepted && JSON.stringify(args[3].body).includes('rollbackTo'))
         throw new ApiError(code, code === 500 ? 'InternalError' : 'Invalid', 'class-0 is retired');
       return await patch(...args);
     };
@@ -326,6 +327,31 @@ describe('while a rollback is refused,', () => {
 
     expect(new Set(told.slice(3))).toEqual(new Set(['WaitingForUpdateOrder']));
     expect(afterwards).not.toContain('WaitingForUpdateOrder');
+  });
+
+  test('one whose turn came long before it is accepted has its time from then on', async () => {
+    const scene = new Refused({
+      sizes: [0, 3, 0],
+      change: ({ metadata, spec }) => {
+        Object.assign(metadata.annotations ?? {}, { [UPDATE_ORDER_ANNOTATION]: 'g/1' });
+        Object.assign(spec, { strategy: SURGING, progressDeadlineSeconds: 600 });
+      },
+      machines: running('old', 3),
+    });
+    const first = machineDeployment((d) => {
+      Object.assign(d.metadata, { name: 'first', uid: 'first', annotations: { [UPDATE_ORDER_ANNOTATION]: 'g/0' } });
+      d.spec.replicas = 2;
+    });
+    scene.deps.machineDeployments.put(first);
+    await scene.told('Progressing', 120_000);
+    scene.deps.machineDeployments.remove('default/first');
+    await scene.told('Progressing', 120_000);
+
+    scene.isAccepted = true;
+    const told = await scene.told('Progressing', 100_000);
+
+    expect(told.slice(0, 6)).toEqual(Array.from({ length: 6 }, () => 'UpdateOrderReached'));
+    expect(told.at(-1)).toBe('ProgressDeadlineExceeded');
   });
 });
 

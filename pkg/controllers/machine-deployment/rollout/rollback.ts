@@ -16,6 +16,7 @@ import { isTaintRecorded, recordTaint } from '../node-marks/rollout-node-marks.t
 import type { Observed } from '../observed.ts';
 import type { Collaborators, DeploymentPass, DeploymentStep, MachineDeploymentDeps } from '../step.ts';
 import { rolledBackAnnotations } from '../sets/annotation-copies.ts';
+import { rolledBackProgress } from './progressing-condition.ts';
 import { orderHoldOf, type OrderDeps } from './update-order.ts';
 import { isChangedCopy } from '../sets/changed-copy.ts';
 import { revisionOf } from '../sets/revision.ts';
@@ -83,7 +84,8 @@ async function rollBackIfAllowed(deps: Deps, pass: DeploymentPass): Promise<Step
  * follows is an ordinary rollout: the set of that template is the new one again. A Node that refuses to lose its taint does not
  * hold that up: the rollout takes it away at its end.
  */
-export async function rollBack(deps: RolloutDeps, { observed, signal }: DeploymentPass): Promise<StepResult> {
+export async function rollBack(deps: RolloutDeps, pass: DeploymentPass): Promise<StepResult> {
+  const { observed, signal } = pass;
   const { deployment } = observed;
   const revision = rollbackRevisionOf(deployment) ?? 0;
   const target = rollbackTarget(observed, revision);
@@ -101,6 +103,7 @@ export async function rollBack(deps: RolloutDeps, { observed, signal }: Deployme
     return stop;
   }
   await write(deps, deployment, rollbackChange(deployment, target), signal);
+  pass.announced = rolledBackProgress(deployment);
   deps.recorder.event(rolledBack(deployment, revisionOf(target)));
   return stop;
 }
