@@ -77,15 +77,13 @@ test(
     const { retries, cells } = await workOf(manager);
     const [namespace = '', name = ''] = retries[0]?.machine.split('/') ?? [];
 
-    const described = await Program.run('machinist', [
-      'describe',
-      `machine/${name}`,
-      `--kubeconfig=${control.kubeconfig}`,
-      '-n',
-      namespace,
-      '--url',
-      manager.url,
-    ]);
+    const access = [`--kubeconfig=${control.kubeconfig}`, '-n', namespace, '--url', manager.url];
+    const described = await eventually(async () => {
+      const printed = await Program.run('machinist', ['describe', `machine/${name}`, ...access]);
+      // While an attempt runs, that is shown instead.
+      expect(printed.stdout).toMatch(/^Next Attempt: +.*; create, attempt /m);
+      return printed;
+    }, PATIENCE);
 
     expect(namespace).toBe(failing.namespace);
     expect(cells).toMatchObject({ selector: 'cell', shards: 16 });
@@ -99,7 +97,6 @@ test(
       ]),
     );
     expect(described).toMatchObject({ code: 0, stderr: '' });
-    expect(described.stdout).toMatch(/^Next Attempt: +.*; create, attempt /m);
   },
   TEST_MS,
 );
