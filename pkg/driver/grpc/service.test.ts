@@ -149,3 +149,14 @@ test.each([
 
   expect(received(GetVolumeIDsResponse, answer).volumeIds).toEqual(['vol-1']);
 });
+
+test.each([
+  { what: 'a text', ids: 'vol-1' },
+  { what: 'an object', ids: { volumeIDs: ['vol-1'] } },
+])('a driver that returns $what for the IDs of volumes has failed', async ({ ids }) => {
+  const service = await serviceOf({ getVolumeIDs: () => ids });
+
+  const answer = await service.getVolumeIDs({ call: toCall(callOf()), volumeSpecs: [] }, context);
+
+  expect(received(GetVolumeIDsResponse, answer)).toMatchObject({ failure: { code: 13 }, volumeIds: [] });
+});

@@ -121,7 +121,10 @@ export function driverService(deps: ServiceDeps): ServiceImplementation<wire.Dri
       answer(deps, 'GetVolumeIDs', request, context, async (call) => {
         const specs = decoded((encoded) => encoded.map(fromVolumeSpec), request.volumeSpecs);
         const ids: Iterable<string | null | undefined> = await driver.getVolumeIDs(specs, call);
-        return { volumeIds: Array.from(ids, textOf).filter((id) => id !== '') };
+        // The letters of a text are no IDs, and neither is what an object has in it: the drain would not wait for these volumes.
+        if (typeof ids === 'string')
+          throw new DriverError('Internal', 'GetVolumeIDs returned a text instead of a list');
+        return { volumeIds: [...ids].map((id) => textOf(id)).filter((id) => id !== '') };
       }),
   };
 }

@@ -14,6 +14,7 @@ import { PROGRESS_MS, STANDING_MS } from './report.ts';
 import { requestOf } from './request.ts';
 
 const GATE_RETRY_MS = 5_000;
+const CLUSTERS_REACHABLE = 'the clusters to be reachable';
 /** Wait after a drain that could not do its work: after the first, doubled with each further one up to the longest. */
 const FIRST_RETRY_MS = 5_000;
 const LONGEST_RETRY_MS = 30_000;
@@ -263,8 +264,8 @@ export class Drains {
 
   #failed(ctx: MachineContext, plan: DrainPlan, error: unknown, record: DrainRecord | undefined): DrainState {
     if (error instanceof GateClosedError) {
-      this.#rest(ctx, GATE_RETRY_MS, 'the target cluster to be reachable');
-      return this.#running(ctx, plan, record, 'the target cluster to be reachable');
+      this.#rest(ctx, GATE_RETRY_MS, CLUSTERS_REACHABLE);
+      return this.#running(ctx, plan, record, CLUSTERS_REACHABLE);
     }
     const text = `${error instanceof Error ? error.message : String(error)}.`;
     return this.#fail(ctx, plan, record, {
