@@ -27,7 +27,9 @@ import { NodeMarker } from './node-marks/node-marker.ts';
 import { Replacements } from './node-marks/replacements.ts';
 import { observeAgain, observeDeployment, type Observed } from './observed.ts';
 import { nodeMarks } from './rollout/node-marks.ts';
+import { hasBegunInPlace, scaleOldSets } from './rollout/old-sets.ts';
 import { deadlineCheckMs, orderProgress } from './rollout/progressing-condition.ts';
+import { scaleAsRolledBack } from './rollout/refused-rollback.ts';
 import { rollBackOnRequest } from './rollout/rollback.ts';
 import { isToBegin, hasOldMachines } from './rollout/rollout-begin.ts';
 import { AGAIN, type RolloutDeps, recreate, rollingUpdate } from './rollout/rollout.ts';
@@ -40,7 +42,6 @@ import { cleanUpSets } from './sets/cleanup.ts';
 import { CreationFailures } from './sets/creation-failures.ts';
 import { hashLabel } from './sets/hash-label.ts';
 import { newSetChange } from './sets/new-set.ts';
-import { sumOf, withoutRaises } from './sets/set-facts.ts';
 import { status, type Unsupported } from './status.ts';
 
 /** Keeps the Machines of each MachineDeployment at its number and rolls them to its template. */
@@ -265,32 +266,6 @@ const scaleSets = (deps: RolloutDeps & OrderDeps): DeploymentStep => ({
   },
 });
 
-/**
- * Obeys the replicas while a rollback is refused. No set is the new one then: what is wanted more comes of a template that works, if there is one.
- * What exists beyond them stays, unless fewer are wanted: the rollback may be accepted the next time. A Recreate, which has no surge, keeps all
- * of that, and makes none beside Machines of before.
- */
-async function scaleAsRolledBack(deps: RolloutDeps, pass: DeploymentPass): Promise<boolean> {
-  const facts = scalingFactsOf(pass.observed);
-  const { newSet, oldSets, strategy, limits } = facts;
-  const sets = newSet === undefined ? oldSets : [newSet, ...oldSets];
-  const isRecreate = strategy === 'Recreate';
-  const beyond = Math.max(0, sumOf(sets, ({ size }) => size) - limits.replicas);
-  const isLowered = sets.some(({ size, desiredNote = size }) => size > 0 && desiredNote > limits.replicas);
-  const surge = isLowered ? 0 : isRecreate ? beyond : limits.surge;
-  if (strategy === 'InPlaceUpdate') return await scaleOldSets(deps, pass, surge);
-  const asOld = { newSet: undefined, oldSets: sets, strategy: 'RollingUpdate', isPaused: true };
-  const { sizes, noted } = scale({ ...facts, ...asOld, limits: { ...limits, surge } });
-  const scaling = { sizes: withoutRaises(sizes, facts, isRecreate && isRecreating(facts)), noted };
-  return await resizeSets(deps, pass.observed, scaling, pass.signal);
-}
-
-/** Whether a Recreate has begun, and Machines of before are there, which may be going. */
-function isRecreating({ newSet, oldSets }: ReturnType<typeof scalingFactsOf>): boolean {
-  const isGrowing = (newSet?.size ?? 0) > 0;
-  return oldSets.some(({ size, existing }) => existing > 0 && (isGrowing || size === 0));
-}
-
 /** Said of a MachineDeployment whose new template would have to reach Machines that never become Nodes. */
 const NOTHING_IN_PLACE: Unsupported = {
   reason: 'StrategyNotSupported',
@@ -328,26 +303,6 @@ async function fillOldSets(deps: RolloutDeps, pass: DeploymentPass): Promise<Ste
   pass.observed = now;
   const hasScaled = await scaleOldSets(deps, pass, now.limits.surge);
   return hasScaled || type !== 'InPlaceUpdate' ? stop : await endBegunUpdates(deps, pass, false);
-}
-
-/**
- * Obeys the replicas where there is no rollout, as while it is paused: sets of old templates grow. A new one that is there gets what all lack, also in
- * place, where the rollout would make that. At most `surge` exist beyond the replicas. Returns whether anything was written.
- */
-function scaleOldSets(deps: RolloutDeps, pass: DeploymentPass, surge: number): Promise<boolean> {
-  const { observed, signal, isCutShort: isRollingBack = false } = pass;
-  const limits = { ...observed.limits, surge };
-  // The new set of an update in place that has begun makes what old ones have lost: these would get it here, and lose it there, in turns.
-  const facts = { ...scalingFactsOf(observed), limits, isPaused: !hasBegunInPlace(observed), isRollingBack };
-  const { newSet, oldSets } = facts;
-  const staying = sumOf(newSet === undefined ? oldSets : [newSet, ...oldSets], ({ size, named }) => size - named);
-  const filled = { ...facts, strategy: 'RollingUpdate', limits: { ...limits, surge: 0 } };
-  return resizeSets(deps, observed, scale(staying < limits.replicas ? filled : facts), signal);
-}
-
-function hasBegunInPlace(observed: Observed): boolean {
-  const isInPlace = observed.deployment.spec.strategy?.type === 'InPlaceUpdate';
-  return isInPlace && observed.newSet !== undefined && !isToBegin(observed);
 }
 
 /** Without a target cluster, and without Machines of another template, an update in place is a rollout like any other. */
