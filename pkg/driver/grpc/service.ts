@@ -202,10 +202,12 @@ function pageOf(
   pageSize: number,
   pageToken: string,
 ): { machines: wire.ListedMachine[]; nextPageToken: string } {
-  const withoutID = machines.map(toListedMachine).find(({ providerId }) => providerId === '');
+  const withoutID = machines.find(({ providerID }) => textOf(providerID) === '');
   // It would be on no page, as if it were not there.
-  if (withoutID !== undefined)
-    throw new DriverError('Internal', `ListMachines returned no provider ID for machine ${withoutID.machineName}`);
+  if (withoutID !== undefined) {
+    const name = textOf(withoutID.machineName);
+    throw new DriverError('Internal', `ListMachines returned no provider ID for machine ${name}`);
+  }
   const rest = machines
     .filter((vm) => vm.providerID > pageToken)
     .toSorted((a, b) => (a.providerID < b.providerID ? -1 : 1));

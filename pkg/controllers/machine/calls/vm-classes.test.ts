@@ -43,6 +43,19 @@ function edit(world: FakeWorld, change: (m: Machine) => void): void {
 const name = (className: string) => (m: Machine) => void (m.spec.class = { kind: 'MachineClass', name: className });
 const goes = (m: Machine): void => void (m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z');
 
+/** Lets CreateMachine make its VM, and answer with `error` if there is one, when the returned promise is resolved. */
+function holdCreations({ driver }: FakeWorld, error?: DriverError): PromiseWithResolvers<void> {
+  const answer = Promise.withResolvers<void>();
+  const create = driver.create.bind(driver);
+  driver.create = async (request) => {
+    await answer.promise;
+    const made = await create(request);
+    if (error !== undefined) throw error;
+    return made;
+  };
+  return answer;
+}
+
 async function passes(world: FakeWorld, steps: 'upkeep' | 'deletion' = 'upkeep'): Promise<void> {
   for (let i = 0; i < 10 && world.machines.get(KEY) !== undefined; i++) {
     await world.pass(world[steps]);
@@ -117,12 +130,7 @@ describe('a machine with a VM', () => {
 describe('a machine whose class changes during its creation', () => {
   test('needs its former class, too, while CreateMachine runs, and gets no second VM', async () => {
     const world = start();
-    const answer = Promise.withResolvers<void>();
-    const create = world.driver.create.bind(world.driver);
-    world.driver.create = async (request) => {
-      await answer.promise;
-      return await create(request);
-    };
+    const answer = holdCreations(world);
     await passes(world);
     expect(classIndex(current(world))).toEqual(['default/class-1']);
     expect(world.writes).toBe(0);
@@ -149,14 +157,7 @@ describe('a machine whose class changes during its creation', () => {
   ])('keeps its former class if it is not shown for a while during a CreateMachine call that $what', async (row) => {
     const { error, isLate = false } = row;
     const world = start();
-    const answer = Promise.withResolvers<void>();
-    const create = world.driver.create.bind(world.driver);
-    world.driver.create = async (request) => {
-      await answer.promise;
-      const made = await create(request);
-      if (error !== undefined) throw error;
-      return made;
-    };
+    const answer = holdCreations(world, error);
     await passes(world);
 
     world.controller.forget(current(world));
@@ -179,12 +180,7 @@ describe('a machine whose class changes during its creation', () => {
 
   test('is deleted with its former class if its CreateMachine call has ended while it was not shown', async () => {
     const world = start();
-    const answer = Promise.withResolvers<void>();
-    const create = world.driver.create.bind(world.driver);
-    world.driver.create = async (request) => {
-      await answer.promise;
-      return await create(request);
-    };
+    const answer = holdCreations(world);
     await passes(world);
     world.controller.forget(current(world));
     world.activities.forgetAll(KEY);

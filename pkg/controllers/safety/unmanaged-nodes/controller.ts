@@ -7,7 +7,7 @@ import {
 import type { Node } from '../../../apis/wire.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Lister } from '../../../kube/cache/lister.ts';
-import { CONTROL } from '../../../kube/gate/gate.ts';
+
 import { ignoreNotFound } from '../../../kube/client/errors.ts';
 import { strategicPatch } from '../../../kube/client/patch.ts';
 import { machines as machineResource, nodes } from '../../../kube/client/resource.ts';
@@ -137,7 +137,7 @@ export class UnmanagedNodesController {
       ...(takesFinalizer && { '$deleteFromPrimitiveList/finalizers': [NODE_FINALIZER] }),
     };
     const patch = strategicPatch(node, { metadata });
-    await target.writer.patch('change', nodes, { name }, patch, { signal, clusters: [CONTROL] });
+    await target.writer.patch('change', nodes, { name }, patch, { signal });
     metrics.inc({ action: mark === null ? 'unmarked' : 'marked' });
     if (mark === null) log.info({ node: name }, 'unmarked a node that has a machine again');
     else log.info({ node: name }, 'marked a node without a machine');

@@ -1,6 +1,5 @@
 import type { ClusterAPICluster } from '../api/cluster.ts';
 import { conditionOf as findCondition } from '../../../work/reconcile/conditions.ts';
-import type { ContractReference } from '../api/contract.ts';
 import { HAD_KUBECONFIG_ANNOTATION, KUBECONFIG_SECRET_SUFFIX } from '../api/keys.ts';
 import type { ClusterAPIMachine } from '../api/machine.ts';
 import type { Event } from '../../../apis/wire.ts';
@@ -25,6 +24,7 @@ import {
   tableLines,
 } from '../../../fleet/describe/layout.ts';
 import type { DescribedKind } from '../../../fleet/describe/described-kind.ts';
+import { referenceName } from './reference-name.ts';
 
 /** What `machinist describe cluster-api-cluster` tells; printed as it is with `-o json`. */
 export interface ClusterDescription extends DescribedExplanation {
@@ -94,18 +94,14 @@ export function clusterDescription(
     phase: status.phase ?? '',
     ...explanationOf(explainClusterAPICluster(cluster, known, nowMs), nowMs),
     ...optionalMember('deletionTimestamp', metadata.deletionTimestamp),
-    ...optionalMember('infrastructure', nameOf(spec.infrastructureRef)),
-    ...optionalMember('controlPlane', nameOf(spec.controlPlaneRef)),
+    ...optionalMember('infrastructure', referenceName(spec.infrastructureRef)),
+    ...optionalMember('controlPlane', referenceName(spec.controlPlaneRef)),
     ...optionalMember('endpoint', host === '' ? undefined : `${host}:${port ?? 0}`),
     nodes: whereNodesAre(cluster, known),
     ...(known.machines !== 'unknown' && { machines: known.machines.map(machineOf) }),
     conditions: (status.conditions ?? []).map(describedCondition),
     events: eventsOf(events),
   };
-}
-
-function nameOf(reference: ContractReference | undefined): string | undefined {
-  return reference === undefined ? undefined : `${reference.kind} ${reference.name}`;
 }
 
 function whereNodesAre({ metadata }: ClusterAPICluster, { kubeconfig }: AroundCluster): string {

@@ -1,4 +1,3 @@
-import type { ContractReference } from '../api/contract.ts';
 import { CLUSTER_API_PRE_DRAIN_HOOK_PREFIX, CLUSTER_API_PRE_TERMINATE_HOOK_PREFIX } from '../api/keys.ts';
 import type { ClusterAPIMachine } from '../api/machine.ts';
 import type { Event } from '../../../apis/wire.ts';
@@ -16,6 +15,7 @@ import {
 import { readNamed } from '../../../fleet/describe/read-named.ts';
 import { conditionLines, eventLines, explanationFields, fieldLines } from '../../../fleet/describe/layout.ts';
 import type { DescribedKind } from '../../../fleet/describe/described-kind.ts';
+import { referenceName } from './reference-name.ts';
 
 /** What `machinist describe cluster-api-machine` tells; printed as it is with `-o json`. */
 export interface ClusterAPIDescription extends DescribedExplanation {
@@ -77,8 +77,8 @@ export function clusterAPIDescription(
     ...explanationOf(explainClusterAPIMachine(machine, cluster, nowMs), nowMs),
     ...optionalMember('deletionTimestamp', metadata.deletionTimestamp),
     ...optionalMember('version', spec.version),
-    bootstrap: objectOf(machine, nameOf(configRef) ?? secret, 'BootstrapConfigReady'),
-    infrastructure: objectOf(machine, nameOf(spec.infrastructureRef), 'InfrastructureReady'),
+    bootstrap: objectOf(machine, referenceName(configRef) ?? secret, 'BootstrapConfigReady'),
+    infrastructure: objectOf(machine, referenceName(spec.infrastructureRef), 'InfrastructureReady'),
     ...optionalMember('providerID', spec.providerID),
     ...optionalMember('node', status.nodeRef?.name),
     ...optionalMember('failureDomain', status.failureDomain ?? spec.failureDomain),
@@ -88,10 +88,6 @@ export function clusterAPIDescription(
     conditions: (status.conditions ?? []).map(describedCondition),
     events: eventsOf(events),
   };
-}
-
-function nameOf(reference: ContractReference | undefined): string | undefined {
-  return reference === undefined ? undefined : `${reference.kind} ${reference.name}`;
 }
 
 function objectOf({ status }: ClusterAPIMachine, object: string | undefined, type: string): DescribedObject {
